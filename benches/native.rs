@@ -1,24 +1,21 @@
-//! Measures the native backend by kernel, network size and batch size, in CPU time, and the share of the CPU's peak that it uses.
+//! Measures the native backend by kernel, network size and batch size, in CPU time.
 //!
-//! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Before criterion's
-//! figures a table shows each combination's evaluations per CPU second and its share of the peak, measured in turn with
-//! a loop of nothing but multiply-adds, so that a busy machine disturbs both alike. Winograd's transforms, the sparse
-//! first layer and the heads' single outputs are no matrix products and count as nothing: 100 % is out of reach. Attention bodies
-//! are also measured in the precision that `auto` takes; the peak is that of fp32 there too.
+//! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Attention bodies are also
+//! measured in the precision that `auto` takes.
 
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use zeitnot::chess::{History, Variant};
-use zeitnot::network::backends::native::{Native, available_kernels, spin};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot::chess::History;
+use zeitnot::network::backends::native::{Native, available_kernels};
+use zeitnot::network::encode::InputFormat;
 use zeitnot::network::weights::{
     Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
     HeadInput, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SmolgenWeights,
     SqueezeExcite, Tower,
 };
-use zeitnot::network::{Backend, EvalSlot, Evaluator, PLANES, policy_map};
+use zeitnot::network::{Backend, EvalSlot, PLANES, PositionEncoding};
 use zeitnot::params::Params;
 
 /// Filters and blocks of towers.
@@ -26,8 +23,6 @@ const SIZES: [(usize, usize); 3] = [(64, 6), (128, 10), (256, 20)];
 /// Channels and encoders of attention bodies.
 const ENCODERS: [(usize, usize); 2] = [(256, 8), (512, 10)];
 const BATCHES: [usize; 4] = [1, 4, 8, 32];
-/// The number of measurements of which the table takes the median.
-const ROUNDS: usize = 9;
 
 /// The CPU time of this thread; on other systems than Unix, time by the clock.
 struct CpuTime;
@@ -199,97 +194,50 @@ impl Weights {
 
 /// Returns positions of a game with their legal moves.
 fn positions(count: usize) -> Vec<EvalSlot> {
-    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-    let mut history = History::from_fen(start, Variant::Standard).unwrap();
+    let mut history = History::start();
     let mut slots = Vec::new();
     for ply in 0..count {
+        slots.push(EvalSlot::of(&history, PositionEncoding::default()));
         let legal = history.legal_moves();
-        let mut slot = EvalSlot::default();
-        let transform = encode(&history, InputFormat::Classical, HistoryFill::default(), &mut slot.planes);
-        let turn = history.current().turn();
-        slot.moves = legal.iter().map(|&m| policy_map::index(m, turn, transform)).collect();
-        slots.push(slot);
         history.push(legal[ply * 7 % legal.len()]);
     }
     slots
 }
 
-/// Returns a backend and its evaluator; `precision` is as in the backend's options.
-fn evaluator(network: &Network, kernel: &str, precision: &str) -> (Native, Box<dyn Evaluator>) {
+/// Measures a network by batch size.
+fn measure(criterion: &mut Criterion<CpuTime>, name: &str, network: &Network, kernel: &str, precision: &str) {
     let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
-    let backend = Native::new(network, "random", &options).unwrap();
-    let evaluator = backend.evaluator().unwrap();
-    (backend, evaluator)
-}
-
-/// Returns how often `work` runs in a CPU second, measured for about 30 ms.
-fn rate(mut work: impl FnMut()) -> f64 {
-    let (start, mut count) = (now(), 0);
-    loop {
-        work();
-        count += 1;
-        let spent = (now() - start).as_secs_f64();
-        if spent > 0.03 {
-            return f64::from(count) / spent;
-        }
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// Prints evaluations per CPU second and shares of the peak.
-fn table(network: &Network, kernel: &str, precision: &str) {
-    let (backend, mut evaluator) = evaluator(network, kernel, precision);
-    let mut slots = positions(32);
+    let mut evaluator = Native::new(network, "random", &options).unwrap().evaluator().unwrap();
+    let mut group = criterion.benchmark_group(format!("native/{name}/{kernel}/{precision}"));
     for batch in BATCHES {
-        let (mut rates, mut shares) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            let evaluations = batch as f64 * rate(|| evaluator.evaluate(&mut slots[..batch]).unwrap());
-            let per_spin = spin(kernel).unwrap() as f64;
-            let multiply_adds = per_spin * rate(|| assert!(spin(kernel).is_some()));
-            rates.push(evaluations);
-            shares.push(evaluations * backend.multiply_adds() as f64 / multiply_adds);
-        }
-        let (rate, share) = (median(rates), 100.0 * median(shares));
-        println!(
-            "{} batch {batch}: {rate:.0} evaluations per CPU second, {share:.0} % of the peak",
-            backend.info().description
-        );
+        let slots = positions(batch);
+        group.throughput(Throughput::Elements(batch as u64));
+        group.bench_function(BenchmarkId::from_parameter(batch), |bencher| {
+            bencher.iter_batched_ref(
+                || slots.clone(),
+                |slots| evaluator.evaluate(slots).unwrap(),
+                BatchSize::SmallInput,
+            );
+        });
     }
+    group.finish();
 }
 
 fn evaluate(criterion: &mut Criterion<CpuTime>) {
     for (width, encoders) in ENCODERS {
-        let network = Weights(1).attention_network(width, encoders);
+        let (name, network) = (format!("{width}x{encoders}"), Weights(1).attention_network(width, encoders));
         for kernel in available_kernels().into_iter().filter(|&kernel| kernel != "portable") {
-            table(&network, kernel, "fp32");
+            measure(criterion, &name, &network, kernel, "fp32");
         }
-        table(&network, available_kernels()[0], "auto");
+        measure(criterion, &name, &network, available_kernels()[0], "auto");
     }
     for (filters, blocks) in SIZES {
-        let network = Weights(1).network(filters, blocks);
+        let (name, network) = (format!("{filters}x{blocks}"), Weights(1).network(filters, blocks));
         for kernel in available_kernels() {
-            if kernel == "portable" && filters > SIZES[0].0 {
-                continue; // takes minutes and tells nothing new
+            // The portable kernels would take minutes for large networks.
+            if kernel != "portable" || filters == SIZES[0].0 {
+                measure(criterion, &name, &network, kernel, "fp32");
             }
-            table(&network, kernel, "fp32");
-            let (_, mut evaluator) = evaluator(&network, kernel, "fp32");
-            let mut group = criterion.benchmark_group(format!("native/{filters}x{blocks}/{kernel}"));
-            for batch in BATCHES {
-                let slots = positions(batch);
-                group.throughput(Throughput::Elements(batch as u64));
-                group.bench_function(BenchmarkId::from_parameter(batch), |bencher| {
-                    bencher.iter_batched_ref(
-                        || slots.clone(),
-                        |slots| evaluator.evaluate(slots).unwrap(),
-                        BatchSize::SmallInput,
-                    );
-                });
-            }
-            group.finish();
         }
     }
 }

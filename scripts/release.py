@@ -4,7 +4,8 @@
 
 The targets are Rust's (`aarch64-unknown-linux-gnu`, `x86_64-pc-windows-gnu`, …); this machine's own is always made, because it writes
 the manual pages and completions of all. An archive holds the program with the network inside, README, changes, documents,
-licences, manual pages and completions; beside the archives lie the source, from which they were made, and `SHA256SUMS`.
+licences, manual pages and completions; beside the archives lie the source, from which they were made, `SHA256SUMS` and the text of the
+release (`NOTES.md`), the newest section of CHANGELOG.md.
 Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it is for another machine and they are
 installed; otherwise it is said that it was not tried. `--wheel` adds a package for pip of this machine's target (needs maturin).
 
@@ -19,6 +20,7 @@ import io
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -188,6 +190,13 @@ def try_out(archive, target):
         return f"tried{by}: {answer.strip()}; {[line for line in bench if line][-1]}"
 
 
+def notes():
+    """Returns the newest section of CHANGELOG.md without its heading; links become plain text, because the files are elsewhere."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    section = re.split(r"^## .*$", text, flags=re.MULTILINE)[1]
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", section).strip() + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
@@ -215,6 +224,7 @@ def main():
         made.append((wheel(own_folder, out), "a package for pip"))
     sums = [f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n" for archive, _ in made]
     (out / "SHA256SUMS").write_text("".join(sums))
+    (out / "NOTES.md").write_text(notes(), encoding="utf-8")
     for archive, seen in made:
         print(f"{archive.name}  {archive.stat().st_size / 1e6:.1f} MB  {seen}")
 

@@ -35,14 +35,13 @@
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
-//! | [`report`] | tables, plots and pages of the commands' results |
+//! | `report` | tables, plots and pages of the commands' results |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
-//! | `cpu_time` | the CPU time of this process |
 //! | `huge_pages` | huge pages of memory |
-//! | `proc_file` | the files in which Linux tells of machine and process |
+//! | `system` | CPU time, and the files in which Linux tells of the machine |
 //! | [`version`] | the version of the program, with its commit |
 //! | `weighted_draw` | drawing one of several things by weights |
 
@@ -50,7 +49,6 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod chess;
-mod cpu_time;
 pub mod engine;
 mod huge_pages;
 #[cfg(feature = "lab")]
@@ -58,13 +56,18 @@ pub mod lab;
 pub mod network;
 pub mod options;
 pub mod params;
-mod proc_file;
-pub mod report;
+mod report;
 pub mod search;
 mod serve;
+mod system;
 pub mod tablebase;
 pub mod time;
 pub mod tools;
 pub mod uci;
 pub mod version;
 mod weighted_draw;
+
+/// Tests the program in the guide to the library.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/library.md")]
+struct LibraryGuide;

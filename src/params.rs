@@ -6,7 +6,6 @@
 //! Used by `time` and `network::backends`; knows nothing of either.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -47,7 +46,7 @@ pub enum ParamError {
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ParamEntry {
+pub(crate) enum ParamEntry {
     /// `key=value`
     Value {
         /// The text left of the equals sign.
@@ -85,22 +84,22 @@ impl Params {
     }
 
     /// Returns all entries in the order written.
-    pub fn entries(&self) -> &[ParamEntry] {
+    pub(crate) fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
     /// Appends an entry.
-    pub fn push(&mut self, entry: ParamEntry) {
+    pub(crate) fn push(&mut self, entry: ParamEntry) {
         self.entries.push(entry);
     }
 
     /// Returns true if there is no entry.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Returns the text at `key`; the last one written counts.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
             ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
             _ => None,
@@ -108,7 +107,7 @@ impl Params {
     }
 
     /// Returns the nested lists with their names.
-    pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
         self.entries.iter().filter_map(|entry| match entry {
             ParamEntry::List { name, params } => Some((name.as_str(), params)),
             ParamEntry::Value { .. } => None,
@@ -116,13 +115,13 @@ impl Params {
     }
 
     /// Returns this list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
-    pub fn inheriting(&self, outer: &Params) -> Params {
+    pub(crate) fn inheriting(&self, outer: &Params) -> Params {
         let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
     /// Returns this list with `value` at `key`.
-    pub fn with(mut self, key: &str, value: &str) -> Params {
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Params {
         self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
         self
     }
@@ -144,66 +143,16 @@ impl Params {
     }
 
     /// Returns this list without the values at `keys`.
-    pub fn without(&self, keys: &[&str]) -> Params {
+    pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
-    }
-
-    /// Returns the number at `key`, or `default` where it is not given. Integers are accepted for floats.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if it is no finite number or lies outside `range`.
-    pub fn number(&self, key: &str, default: f64, range: RangeInclusive<f64>) -> Result<f64, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        match text.parse::<f64>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(ParamError::Value {
-                key: key.into(),
-                value: text.into(),
-                expected: format!("a number from {} to {}", range.start(), range.end()),
-            }),
-        }
-    }
-
-    /// Returns the integer at `key`, or `default` where it is not given.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if it is no integer or lies outside `range`.
-    pub fn integer(&self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        match text.parse::<u64>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(ParamError::Value {
-                key: key.into(),
-                value: text.into(),
-                expected: format!("an integer from {} to {}", range.start(), range.end()),
-            }),
-        }
-    }
-
-    /// Returns the one of `choices` that stands at `key`, or `default` where it is not given.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if the text is none of `choices`.
-    pub fn choice<'a>(
-        &self,
-        key: &str,
-        default: &'a str,
-        choices: &[&'a str],
-    ) -> Result<&'a str, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        choices.iter().copied().find(|choice| *choice == text).ok_or_else(|| ParamError::Value {
-            key: key.into(),
-            value: text.into(),
-            expected: format!("one of {}", choices.join(", ")),
-        })
     }
 
     /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
     ///
     /// # Errors
     /// Returns [`ParamError::Unknown`], naming what would be valid for `owner`.
-    pub fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
+    pub(crate) fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {
                 ParamEntry::Value { key, .. } => (key, keys.contains(&key.as_str())),
@@ -342,8 +291,7 @@ mod tests {
         let params = Params::parse("smooth(init-tree-reuse=0.2, mle-legacy(midpoint=50),blend)").unwrap();
         let (name, smooth) = params.lists().next().unwrap();
         assert_eq!(name, "smooth");
-        assert_eq!(smooth.number("init-tree-reuse", 0.5, 0.0..=1.0), Ok(0.2));
-        assert_eq!(smooth.number("init-nps", 7.0, 0.0..=1.0), Ok(7.0));
+        assert_eq!((smooth.get("init-tree-reuse"), smooth.get("init-nps")), (Some("0.2"), None));
         let names: Vec<_> = smooth.lists().map(|(name, _)| name).collect();
         assert_eq!(names, ["mle-legacy", "blend"]);
         assert_eq!(params.to_string(), "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)");
@@ -380,10 +328,6 @@ mod tests {
         assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
         assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
         let params = Params::parse("x=2").unwrap();
-        assert_eq!(
-            params.number("x", 0.0, 0.0..=1.0).unwrap_err().to_string(),
-            "x=2: expected a number from 0 to 1"
-        );
         assert_eq!(
             params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),
             "unknown parameter of simple \"x\"; valid: y"

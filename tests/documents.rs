@@ -10,7 +10,7 @@ use regex::Regex;
 /// Most figures (words that begin with a digit) in 100 words of a guide.
 const MOST_FIGURES: f64 = 2.5;
 /// Pages with formulas, which may have more of them.
-const REFERENCES: [&str; 1] = ["docs/time-management.md"];
+const REFERENCES: [&str; 1] = ["docs/reference/time-management.md"];
 /// Sentences of more words than this are long.
 const LONG_SENTENCE: usize = 25;
 /// Most long sentences, as a share of all.
@@ -29,7 +29,7 @@ fn documents(folders: &[&str]) -> Vec<PathBuf> {
 
 /// Returns the pages that are read from beginning to end; results are measurements.
 fn guides() -> Vec<PathBuf> {
-    documents(&["", "docs"])
+    documents(&["", "docs", "docs/guide", "docs/reference"])
 }
 
 fn pattern(text: &str) -> Regex {
@@ -83,7 +83,16 @@ fn paths_in_code(document: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn documents_name_what_is_there() {
-    let documents = documents(&["", "docs", "docs/results", "models", "tests/data/goldens"]);
+    let documents = documents(&[
+        "",
+        "docs",
+        "docs/guide",
+        "docs/reference",
+        "docs/results",
+        "fuzz",
+        "models",
+        "tests/data/goldens",
+    ]);
     assert!(documents.len() >= 10, "{documents:?}");
     let mut missing = Vec::new();
     for document in &documents {
@@ -180,4 +189,175 @@ fn prose_is_told_from_tables_and_code() {
     assert_eq!(read(&format!("Short. {long}. Short.")).long_sentences.len(), 1);
     let text = "# Two words: `code`!\n```\n# no heading\n```\n";
     assert_eq!(anchors(text), BTreeSet::from(["two-words-code".to_owned()]));
+}
+
+/// Commands in documents against the program. They need it whole.
+#[cfg(feature = "lab")]
+mod commands {
+    use std::collections::BTreeMap;
+    use std::process::{Command, Output};
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn zeitnot(arguments: &[&str]) -> Output {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
+        program.args(arguments).env("ZEITNOT_OFFLINE", "1").output().unwrap()
+    }
+
+    /// Splits a command line as a shell does, up to a comment or a pipe.
+    fn shell_words(line: &str) -> Vec<String> {
+        static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r#"(?:'[^']*'|"[^"]*"|[^\s'"])+"#));
+        let words = WORD.find_iter(line).map(|word| word.as_str().replace(['\'', '"'], ""));
+        words.take_while(|word| !["#", "|", ">", "&&"].contains(&&**word)).collect()
+    }
+
+    /// Returns the arguments of every call of the program in a page, in blocks and in the text.
+    fn calls(text: &str) -> Vec<Vec<String>> {
+        static BLOCK: LazyLock<Regex> = LazyLock::new(|| pattern("(?ms)^ *```[a-z]*\n(.*?)^ *```"));
+        static INLINE: LazyLock<Regex> = LazyLock::new(|| pattern("`(zeitnot [^`]*)`"));
+        let blocks = BLOCK.captures_iter(text).map(|block| block[1].replace("\\\n", " ")).collect::<Vec<_>>();
+        let inline = INLINE.captures_iter(text).map(|call| call[1].replace('\n', " "));
+        // A block with prompts shows output, too.
+        let is_call_in = |block: &str, line: &&str| !block.starts_with("$ ") || line.starts_with("$ ");
+        let in_blocks = blocks.iter().flat_map(|block| block.lines().filter(|line| is_call_in(block, line)));
+        let lines = in_blocks.map(str::to_owned).chain(inline);
+        let words = lines.map(|line| shell_words(line.trim_start_matches("$ ")));
+        let is_call = |words: &Vec<String>| {
+            words
+                .first()
+                .is_some_and(|word| ["zeitnot", "./zeitnot", "target/release/zeitnot"].contains(&&**word))
+        };
+        words.filter(is_call).map(|words| words[1..].to_vec()).collect()
+    }
+
+    /// Returns the commands of the program, from its help.
+    fn names(help: &str) -> BTreeSet<String> {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^  ([a-z0-9]+)  "));
+        let (_, list) = help.split_once("Commands:").unwrap();
+        let (list, _) = list.split_once("Options:").unwrap();
+        NAME.captures_iter(list).map(|name| name[1].to_owned()).collect()
+    }
+
+    /// Returns the commands and flags of a call that its help does not have.
+    fn unknown(call: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Vec<String> {
+        let mut help = |command: &[String]| {
+            let make = || {
+                let flags = command.iter().map(String::as_str).chain(["--help-all"]).collect::<Vec<_>>();
+                String::from_utf8(zeitnot(&flags).stdout).unwrap()
+            };
+            helps.entry(command.to_vec()).or_insert_with(make).clone()
+        };
+        let is_name = |word: &&String| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let mut command = Vec::new();
+        if let Some(name) = call.first().filter(is_name) {
+            // Lc0's other names are not listed.
+            if name != "analyze" && name != "leela2onnx" && !names(&help(&[])).contains(name) {
+                return vec![name.clone()];
+            }
+            command.push(name.clone());
+            command.extend(call.get(1).filter(|_| name == "datagen").filter(is_name).cloned());
+        }
+        let help = help(&command);
+        let flags = call.iter().filter(|word| word.starts_with("--"));
+        let flags = flags.map(|flag| flag.split(['=', '…']).next().unwrap_or_default().to_owned());
+        let is_known = |flag: &String| pattern(&format!(r"{flag}(?:[^a-z-]|$)")).is_match(&help);
+        flags.filter(|flag| flag.len() > 2 && !is_known(flag)).collect()
+    }
+
+    #[test]
+    fn commands_in_documents_are_there() {
+        let (mut helps, mut wrong, mut count) = (BTreeMap::new(), Vec::new(), 0);
+        for document in guides().into_iter().chain(documents(&["models"])) {
+            for call in calls(&fs::read_to_string(&document).unwrap()) {
+                count += 1;
+                let unknown = unknown(&call, &mut helps);
+                if !unknown.is_empty() {
+                    wrong.push(format!("{document:?}: {unknown:?} in zeitnot {}", call.join(" ")));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(count > 60, "{count}");
+        let call = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(unknown(&call("benchmark --backend random --movetme 3"), &mut helps), ["--movetme"]);
+        assert_eq!(unknown(&call("mach --games 3"), &mut helps), ["mach"]);
+    }
+
+    /// Returns the keys that the page promises, with those of inner objects as `outer.inner`.
+    fn promised(cell: &str) -> Vec<String> {
+        static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r"`([a-z0-9_]+)`(?: \(([^)]*)\))?"));
+        let inner = |outer: &str, keys: &str| {
+            KEY.captures_iter(keys).map(|key| format!("{outer}.{}", &key[1])).collect::<Vec<_>>()
+        };
+        let keys = KEY.captures_iter(cell);
+        keys.flat_map(|key| {
+            let mut all = vec![key[1].to_owned()];
+            all.extend(key.get(2).map(|keys| inner(&key[1], keys.as_str())).unwrap_or_default());
+            all
+        })
+        .collect()
+    }
+
+    fn has(document: &Value, key: &str) -> bool {
+        let first = |value: &Value| value.get(0).cloned().unwrap_or_else(|| value.clone());
+        let document = first(document);
+        match key.split_once('.') {
+            Some((outer, inner)) => document.get(outer).is_some_and(|value| has(value, inner)),
+            None => document.get(key).is_some(),
+        }
+    }
+
+    #[test]
+    fn json_has_the_keys_of_the_page() {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let file = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let suite = file("documents.epd", "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - bm Ra8#;\n");
+        let position = file("documents.fen", "startpos\n");
+        let moves = "1. Nf3 Nf6 2. Ng1 Ng8 ".repeat(6);
+        let game = file("documents.pgn", &format!("[Result \"1/2-1/2\"]\n\n{moves}1/2-1/2\n"));
+        let out = folder.join("documents-tuning");
+        // What an earlier run left, if any.
+        let _ = fs::remove_dir_all(&out);
+        let out = out.to_str().unwrap();
+        let network = package().join("models/tiny/zeitnot-tiny.pb.gz");
+        let network = network.to_str().unwrap();
+        let random = "--backend=random";
+        let calls: &[&[&str]] = &[
+            &["eval", random, &position],
+            &["perft", "2"],
+            &["solve", &suite, random, "--nodes=20"],
+            &["analyse", &game, random, "--nodes=2", "--tc=60+1"],
+            &["options"],
+            &["describenet", network],
+            &["bench", random, "--nodes=20", "--num-positions=1"],
+            &["benchmark", random, "--nodes=20", "--num-positions=1"],
+            &["backendbench", random, "--batches=1", "--rounds=1", "--round-ms=20"],
+            &["match", random, "--games=2", "--nodes=2"],
+            &["tune", random, "--games=4", "--nodes=2", "--params=CPuct=2:0.2", "--out", out],
+            &["movesleft", random, "--pgn", &game],
+            &["timelab", random, "--pgn", &game, "--manager=legacy", "--min-moves=2"],
+        ];
+        let page = fs::read_to_string(package().join("docs/reference/files.md")).unwrap();
+        let (_, table) = page.split_once("<!-- keys -->").unwrap();
+        let (table, _) = table.split_once("<!-- end of keys -->").unwrap();
+        for call in calls {
+            let row = table.lines().find(|line| line.starts_with(&format!("| `{}` |", call[0])));
+            let keys = promised(row.unwrap().splitn(3, '|').last().unwrap());
+            assert!(keys.len() > 3, "{row:?}");
+            let output = zeitnot(&[call, &["--json"][..]].concat());
+            let text = String::from_utf8_lossy(&output.stdout);
+            let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+                panic!("{call:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
+            });
+            let missing = keys.iter().filter(|key| !has(&document, key)).collect::<Vec<_>>();
+            assert!(missing.is_empty(), "{call:?}: {missing:?} are not in {text}");
+            assert!(!has(&document, "no_such_key"));
+        }
+    }
 }

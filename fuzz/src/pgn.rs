@@ -5,7 +5,7 @@ use std::io::Cursor;
 use zeitnot::lab::pgn::{GameError, Games};
 use zeitnot::lab::replay::GameToReplay;
 use zeitnot::lab::training::pgn::read_games;
-use zeitnot::lab::training::record::{RecordReader, RecordWriter};
+use zeitnot::lab::training::record::{MAGIC, Records, encode};
 
 /// More games than an input of a few kilobytes can hold in full.
 const MOST_GAMES: usize = 1000;
@@ -27,11 +27,16 @@ pub fn run(data: &[u8]) -> bool {
         }
     }
     if let Ok(import) = read_games(data) {
-        let mut writer = RecordWriter::new(Vec::new()).expect("memory");
-        let written: Vec<_> = import.games.iter().filter(|game| writer.write(game).is_ok()).collect();
-        let bytes = writer.into_inner();
+        let mut bytes = MAGIC.to_vec();
+        let mut written = Vec::new();
+        for game in &import.games {
+            if let Ok(record) = encode(game) {
+                bytes.extend(record);
+                written.push(game);
+            }
+        }
         let read: Vec<_> =
-            RecordReader::new(&bytes).expect("our own").map(|game| game.expect("our own")).collect();
+            Records::new(&bytes).expect("our own").map(|game| game.expect("our own")).collect();
         assert!(written.iter().map(|game| game.plies.len()).eq(read.iter().map(|game| game.plies.len())));
     }
     any

@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) -> bool {
         pages.push(matches::page(&studies, MatchStudy::ranking(&studies).as_ref()).to_html());
     }
     if let Ok(study) = ReplayStudy::read(&files)
-        && !study.managers.is_empty()
+        && !study.is_empty()
     {
         pages.push(replay::page(&study).to_html());
     }

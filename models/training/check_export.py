@@ -20,10 +20,10 @@ import torch
 from torch import Tensor, nn
 
 import losses
-import sampler
 import table
-from export import RULE50_PLANE, RULE50_UNIT, folded, kept, load
 from network import PLIES_PER_UNIT, ConvBlock, Network
+from network_file import RULE50_UNIT, folded, kept, load_checkpoint
+from table import RULE50_PLANE
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 POSITIONS = 64
@@ -36,7 +36,7 @@ def rounded(values: Tensor, unit: float = 1.0) -> Tensor:
 
 
 def as_exported(network: Network) -> Network:
-    """The network with batch norm folded and all weights rounded as `export.py` does."""
+    """The network with batch norm folded and all weights rounded as `network_file.py` does."""
     network = copy.deepcopy(network)
     for module in network.modules():
         if isinstance(module, ConvBlock):
@@ -90,9 +90,9 @@ def game_before(data: table.Table, row: int) -> list[str]:
 def main() -> None:
     folder, checkpoint, exported, out = map(Path, sys.argv[1:])
     data = table.Table(folder)
-    trained, _ = load(checkpoint)
+    trained, _ = load_checkpoint(checkpoint)
     network = as_exported(trained)
-    rows = sampler.held_out(data.labels(), 0, 4 * POSITIONS)
+    rows = table.held_out(data.labels(), 0, 4 * POSITIONS)
     rows = rows[data.rows[rows]["board"] & table.ODD_START == 0][:POSITIONS]
     batch = data.batch(rows)
     policy, wdl, moves_left = network(losses.planes_tensor(batch))

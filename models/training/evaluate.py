@@ -1,4 +1,4 @@
-"""Measures a checkpoint or a network file on held-out positions: policy, value and moves left, by phase and material.
+"""Measures a checkpoint or a network file on held-out positions: policy, value and moves left, by phase.
 
 Usage: python evaluate.py TABLE_FOLDER CHECKPOINT_OR_FILE [--positions 20000] [--json OUT]
 
@@ -12,17 +12,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import exported
 import losses
-import sampler
+import network_file
 import table
-from export import load
 from network import Network
 
 #: Moves-left reference set: games of so many plies, positions from this ply on.
 REFERENCE_PLIES, REFERENCE_FROM_PLY = (60, 300), 16
-#: Points of queen, rook, bishop, knight, pawn in the order of the bitboards P N B R Q K.
-POINTS = np.array([1, 3, 3, 5, 9, 0])
 #: Midpoint (moves) and steepness of the estimators by ply alone that Lc0 has had.
 LEGACY = {"mle-legacy(51.5,7)": (51.5, 7.0), "mle-legacy(45.2,5.93)": (45.2, 5.93)}
 
@@ -42,24 +38,14 @@ def legacy_estimate(ply: np.ndarray, midpoint: float, steepness: float) -> np.nd
     return midpoint * (1 + 2 * (move / midpoint) ** steepness) ** (1 / steepness) - move
 
 
-def material(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces on the board, and points by which the side to move is ahead."""
-    counts = np.bitwise_count(rows["pieces"]).astype(int)
-    ahead = counts[:, :6] @ POINTS - counts[:, 6:] @ POINTS
-    return counts.sum(1), np.where(rows["board"] & table.BLACK != 0, -ahead, ahead)
-
-
 def groups(rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Names and masks of the groups that are reported. Those by pieces are the phases of `src/lab/phase.rs`."""
-    pieces, ahead = material(rows)
+    """Names and masks of the groups that are reported: the phases of `src/lab/phase.rs`."""
+    pieces = np.bitwise_count(rows["pieces"]).astype(int).sum(1)
     return {
         "all": np.ones(len(rows), bool),
         "opening, 25-32 pieces": pieces >= 25,
         "middlegame, 13-24 pieces": (pieces >= 13) & (pieces <= 24),
         "endgame, 2-12 pieces": pieces <= 12,
-        "behind by 3 and more": ahead <= -3,
-        "within 2": np.abs(ahead) <= 2,
-        "ahead by 3 and more": ahead >= 3,
     }
 
 
@@ -101,15 +87,15 @@ def report(network: Network, data: table.Table, rows: np.ndarray) -> dict[str, d
 def read_network(path: Path) -> tuple[Network, int | None]:
     """The network of a checkpoint with the number of positions it has seen, or that of a file."""
     if path.name.endswith(".pb.gz"):
-        return exported.load(path), None
-    network, state = load(path)
+        return network_file.load(path), None
+    network, state = network_file.load_checkpoint(path)
     return network, state["seen"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
-    parser.add_argument("network", type=Path, help="checkpoint.pt, or a .pb.gz that export.py wrote")
+    parser.add_argument("network", type=Path, help="checkpoint.pt, or a .pb.gz that network_file.py wrote")
     parser.add_argument("--positions", type=int, default=20000, help="at most, of each set")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     arguments = parser.parse_args()
@@ -118,9 +104,9 @@ def main() -> None:
     flags = data.labels()
     network, positions = read_network(arguments.network)
     sets = {
-        "TCEC": sampler.held_out(flags, 0, arguments.positions),
+        "TCEC": table.held_out(flags, 0, arguments.positions),
         "TCEC, reference games": reference_rows(data, flags, arguments.positions),
-        "Stockfish": sampler.held_out(flags, table.TEACHER, arguments.positions),
+        "Stockfish": table.held_out(flags, table.TEACHER, arguments.positions),
     }
     figures = {"positions_trained": positions}
     for name, rows in sets.items():

@@ -28,7 +28,7 @@ left=$((until - $(date +%s)))
 # Told to stop, it saves; its learning rate follows --positions over all calls.
 timeout "$left" "$python" "$here/train.py" "$work/table" "$work/run" --device "${DEVICE:-cuda}" --measure-every 20e6 \
     ${LAST:+--until $((until - 30))} "$@" || [ $? = 124 ]
-"$python" "$here/export.py" "$work/run/checkpoint.pt" "$out/network.pb.gz"
+"$python" "$here/network_file.py" "$work/run/checkpoint.pt" "$out/network.pb.gz"
 "$python" "$here/evaluate.py" "$work/table" "$work/run/checkpoint.pt" >"$out/metrics.txt"
 cp "$work/run/log.jsonl" "$out"
 split -b 15000000 "$work/run/checkpoint.pt" "$out/checkpoint.pt."

@@ -1,11 +1,9 @@
 """Lc0's residual SE tower with convolution policy, WDL and Moves Left Head."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-import winograd
-from policy_map import CELL_OF_INDEX
 
 #: Lc0's converter takes no other sizes of a tower's value head.
 VALUE_CHANNELS, VALUE_HIDDEN = 32, 128
@@ -14,14 +12,56 @@ MOVES_LEFT_CHANNELS, MOVES_LEFT_HIDDEN = 8, 128
 POLICY_PLANES = 80
 #: Inside, moves left are counted in so many plies; the export folds it into the last layer.
 PLIES_PER_UNIT = 20.0
+#: (file, rank) steps of the policy's planes 0-55: eight directions, seven distances each.
+DIRECTIONS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
+#: (file, rank) steps of planes 56-63.
+KNIGHT_STEPS = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)]
+#: Promotion pieces in the order of the 1858 moves, as promotion codes of a move (N 1, B 2, R 3, Q 4).
+PROMOTIONS = [4, 3, 2]
+#: Place of a promotion code within its direction's three planes of the head: rook, bishop, queen.
+PROMOTION_PLANE = {3: 0, 2: 1, 4: 2}
 
 
-def convolve(conv: nn.Conv2d, x: Tensor) -> Tensor:
-    """A convolution, by the fast library where it is in use and can."""
-    if winograd.library is None or conv.kernel_size != (3, 3):
-        return conv(x)
-    y = winograd.Convolution.apply(x, conv.weight)
-    return y if conv.bias is None else y + conv.bias[:, None, None]
+def plane_of(from_square: int, to_square: int) -> int | None:
+    """The plane of a move without promotion, or None where no piece moves like that."""
+    files, ranks = to_square % 8 - from_square % 8, to_square // 8 - from_square // 8
+    if (files, ranks) in KNIGHT_STEPS:
+        return 56 + KNIGHT_STEPS.index((files, ranks))
+    distance = max(abs(files), abs(ranks))
+    if distance == 0 or (files and ranks and abs(files) != abs(ranks)):
+        return None
+    return 7 * DIRECTIONS.index((files // distance, ranks // distance)) + distance - 1
+
+
+def policy_map() -> tuple[np.ndarray, np.ndarray]:
+    """The order of Lc0's 1858 moves: returns (index of a move code, cell of an index).
+
+    The first maps `from | to << 6 | promotion << 12`, seen by the side to move, to 0..1857.
+    The second maps an index to `plane * 64 + from` of the head's 80 planes.
+    """
+    index_of_code = np.zeros(5 << 12, np.int64)
+    cells: list[int] = []
+    for from_square in range(64):
+        for to_square in range(64):
+            plane = plane_of(from_square, to_square)
+            if plane is None:
+                continue
+            code = from_square | to_square << 6
+            # A knight promotion is the plain move.
+            index_of_code[code] = index_of_code[code | 1 << 12] = len(cells)
+            cells.append(plane * 64 + from_square)
+    for from_file in range(8):
+        for to_file in range(max(0, from_file - 1), min(7, from_file + 1) + 1):
+            for promotion in PROMOTIONS:
+                code = (48 + from_file) | (56 + to_file) << 6 | promotion << 12
+                index_of_code[code] = len(cells)
+                plane = 64 + 3 * (to_file - from_file + 1) + PROMOTION_PLANE[promotion]
+                cells.append(plane * 64 + 48 + from_file)
+    assert len(cells) == 1858
+    return index_of_code, np.array(cells, np.int64)
+
+
+INDEX_OF_CODE, CELL_OF_INDEX = policy_map()
 
 
 class ConvBlock(nn.Module):
@@ -33,7 +73,7 @@ class ConvBlock(nn.Module):
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(convolve(self.conv, x))
+        return self.norm(self.conv(x))
 
 
 class SqueezeExcitation(nn.Module):
@@ -59,13 +99,7 @@ class ResidualBlock(nn.Module):
         self.se = SqueezeExcitation(channels, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
-        if winograd.library is None or not self.training:
-            return F.relu(x + self.se(self.second(F.relu(self.first(x)))))
-        first, second, se = self.first, self.second, self.se
-        return winograd.Residual.apply(
-            x, (first.norm, second.norm), first.conv.weight, first.norm.weight, first.norm.bias, second.conv.weight,
-            second.norm.weight, second.norm.bias, se.squeeze.weight, se.squeeze.bias, se.excite.weight, se.excite.bias,
-        )  # fmt: skip
+        return F.relu(x + self.se(self.second(F.relu(self.first(x)))))
 
 
 class Network(nn.Module):
@@ -93,7 +127,7 @@ class Network(nn.Module):
 
     def policy_logits(self, x: Tensor) -> Tensor:
         """Logits `[N, 1858]` of what the trunk makes of positions."""
-        return convolve(self.policy_out, F.relu(self.policy(x))).flatten(1).index_select(1, self.cells).float()
+        return self.policy_out(F.relu(self.policy(x))).flatten(1).index_select(1, self.cells).float()
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, WDL logits, and moves left in units of `PLIES_PER_UNIT` plies."""

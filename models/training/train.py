@@ -5,7 +5,7 @@ Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --posit
 The learning rate rises over the first steps, stays, and falls nearly to zero over the last `--decay` of `--positions`; a
 stopped run goes on where it was, also with another `--positions`. Where a machine is shared, `--until` says when to be
 done: what is left of the schedule when training begins or goes on is spread over the time up to then. RUN_FOLDER gets
-`checkpoint.pt` and `log.jsonl`. With `--init` a new run begins with a network that `export.py` wrote. Told to stop (SIGTERM), it
+`checkpoint.pt` and `log.jsonl`. With `--init` a new run begins with a network that `network_file.py` wrote. Told to stop (SIGTERM), it
 saves first.
 """
 
@@ -23,19 +23,16 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
-import exported
 import losses
-import sampler
+import network_file
 import table
-import winograd
 from network import Network
 from optimizer import Optimizers
-from policy_teacher import PolicyTeacher
 
 WARMUP_STEPS = 200
 GRADIENT_NORM = 5.0
 LOG_EVERY_STEPS = 100
-#: The processes wait for each other while one measures, rests or gets little of the machine.
+#: The processes wait for each other while one measures or gets little of the machine.
 PATIENCE = timedelta(days=30)
 #: Positions that batch norm's statistics are made of where a run begins with a network file.
 NORM_POSITIONS = 1024
@@ -49,7 +46,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--channels", type=int, default=32)
     parser.add_argument("--positions", type=float, default=12e6, help="how many to train on, in all")
     parser.add_argument("--until", type=float, help="Unix time at which to be done, in seconds")
-    parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with; it may have fewer blocks")
+    parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with")
     parser.add_argument("--teacher-share", type=float, default=0.5, help="share of the teacher's in each batch")
     parser.add_argument(
         "--alternative-share", type=float, default=0.0, help="share of the teacher's positions that make way for the one after "
@@ -63,16 +60,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--average-steps", type=float, default=400, help="the file's weights are averaged over about so many steps")
     parser.add_argument("--fp32", action="store_true", help="don't compute in bfloat16")
-    parser.add_argument("--winograd", action="store_true", help="compute with winograd.cpp, in float32; needs a C++ compiler")
     parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
-    parser.add_argument("--pause-file", type=Path, help="training rests while this file exists")
     parser.add_argument("--policy-teacher", type=Path, help="network file (.pb.gz) whose policy is learnt beside the labels")
     parser.add_argument("--policy-teacher-share", type=float, default=0.5, help="its share of the policy's target")
     parser.add_argument("--port", type=int, default=29511)
     arguments = parser.parse_args()
     if arguments.device != "cpu":
-        if arguments.winograd:
-            parser.error("--winograd computes on CPUs only: leave it out with --device")
         arguments.processes = 1
     return arguments
 
@@ -83,17 +76,15 @@ class Trainer:
     def __init__(self, arguments: argparse.Namespace, rank: int, parent: int) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(0)
-        if arguments.winograd:
-            winograd.enable(arguments.run)
         self.arguments, self.rank, self.world = arguments, rank, arguments.processes
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         torch.backends.cudnn.benchmark = True
         self.table = table.Table(arguments.table, arguments.device)
         flags = self.table.labels()
-        self.sampler = sampler.Sampler(flags, arguments.teacher_share, arguments.batch, rank, self.world)
+        self.sampler = table.Sampler(flags, arguments.teacher_share, arguments.batch, rank, self.world)
         held_out = {
-            "tournament": sampler.held_out(flags, 0, 12000),
-            "teacher": sampler.held_out(flags, table.TEACHER, 6000),
+            "tournament": table.held_out(flags, 0, 12000),
+            "teacher": table.held_out(flags, table.TEACHER, 6000),
         }
         # A few games may have nothing to measure on.
         self.held_out = {name: rows for name, rows in held_out.items() if len(rows)}
@@ -124,17 +115,17 @@ class Trainer:
         network = Network(self.arguments.blocks, self.arguments.channels)
         return network.to(self.arguments.device, memory_format=torch.channels_last)
 
-    def new_policy_teacher(self) -> PolicyTeacher | None:
+    def new_policy_teacher(self) -> losses.PolicyTeacher | None:
         """The network whose policy is learnt beside the labels, if there is one."""
         arguments = self.arguments
         if arguments.policy_teacher is None:
             return None
-        return PolicyTeacher(arguments.policy_teacher, arguments.policy_teacher_share, arguments.device)
+        return losses.PolicyTeacher(arguments.policy_teacher, arguments.policy_teacher_share, arguments.device)
 
     def begin_with(self, file: Path, flags: np.ndarray) -> None:
         """Takes the weights of a network file; all processes make batch norm's statistics of the same positions."""
-        indices, _ = next(sampler.Sampler(flags, self.arguments.teacher_share, NORM_POSITIONS, 0, 1).batches(0))
-        exported.read_into(self.network, file, losses.planes_tensor(self.table.batch(indices)))
+        indices, _ = next(table.Sampler(flags, self.arguments.teacher_share, NORM_POSITIONS, 0, 1).batches(0))
+        network_file.read_into(self.network, file, losses.planes_tensor(self.table.batch(indices)))
 
     def stop(self, *_: object) -> None:
         """The handler of signals."""
@@ -180,14 +171,14 @@ class Trainer:
         return min(left, self.left_at_start * (until - time.time()) / (until - self.started))
 
     def train_step(self, indices: np.ndarray, rng: np.random.Generator) -> losses.Outputs:
-        no_history = rng.random(len(indices)) < sampler.NO_HISTORY_SHARE
+        no_history = rng.random(len(indices)) < table.NO_HISTORY_SHARE
         mirror = rng.random(len(indices)) < 0.5
         share = self.arguments.alternative_share
         # Below the share a number from 0 to 1, above it a negative one.
         lots = rng.random(len(indices))
         alternative = np.where(lots < share, lots / max(share, 1e-9), -1).astype(np.float32)
         batch = self.table.batch(indices, no_history, mirror, alternative)
-        bf16 = not (self.arguments.fp32 or self.arguments.winograd)
+        bf16 = not self.arguments.fp32
         out = losses.evaluate_batch(self.network, batch, bf16, self.policy_teacher)
         self.network.zero_grad()
         out.total().backward()
@@ -246,7 +237,6 @@ class Trainer:
         for indices, rng in self.sampler.batches(self.step):
             if self.left <= 0 or self.stopping:
                 break
-            self.rest_while_asked()
             began = time.monotonic()
             out = self.train_step(indices, rng)
             self.seconds += time.monotonic() - began
@@ -267,11 +257,6 @@ class Trainer:
             self.save()
             if not self.stopping:
                 self.measure()
-
-    def rest_while_asked(self) -> None:
-        pause = self.arguments.pause_file
-        while pause is not None and pause.exists() and not self.told_to_stop:
-            time.sleep(1)
 
 
 def work(rank: int, arguments: argparse.Namespace, parent: int) -> None:

@@ -14,7 +14,7 @@ use shakmaty::{
 };
 use thiserror::Error;
 
-use super::notation::MoveError;
+use super::moves::MoveError;
 use super::position::Position;
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
@@ -28,34 +28,16 @@ const MAX_QUEENS_AND_PAWNS: usize = 12;
 
 /// Says why a position was refused. The text names the part that is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PositionError {
-    /// The text after `position` starts with neither `startpos` nor `fen`.
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
     Start(String),
-    /// A field of the FEN cannot be read.
     #[error("bad FEN \"{fen}\": {reason}")]
-    Syntax {
-        /// The text as given.
-        fen: String,
-        /// The field and what it must be.
-        reason: &'static str,
-    },
-    /// The FEN can be read but the position cannot occur.
+    Syntax { fen: String, reason: &'static str },
     #[error("impossible position \"{fen}\": {}", .reasons.join("; "))]
-    Impossible {
-        /// The text as given.
-        fen: String,
-        /// All that is wrong with it.
-        reasons: Vec<&'static str>,
-    },
-    /// A move of the list is not legal where it stands.
+    Impossible { fen: String, reasons: Vec<&'static str> },
     #[error("move {number} of the list: {source}")]
-    Move {
-        /// Its place in the list, from 1.
-        number: usize,
-        /// The reason why the move was refused.
-        source: MoveError,
-    },
+    Move { number: usize, source: MoveError },
 }
 
 impl Position {
@@ -70,9 +52,6 @@ impl Position {
     }
 
     /// Reads a FEN as [`Position::from_fen`] does, and returns what had to be left out of it, in words.
-    ///
-    /// # Errors
-    /// Fails as [`Position::from_fen`] does.
     pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let (setup, position) = read(fen)?;
         let mut left_out = PositionErrorKinds::empty();
@@ -93,8 +72,7 @@ impl Position {
         read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }
 
-    /// Writes the FEN, with [`Position::en_passant`] as its en-passant square; castling rights as KQkq where the rook is
-    /// the outermost, else as the rook's file.
+    /// Writes the FEN. Castling rights are KQkq where the rook is the outermost, else the rook's file.
     pub fn to_fen(&self) -> String {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
@@ -104,8 +82,7 @@ impl Position {
     }
 }
 
-/// Reads a FEN: what it says, and the position that is made of that. The side that moved last may be in check, unless the other
-/// one is too or an en-passant square is given.
+/// Reads a FEN. The side that moved last may be in check, unless the other one is too or an en-passant square is given.
 fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     let setup = setup_of(fen)?;
     let position = match chess_of(setup.clone()) {
@@ -118,8 +95,7 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
 }
 
-/// Returns a FEN without what Lc0 passes over: a capital letter for the side, counters below their least value or with a
-/// fraction, semicolons at the end.
+/// Returns a FEN without what Lc0 passes over: capitals for the side, bad or fractional counters, semicolons at the end.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
@@ -204,8 +180,7 @@ fn has_playable_material(setup: &Setup) -> bool {
     })
 }
 
-/// Returns the moves that all pieces of a side have, each on the best square of an empty board; of pawns those of one that takes
-/// both ways.
+/// Returns the moves that all pieces of a side have, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
     let moves = |role| match role {
         Role::Pawn => 4,
@@ -253,4 +228,44 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
         (PositionErrorKinds::OPPOSITE_CHECK, "the side that moved last is in check"),
     ];
     texts.into_iter().filter(|(kind, _)| kinds.contains(*kind)).map(|(_, text)| text).collect()
+}
+
+/// Splits a line of EPD or FEN into the position, with counters `0 1` if there are none, and the operations.
+pub(crate) fn split_epd(line: &str) -> (String, &str) {
+    let mut rest = line.trim();
+    let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();
+    let mut behind = rest;
+    let counters = [take_word(&mut behind), take_word(&mut behind)];
+    if counters.iter().all(|word| word.parse::<u32>().is_ok()) {
+        fields.extend(counters);
+        rest = behind;
+    } else {
+        fields.extend(["0", "1"]);
+    }
+    (fields.join(" "), rest)
+}
+
+fn take_word<'a>(text: &mut &'a str) -> &'a str {
+    let (word, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    *text = behind.trim_start();
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_and_operations_are_told_apart() {
+        let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
+        for (line, counters, operations) in [
+            ("", "0 1", ""),
+            (" 3 41", "3 41", ""),
+            (" bm b4f4; id \"x\";", "0 1", "bm b4f4; id \"x\";"),
+            ("  3  41 bm b4f4;", "3 41", "bm b4f4;"),
+            (" 12 bm b4f4;", "0 1", "12 bm b4f4;"),
+        ] {
+            assert_eq!(split_epd(&format!(" {fen}{line} ")), (format!("{fen} {counters}"), operations));
+        }
+    }
 }

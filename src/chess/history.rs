@@ -1,19 +1,17 @@
-//! The game so far: positions from the start of the known game to now.
+//! The game so far: positions from the start of the known game to now, and how a game ends by the rules.
 //!
 //! The engine keeps one for the game; every search thread clones it, pushes the moves of its way down the tree and
 //! pops them again.
 
 use super::fen::PositionError;
 use super::moves::{Move, MoveList};
-use super::notation::{MoveError, Variant};
+use super::moves::{MoveError, Variant};
 use super::position::Position;
 
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.
 const SHARED_RULE50: u32 = 40;
 
-/// Positions from the first known one to the current one, never empty.
-///
-/// The moves before a FEN are unknown: its position counts as a first occurrence.
+/// Positions from the first known one to the current one, never empty. The first one counts as a first occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -37,8 +35,7 @@ impl History {
         History::from_position(Position::start(), Variant::Standard)
     }
 
-    /// Returns a game that starts at `position`.
-    pub fn from_position(position: Position, variant: Variant) -> History {
+    pub(crate) fn from_position(position: Position, variant: Variant) -> History {
         let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
         History { entries, variant, left_out: Vec::new() }
     }
@@ -70,14 +67,12 @@ impl History {
         parse_uci_position(text, variant, read)
     }
 
-    /// Returns what had to be left out of the FEN that the game starts with, in words: castling rights without their rook, an
-    /// en-passant square that cannot be.
+    /// Returns what had to be left out of the FEN: castling rights without their rook, an en-passant square that cannot be.
     pub fn left_out(&self) -> &[&'static str] {
         &self.left_out
     }
 
-    /// Tells how castling is written in this game.
-    pub fn variant(&self) -> Variant {
+    pub(crate) fn variant(&self) -> Variant {
         self.variant
     }
 
@@ -102,8 +97,7 @@ impl History {
         self.last().repetitions
     }
 
-    /// Returns how often the position at `index` had occurred before it, counted up to 2; `index` is below
-    /// [`History::len`].
+    /// Returns how often the position at `index` had occurred before it, counted up to 2.
     pub fn repetitions_at(&self, index: usize) -> u8 {
         self.entries[index].repetitions
     }
@@ -142,7 +136,7 @@ impl History {
     }
 
     /// Takes moves back until `len` positions are left; the first position stays.
-    pub fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len.max(1));
     }
 
@@ -169,8 +163,7 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// Finds the latest position equal to `next`, which follows the current one, among those that reversible moves
-    /// connect with it.
+    /// Finds the latest position equal to `next`, the next one, among those that reversible moves connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
@@ -217,4 +210,50 @@ fn mixed(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ number >> 31
+}
+
+/// Says why a position ends the game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// The side to move is mated: it has lost. All others are draws.
+    Checkmate,
+    /// The side to move has no legal move and is not in check.
+    Stalemate,
+    /// A hundred plies without capture or pawn move.
+    FiftyMoves,
+    /// The position stands for the third time.
+    ThreefoldRepetition,
+    /// Neither side can mate by any series of moves.
+    InsufficientMaterial,
+}
+
+impl History {
+    /// Says whether and how the game is over, where `legal` are the legal moves. Draws count as claimed at once, mate goes before.
+    pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
+        let position = self.current();
+        if legal.is_empty() {
+            Some(if position.is_check() { Terminal::Checkmate } else { Terminal::Stalemate })
+        } else if position.has_insufficient_material() {
+            Some(Terminal::InsufficientMaterial)
+        } else if position.rule50() >= 100 {
+            Some(Terminal::FiftyMoves)
+        } else if self.repetitions() >= 2 {
+            Some(Terminal::ThreefoldRepetition)
+        } else {
+            None
+        }
+    }
+}
+
+impl Position {
+    /// Says whether neither side can mate by any series of moves: bare kings, one minor piece, bishops of one colour.
+    pub(crate) fn has_insufficient_material(&self) -> bool {
+        let board = self.board();
+        // Nearly all positions end here.
+        if (board.pawns() | board.rooks_and_queens()).any() {
+            return false;
+        }
+        use shakmaty::Position as _;
+        self.chess().is_insufficient_material()
+    }
 }

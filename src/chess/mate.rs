@@ -47,8 +47,7 @@ impl History {
         line
     }
 
-    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats: for a third
-    /// time only what has been there twice comes.
+    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats.
     fn is_decided_in(&self, moves: u32) -> bool {
         let rule50 = self.current().rule50();
         let since = self.len().saturating_sub(1 + rule50 as usize);
@@ -100,7 +99,6 @@ impl Checks {
             || m.promotion().is_some()
     }
 
-    /// Returns the position after `m` if that gives check.
     fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
         if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m {
             let squares = match role {

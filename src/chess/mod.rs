@@ -15,22 +15,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod epd;
 mod fen;
 mod history;
 mod mate;
 mod moves;
-mod notation;
-mod perft;
 mod position;
-mod terminal;
 
-pub use epd::split_epd;
 pub use fen::PositionError;
-pub use history::History;
-pub use moves::{Move, MoveList};
-pub use notation::{MoveError, Variant};
-pub use perft::{MAX_PERFT_DEPTH, PerftReport, perft};
-pub use position::Position;
+pub(crate) use fen::split_epd;
+pub use history::{History, Terminal};
+pub use moves::{Move, MoveError, MoveList, Variant};
+pub(crate) use position::{MAX_PERFT_DEPTH, PerftReport};
+pub use position::{Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};
-pub use terminal::Terminal;

@@ -1,12 +1,16 @@
-//! One position: board, side to move, rights, counters and key.
+//! One position: board, side to move, rights, counters and key; and the count of the move paths from it (perft).
 //!
 //! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
 
+use std::fmt;
 use std::num::NonZeroU32;
+use std::time::Instant;
 
+use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
+use super::moves::Variant;
 use super::moves::{Move, MoveList};
 
 /// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
@@ -37,14 +41,12 @@ impl Position {
     }
 
     /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
-    /// `move_number` is the one that counts.
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;
         Position { king_en_prise, is_move_ahead, ..Position::from_chess(chess) }
     }
 
-    /// Returns the same position, but legal moves may take any king.
     pub(super) fn with_king_to_be_taken(self) -> Position {
         Position { king_en_prise: None, ..self }
     }
@@ -65,7 +67,6 @@ impl Position {
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
     }
 
-    /// Returns the move number, as a FEN counts it.
     pub(super) fn move_number(&self) -> NonZeroU32 {
         let number = self.chess.fullmoves();
         NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
@@ -76,8 +77,7 @@ impl Position {
         self.chess.board()
     }
 
-    /// Returns the number of pieces on the board, kings and pawns included.
-    pub fn piece_count(&self) -> usize {
+    pub(crate) fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
 
@@ -86,19 +86,16 @@ impl Position {
         self.chess.castles().castling_rights()
     }
 
-    /// Returns the rook with which `color` may still castle on `side`.
-    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+    pub(crate) fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
 
-    /// Returns the square passed by the double push just played, as Lc0 sees it: only if an enemy pawn attacks it, be it
-    /// pinned or not. A FEN's square stands even if no pawn attacks it.
+    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not. A FEN's square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
-    /// Identifies board, side to move, castling rights and [`Position::en_passant`]; equal on every machine.
-    /// The fifty-move counter and the move number are not part of it.
+    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every machine. Counters don't count.
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -113,8 +110,7 @@ impl Position {
         self.chess.is_check()
     }
 
-    /// Returns the pieces that give check to the side to move.
-    pub fn checkers(&self) -> Bitboard {
+    pub(crate) fn checkers(&self) -> Bitboard {
         self.chess.checkers()
     }
 
@@ -134,8 +130,7 @@ impl Position {
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
-    /// Says whether the two count as the same for the threefold repetition: same pieces, side, castling rights and
-    /// en-passant flag.
+    /// Says whether the two count as the same for the threefold repetition.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
             && self.en_passant == other.en_passant
@@ -189,7 +184,6 @@ impl Position {
         turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
     }
 
-    /// Returns shakmaty's form of the position, for the crates that go with it.
     pub(crate) fn chess(&self) -> &Chess {
         &self.chess
     }
@@ -218,8 +212,7 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Computes the key of castling rights, by the rooks' squares, so that Chess960 positions with the right on another
-/// rook differ.
+/// Computes the key of castling rights by the rooks' squares, which tell Chess960 positions apart.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
@@ -227,4 +220,64 @@ fn castling_key(rooks: Bitboard) -> u64 {
 
 fn en_passant_key(square: Option<Square>) -> u64 {
     square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+}
+
+/// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
+pub(crate) const MAX_PERFT_DEPTH: u32 = 8;
+
+/// Counts the legal move sequences of `depth` plies from `position`. The last ply is counted, not played.
+pub fn perft(position: &Position, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let moves = position.legal_moves();
+    if depth == 1 {
+        return moves.len() as u64;
+    }
+    moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PerftReport {
+    nodes: u64,
+    nps: u64,
+    time_ms: u64,
+    moves: Vec<MovePaths>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MovePaths {
+    r#move: String,
+    nodes: u64,
+}
+
+impl PerftReport {
+    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]; castling is written as in `variant`.
+    pub(crate) fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
+        let start = Instant::now();
+        let moves: Vec<MovePaths> = match depth.checked_sub(1) {
+            None => Vec::new(),
+            Some(rest) => position
+                .legal_moves()
+                .into_iter()
+                .map(|m| MovePaths {
+                    r#move: position.format_move(m, variant),
+                    nodes: perft(&position.play(m), rest),
+                })
+                .collect(),
+        };
+        let time = start.elapsed();
+        let nodes = if depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
+        let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
+        PerftReport { nodes, nps, time_ms: time.as_millis() as u64, moves }
+    }
+}
+
+impl fmt::Display for PerftReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for MovePaths { r#move, nodes } in &self.moves {
+            writeln!(f, "{}: {nodes}", r#move)?;
+        }
+        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+    }
 }

@@ -1,11 +1,9 @@
-//! The state of one game: its tree and its timekeeper.
+//! The state of one game: its tree and its timekeeper, and what the tree held when pondering began.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::before_pondering::BeforePondering;
 use super::memory::tree_limit;
-use super::root_tablebase::RootTablebase;
 use super::{Draining, EngineError, GoRequest, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
@@ -13,6 +11,7 @@ use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
+use crate::tablebase::TablesInForce;
 use crate::time::{
     Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
     TimeOptions, Timekeeper, manager_with_slowmover,
@@ -24,19 +23,14 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 /// The things that a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
-    /// The options.
     pub(super) settings: &'a Settings,
-    /// The endgame tables.
-    pub(super) tables: &'a RootTablebase,
-    /// The evaluations of earlier visits.
+    pub(super) tables: &'a TablesInForce,
     pub(super) cache: &'a Arc<EvalCache>,
-    /// The network on its device.
     pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
     pub(super) draining: &'a [Draining],
 }
 
-/// The state that lives as long as a game.
 #[derive(Debug)]
 pub(super) struct GameState {
     tree: Option<GameTree>,
@@ -59,7 +53,6 @@ impl GameState {
         GameState::with_reclaimer(settings, Reclaimer::new())
     }
 
-    /// Returns a game whose memory `reclaimer` frees.
     pub(super) fn with_reclaimer(
         settings: &Settings,
         reclaimer: Reclaimer,
@@ -77,11 +70,7 @@ impl GameState {
         })
     }
 
-    /// Prepares a search of the last position of `position`; for pondering one of the position before its last move, so that
-    /// every reply keeps what is found below it, whichever the opponent plays.
-    ///
-    /// # Errors
-    /// Fails if an option is refused or the tree is full.
+    /// Prepares a search of the last position of `position`. Pondering searches the one before, so that every reply keeps what is found.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -103,14 +92,14 @@ impl GameState {
             self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder {
-            self.note_replies(&target.game);
+        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
+            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
         let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
         if limits.mover_clock().is_some() {
             self.renew_timekeeper_in_a_new_game(position, resources.settings)?;
         }
-        let chain = self.start_move(request, tables.sound_moves, resources);
+        let chain = self.make_chain(request, tables.choices, resources);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
@@ -177,9 +166,7 @@ impl GameState {
         }
     }
 
-    /// Forgets what the time management knows of another game, where a GUI has begun one without `ucinewgame`: `position`, which is
-    /// searched by the clock, does not continue the game of the last clock. A step back counts as a new game, too, as in Lc0; a
-    /// position without its game, as some GUIs send it, does not if it is a full move further on.
+    /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back counts as a new game, as in Lc0.
     fn renew_timekeeper_in_a_new_game(
         &mut self,
         position: &History,
@@ -197,17 +184,16 @@ impl GameState {
         Ok(())
     }
 
-    /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is the number of moves that the
-    /// endgame tables leave, if they know the position.
-    fn start_move(
+    /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they know the position.
+    fn make_chain(
         &mut self,
         request: &GoRequest,
-        sound_moves: Option<usize>,
+        choices: Option<usize>,
         resources: &SearchResources<'_>,
     ) -> Chain {
         self.timekeeper.set_options(resources.settings.stoppers.clone());
         let mut facts = self.facts(request, resources.settings, resources.backend.info());
-        if let Some(choices) = sound_moves {
+        if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
         if !request.limits.ponder {
@@ -216,7 +202,6 @@ impl GameState {
         self.timekeeper.start_move(&facts)
     }
 
-    /// Returns the facts of a search that is about to begin.
     fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
@@ -250,14 +235,6 @@ impl GameState {
         facts
     }
 
-    /// Notes down what the tree holds of the position to ponder, unless it was pondered before.
-    fn note_replies(&mut self, position: &History) {
-        if self.before_pondering.as_ref().is_none_or(|before| !before.is_of(position)) {
-            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
-        }
-    }
-
-    /// Returns the timekeeper's message for people, if one has come up since it was last asked.
     pub(super) fn take_message(&mut self) -> Option<String> {
         self.timekeeper.take_message()
     }
@@ -290,7 +267,6 @@ struct SearchTarget {
 }
 
 impl SearchTarget {
-    /// Returns what `request` has searched where the game has come to the last position of `position`.
     fn of(position: &History, request: &GoRequest) -> SearchTarget {
         let ponders = request.limits.ponder;
         let (game, expected_move) =
@@ -302,7 +278,6 @@ impl SearchTarget {
     }
 }
 
-/// Returns the game before its last move, and that move; all of the game where it has none.
 fn before_last_move(game: &History) -> (History, Option<Move>) {
     let mut before = game.clone();
     before.pop();
@@ -311,8 +286,7 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
     if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
 }
 
-/// Returns what becomes of the game's past in a search within `limits`. Waits before, where that counts, for batches of earlier
-/// searches that are still under way.
+/// Returns what becomes of the game's past. Waits before, where that counts, for batches of earlier searches.
 fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     // Only an analysis goes back; there nobody minds a batch that is still under way.
     let is_analysis = limits.infinite && !limits.ponder;
@@ -323,8 +297,7 @@ fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     if is_analysis && are_idle { Past::Keep } else { Past::Release }
 }
 
-/// Returns the new visits that a search within `limits` may make of a root that has `reused` visits, where the rules that end it let it
-/// make `affordable`.
+/// Returns the new visits that a search may make of a root that has `reused`, where its rules let it make `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
     let asked = limits
         .nodes
@@ -351,13 +324,181 @@ impl Drop for GameState {
     }
 }
 
-/// Returns the time manager that the options choose.
-///
-/// # Errors
-/// Fails if the options name no time manager, or a parameter is refused.
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
     manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
+/// The visits of a position and of its replies before pondering.
+#[derive(Debug)]
+struct BeforePondering {
+    /// Number of positions in the game up to the one that is pondered on.
+    len: usize,
+    root: (u64, Nodes),
+    /// The keys and visits of the positions after each reply that had visits.
+    replies: Vec<(u64, Nodes)>,
+}
+
+impl BeforePondering {
+    pub(super) fn read(game: &GameTree) -> BeforePondering {
+        let (tree, position) = (game.tree(), game.history().current());
+        let root = tree.node(game.root());
+        let replies = tree.children(root).map(|(_, child)| {
+            let after = position.play(child.edge().mv());
+            (after.key(), Nodes::from(child.visits()))
+        });
+        BeforePondering {
+            len: game.history().len(),
+            root: (position.key(), root.visits().into()),
+            replies: replies.collect(),
+        }
+    }
+
+    fn is_of(&self, game: &History) -> bool {
+        (game.len(), game.current().key()) == (self.len, self.root.0)
+    }
+
+    /// Returns the visits that the last position of `game` had then: the one pondered on or a reply. `None` for others.
+    fn visits_of(&self, game: &History) -> Option<Nodes> {
+        if self.is_of(game) {
+            return Some(self.root.1);
+        }
+        let follows = game.len() == self.len + 1 && game.position(self.len - 1).key() == self.root.0;
+        let reply = || self.replies.iter().find(|(reply, _)| *reply == game.current().key());
+        follows.then(|| reply().map(|(_, visits)| *visits).unwrap_or_default())
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::chess::Variant;
+    use crate::network::{BackendError, EvalSlot, Evaluator, backends};
+    use crate::search::{WorkerPool, run};
+    use crate::time::GoLimits;
+
+    #[test]
+    fn replies_without_visits_and_other_games_are_told_apart() {
+        let game = |moves: &str| {
+            History::from_uci_position(&format!("startpos moves {moves}"), Variant::Standard).unwrap()
+        };
+        let before = BeforePondering {
+            len: 2,
+            root: (game("e2e4").current().key(), Nodes(100)),
+            replies: vec![(game("e2e4 e7e5").current().key(), Nodes(70))],
+        };
+        assert_eq!(before.visits_of(&game("e2e4")), Some(Nodes(100)));
+        assert_eq!(before.visits_of(&game("e2e4 e7e5")), Some(Nodes(70)));
+        assert_eq!(before.visits_of(&game("e2e4 a7a6")), Some(Nodes(0)), "never looked at");
+        assert_eq!(before.visits_of(&game("d2d4 e7e5")), None, "another game");
+        assert_eq!(before.visits_of(&game("e2e4 e7e5 g1f3")), None, "too far on");
+    }
+
+    /// A backend with an evaluator that panics once, at its third batch.
+    #[derive(Debug)]
+    struct PanickingOnce {
+        backend: Arc<dyn Backend>,
+        is_done: Arc<AtomicBool>,
+    }
+
+    struct PanickingEvaluator {
+        evaluator: Box<dyn Evaluator>,
+        batches: u32,
+        is_done: Arc<AtomicBool>,
+    }
+
+    impl Backend for PanickingOnce {
+        fn info(&self) -> &BackendInfo {
+            self.backend.info()
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            let (evaluator, is_done) = (self.backend.evaluator()?, self.is_done.clone());
+            Ok(Box::new(PanickingEvaluator { evaluator, batches: 0, is_done }))
+        }
+    }
+
+    impl Evaluator for PanickingEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            self.batches += 1;
+            let panics = self.batches > 2 && !self.is_done.swap(true, Ordering::Relaxed);
+            assert!(!panics, "this is how the test wants it");
+            self.evaluator.evaluate(batch)
+        }
+    }
+
+    fn resources<'a>(
+        settings: &'a Settings,
+        tables: &'a TablesInForce,
+        cache: &'a Arc<EvalCache>,
+        backend: &'a Arc<dyn Backend>,
+    ) -> SearchResources<'a> {
+        SearchResources { settings, tables, cache, backend, draining: &[] }
+    }
+
+    /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came to what they held.
+    #[test]
+    fn a_tree_in_which_a_search_thread_died_is_dropped() {
+        let settings = Settings::default();
+        let config = backends::BackendConfig::parse("random", "").unwrap();
+        let backend: Arc<dyn Backend> = Arc::new(PanickingOnce {
+            backend: backends::create(&config, None).unwrap(),
+            is_done: Arc::default(),
+        });
+        let workers = WorkerPool::new(&*backend, 1).unwrap();
+        let mut game = GameState::new(&settings).unwrap();
+        let position = History::start();
+        let tables = TablesInForce::default();
+        let cache = Arc::new(EvalCache::new(0));
+        let resources = resources(&settings, &tables, &cache, &backend);
+        let mut failures = Vec::new();
+        for _ in 0..2 {
+            let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
+            let request = GoRequest::new(limits);
+            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap());
+            workers.assign(&search);
+            let result = run(&search, &mut |_| {});
+            search.state.progress.wait_idle(Duration::from_secs(60));
+            let in_flight = search.state.context.root_node().in_flight();
+            failures.push((
+                result.failure.is_some(),
+                in_flight > 0,
+                result.summary.nodes == result.summary.new_nodes,
+            ));
+        }
+        assert_eq!(failures, [(true, true, true), (false, false, true)]);
+    }
+
+    /// A regression: a game without `ucinewgame` went on with what the time management knew of the last one.
+    #[test]
+    fn a_position_that_does_not_continue_the_game_begins_another_one() {
+        let mut settings = Settings::default();
+        settings.stoppers.nodestime.nodes_per_ms = 1;
+        let config = backends::BackendConfig::parse("random", "").unwrap();
+        let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
+        let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
+        let resources = resources(&settings, &tables, &cache, &backend);
+        let mut game = GameState::new(&settings).unwrap();
+        // Returns the nodes on the clock; each move uses 4,000.
+        let mut nodes_before_move = |position: &str, ponder| {
+            let position = History::from_uci_position(position, Variant::Standard).unwrap();
+            let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
+            let request = GoRequest::new(limits);
+            let search = game.begin_search(&position, &request, &resources).unwrap();
+            let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
+            let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
+            game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);
+            nodes.map(|nodes| nodes.0)
+        };
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 b8c6", true), None);
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 g8f6", false), Some(2_000), "a miss");
+        assert_eq!(nodes_before_move("fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", false), Some(10_000));
+        assert_eq!(nodes_before_move("fen 3k4/8/8/8/8/8/4P3/3K4 w - - 2 2", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000), "a step back");
+    }
+}

@@ -54,7 +54,6 @@ option_group! {
 }
 
 impl InfoOptions {
-    /// Returns what the search has to report.
     pub(super) fn reporting(&self) -> Reporting {
         let has_reader = self.verbose_move_stats || !self.log_file.is_empty();
         let move_stats = match (has_reader, self.log_live_stats) {

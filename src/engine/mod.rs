@@ -3,52 +3,48 @@
 //! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
 //! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
-mod active_search;
-mod before_pondering;
-mod error;
-mod evaluation;
-mod finished_search;
+#[cfg(test)]
+mod documentation;
 mod game;
 mod go;
 mod info_options;
-mod listener;
-mod loading;
 mod memory;
+mod network;
 mod player;
 mod quick_look;
-mod root_tablebase;
 mod settings;
-mod strength;
-mod system_memory;
 
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
+use thiserror::Error;
 
-use crate::chess::{History, Variant};
-use crate::network::BackendInfo;
-use crate::network::backends::BackendConfig;
-use crate::network::cache::EvalCache;
-use crate::search::WorkerProgress;
-
-use active_search::ActiveSearch;
-pub use error::EngineError;
-pub use evaluation::PositionEvaluation;
-pub use finished_search::FinishedSearch;
 use game::GameState;
+use go::ActiveSearch;
+pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
 pub use info_options::{InfoOptions, ScoreType};
-pub use listener::{GoRequest, Listener, SearchAnswer};
-use loading::LoadedNetwork;
-pub use loading::{NetworkOptions, OpenedBackend, load_network, open_backend};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
+use network::LoadedNetwork;
+pub use network::{NetworkOptions, PositionEvaluation};
+pub(crate) use network::{OpenedBackend, load_network, open_backend};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
-use root_tablebase::RootTablebase;
-pub use root_tablebase::TablebaseOptions;
-pub use settings::{CLEAR_TREE, Settings};
+pub(crate) use settings::CLEAR_TREE;
+pub use settings::Settings;
+
+use crate::chess::{History, PositionError, Variant};
+use crate::network::backends::BackendConfig;
+use crate::network::cache::EvalCache;
+use crate::network::weights::NetworkError;
+use crate::network::{BackendError, BackendInfo};
+use crate::options::OptionError;
+use crate::params::ParamError;
+use crate::search::tree::TreeFull;
+use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
+use crate::tablebase::TablesInForce;
 
 /// The engine with its options, network and game.
 pub struct Engine {
@@ -59,7 +55,7 @@ pub struct Engine {
     network: Option<LoadedNetwork>,
     /// The options for which no network could be made ready, and why, while another one is in force.
     network_refusal: Option<(NetworkOptions, String)>,
-    tables: RootTablebase,
+    tables: TablesInForce,
     cache: Arc<EvalCache>,
     /// The options that the cache was made by.
     cache_settings: CacheSettings,
@@ -67,12 +63,10 @@ pub struct Engine {
     game: Option<GameState>,
     /// The search under way, or the last one if its game was not taken back yet.
     active: Option<ActiveSearch>,
-    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and the position that this is
-    /// for.
+    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and its position.
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// The progress of searches with workers that may still touch the tree.
     draining: Vec<Draining>,
-    /// Whether the next search has to begin with an empty tree.
     wants_empty_tree: bool,
     /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree goes with it.
     wants_new_manager: bool,
@@ -99,7 +93,7 @@ impl Engine {
             position_refusal: None,
             network: None,
             network_refusal: None,
-            tables: RootTablebase::default(),
+            tables: TablesInForce::default(),
             active: None,
             pending_answer: None,
             draining: Vec::new(),
@@ -109,8 +103,7 @@ impl Engine {
         })
     }
 
-    /// Returns the present values of all options.
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -119,11 +112,7 @@ impl Engine {
         &self.position
     }
 
-    /// Returns the game as the last `position` gave it, if it was accepted.
-    ///
-    /// # Errors
-    /// Fails if it was refused.
-    pub fn accepted_position(&self) -> Result<&History, EngineError> {
+    pub(crate) fn accepted_position(&self) -> Result<&History, EngineError> {
         match &self.position_refusal {
             Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
             None => Ok(&self.position),
@@ -174,7 +163,7 @@ impl Engine {
             }
         };
         self.finish();
-        let info = network.info().clone();
+        let info = network.backend.info().clone();
         self.network = Some(network);
         // What another network thought is of no use.
         self.game = None;
@@ -182,16 +171,16 @@ impl Engine {
         Ok(Some(info))
     }
 
-    /// Makes an empty cache as the options ask for.
     fn new_cache(&mut self) {
         self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
-    /// Returns the message for people about an error of [`Engine::prepare`].
-    pub fn describe_load_error(&self, error: &EngineError) -> String {
+    pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
-            Some(network) => format!("ERROR: {error}; still in force: {}", network.info().description),
+            Some(network) => {
+                format!("ERROR: {error}; still in force: {}", network.backend.info().description)
+            }
             None => format!("ERROR: {error}; without a network there is no bestmove"),
         }
     }
@@ -211,14 +200,13 @@ impl Engine {
         self.forget_refusals();
     }
 
-    /// Lets a network and tables that could not be had be tried again.
     fn forget_refusals(&mut self) {
         self.network_refusal = None;
         self.tables.forget_failure();
     }
 
     /// Lets the next search begin with an empty tree; a search that runs goes on.
-    pub fn clear_tree(&mut self) {
+    pub(crate) fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
 
@@ -249,36 +237,35 @@ impl Engine {
         }
     }
 
-    /// Returns the backend in force, if there is one.
-    pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(LoadedNetwork::info)
+    pub(crate) fn backend(&self) -> Option<&BackendInfo> {
+        self.network.as_ref().map(|network| network.backend.info())
     }
 
-    /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
-    pub fn network_sha256(&self) -> Option<&str> {
-        self.network.as_ref().and_then(LoadedNetwork::network_sha256)
+    pub(crate) fn network_sha256(&self) -> Option<&str> {
+        self.network.as_ref()?.network_sha256.as_deref()
     }
 
-    /// Returns what people should know of the backend in force that has come up since the last call. While a search runs, its
-    /// listener hears it.
-    pub fn take_notes(&self) -> Vec<String> {
-        self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
+    /// Returns news of the backend since the last call. While a search runs, its listener hears them.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
     }
 
     /// Returns the number of search threads of the network in force; 0 if there is none.
     pub fn threads(&self) -> usize {
-        self.network.as_ref().map_or(0, |network| network.workers().len())
+        self.network.as_ref().map_or(0, |network| network.workers.len())
     }
 
     /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
-    pub fn batch_size(&self) -> usize {
+    pub(crate) fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen.or_else(|| self.network.as_ref().map(|network| network.info().preferred_batch)).unwrap_or(0)
+        chosen
+            .or_else(|| self.network.as_ref().map(|network| network.backend.info().preferred_batch))
+            .unwrap_or(0)
     }
 
     /// Returns how long the device in force has computed so far, if it knows.
     pub fn busy_time(&self) -> Option<Duration> {
-        self.network.as_ref()?.busy_time()
+        self.network.as_ref()?.backend.busy_time()
     }
 }
 
@@ -299,9 +286,43 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
 /// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search itself.
 type Draining = Arc<CachePadded<WorkerProgress>>;
 
-/// Waits until no worker of `searches` can touch the tree any more.
 fn wait_for(searches: Vec<Draining>) {
     for progress in searches {
         progress.wait_idle(Duration::MAX);
+    }
+}
+
+/// The reason why the engine could not carry out a command.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum EngineError {
+    #[error("{0}{old}", old = if matches!(.0, OptionError::Value { .. }) { "; the old value stays" } else { "" })]
+    Option(#[from] OptionError),
+    #[error("{0}; the old value stays")]
+    Params(#[from] ParamError),
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error("{0}; the old value stays")]
+    Contempt(#[from] ContemptError),
+    #[error("{0}; nothing is searched until a position is accepted")]
+    Position(#[from] PositionError),
+    #[error("the last position was refused: {0}")]
+    NoPosition(String),
+    #[error("{0}")]
+    NetworkRefused(String),
+    #[error("no result for {position}: {reason}")]
+    NoResult { position: String, reason: String },
+    #[error("{0}; send ucinewgame")]
+    Tree(#[from] TreeFull),
+    #[error(transparent)]
+    Workers(#[from] WorkerPoolError),
+}
+
+impl EngineError {
+    /// Returns whether there is no position to search, whatever it would be searched with.
+    pub(crate) fn is_of_position(&self) -> bool {
+        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }
 }

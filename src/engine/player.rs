@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::game::{GameState, SearchResources};
-use super::loading::{OpenedBackend, open_backend};
 use super::memory::CacheSettings;
-use super::root_tablebase::RootTablebase;
+use super::network::{OpenedBackend, open_backend};
 use super::{EngineError, GoRequest, Settings, check, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, SearchInfo, SearchResult, SteppedSearch};
+use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
 /// Options, network and tables that many games share.
@@ -25,7 +25,7 @@ use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 pub struct EngineSetup {
     settings: Settings,
     opened: OpenedBackend,
-    tables: RootTablebase,
+    tables: TablesInForce,
     notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl EngineSetup {
     /// Makes the tables ready, and takes the backend `opened`.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
-        let mut tables = RootTablebase::default();
+        let mut tables = TablesInForce::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, opened, tables, notes })
     }
@@ -216,7 +216,6 @@ impl EnginePlayer {
         Ok(true)
     }
 
-    /// Begins a search of at most `nodes` new nodes.
     fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
         self.started = request.received;
         let resources = SearchResources {
@@ -267,8 +266,7 @@ impl EnginePlayer {
         self.stepped.as_ref().map_or(0, SteppedSearch::waiting)
     }
 
-    /// Exchanges the waiting positions, [`EnginePlayer::waiting`] of them, for `slots`: once to lend them, and once more to take
-    /// them back.
+    /// Exchanges the waiting positions for `slots`: once to lend them, and once more to take them back.
     pub fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         if let Some(stepped) = &mut self.stepped {
             stepped.swap_slots(slots);

@@ -26,10 +26,8 @@ const MATE: i32 = 100_000;
 /// A move that was not searched, and what speaks for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
-    /// The move.
     pub(super) mv: Move,
-    /// The worth of the position, from the point of view of the side to move: what the cache knows, or what the material after
-    /// captures is worth in a score.
+    /// The worth of the position to the side to move: what the cache knows, or the material after captures as a score.
     value: Evaluation,
     /// The moves of the engine until a mate.
     mate: Option<u32>,
@@ -50,8 +48,7 @@ impl QuickLook {
     }
 }
 
-/// Returns a move for the last position of `game`, one of `allowed` unless that is empty; `None` only where there is no legal
-/// move.
+/// Returns a move for the last position of `game`, one of `allowed` unless that is empty.
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
@@ -90,14 +87,12 @@ fn is_mate(position: &Position) -> bool {
     position.is_check() && position.legal_moves().is_empty()
 }
 
-/// Follows captures.
 struct Exchanges {
     positions_left: u32,
 }
 
 impl Exchanges {
-    /// Returns the balance for the side that has just moved to the last position of `game`, in centipawns, and the number of
-    /// replies.
+    /// Returns the balance in centipawns for the side that has just moved, and the number of replies.
     fn after_move(&mut self, game: &History) -> (i32, usize) {
         let (position, replies) = (game.current(), game.legal_moves());
         if game.terminal(&replies).is_some() {
@@ -108,8 +103,7 @@ impl Exchanges {
         (-theirs, replies.len())
     }
 
-    /// Returns the balance that the side to move can reach by captures and promotions, if it need not make any, in
-    /// centipawns within `alpha..=beta`.
+    /// Returns the balance that the side to move can reach by captures and promotions, within `alpha..=beta`, centipawns.
     fn best(&mut self, position: &Position, alpha: i32, beta: i32, plies: u32) -> i32 {
         let balance = balance(position);
         if plies == 0 || balance >= beta || !self.take_one() {
@@ -132,7 +126,6 @@ impl Exchanges {
         best
     }
 
-    /// Takes one position of those that are left; returns whether there was one.
     fn take_one(&mut self) -> bool {
         let is_left = self.positions_left > 0;
         self.positions_left = self.positions_left.saturating_sub(1);

@@ -5,16 +5,15 @@ use std::sync::LazyLock;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::info_options::InfoOptions;
-use super::loading::NetworkOptions;
 use super::memory::MemoryOptions;
-use super::root_tablebase::TablebaseOptions;
-use super::strength::StrengthOptions;
+use super::network::NetworkOptions;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     add_flags, nearest_name, option_group, own_name, read_flags,
 };
-use crate::search::{ContemptOptions, SearchParams};
-use crate::time::{StopperOptions, TimeOptions};
+use crate::search::{ContemptMode, ContemptOptions, SearchParams};
+use crate::tablebase::TablebaseOptions;
+use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
     /// The values of all options.
@@ -52,7 +51,7 @@ const LISTED_BEFORE: [(&str, &str); 3] = [
 ];
 
 /// The option that is a command: it lets go of the tree before the next search.
-pub const CLEAR_TREE: OptionSpec = OptionSpec {
+pub(crate) const CLEAR_TREE: OptionSpec = OptionSpec {
     lc0: None,
     meanings: Vec::new(),
     name: "ClearTree",
@@ -77,13 +76,12 @@ static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
 
 impl Settings {
     /// Returns all options, in the order in which they are listed to people.
-    pub fn specs() -> &'static [OptionSpec] {
+    pub(crate) fn specs() -> &'static [OptionSpec] {
         &SPECS
     }
 
-    /// Returns all that hosts may set, in the order of the list: our options, their second names, the command among them,
-    /// and those of Lc0 that have no effect.
-    pub fn listed() -> Vec<OptionSpec> {
+    /// Returns all that hosts may set: our options, their second names, the command among them, and those of Lc0 without effect.
+    pub(crate) fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
             let OtherName { name, flag, help, .. } = *other;
@@ -94,7 +92,7 @@ impl Settings {
     }
 
     /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in visibility.
-    pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
+    pub(crate) fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
             let value = option.and_then(|option| self.text_of(option.flag));
@@ -103,29 +101,21 @@ impl Settings {
     }
 
     /// Returns the option with this UCI name, in any case, or with this flag; second names count too.
-    ///
-    /// # Errors
-    /// Returns [`OptionError::Unknown`], with the nearest name.
-    pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
+    pub(crate) fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
     /// Sets the option with this UCI name, in any case, or with this flag; second names count too.
-    ///
-    /// # Errors
-    /// Fails if the name is unknown or the value out of range; nothing has changed then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
     }
 
-    /// Returns the flag and the value of every option, in the order of the list.
-    pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
         Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
-    /// Returns the flag and the value of every option that is not at its default.
-    pub fn changed(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn changed(&self) -> Vec<(&'static str, String)> {
         let defaults = Settings::specs().iter().map(OptionSpec::default_text);
         self.values()
             .zip(defaults)
@@ -135,7 +125,7 @@ impl Settings {
     }
 
     /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help shows all of them.
-    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
+    pub(crate) fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
         add_flags(command, wanted, Visibility::Hidden, check_value)
     }
@@ -147,7 +137,6 @@ fn unknown(name: &str) -> OptionError {
     OptionError::Unknown { name: name.into(), hint }
 }
 
-/// Checks a value that stands on the command line.
 fn check_value(spec: &OptionSpec, value: &str) -> Result<(), OptionError> {
     Settings::default().set(spec.flag, value)
 }
@@ -174,11 +163,94 @@ impl FromArgMatches for Settings {
     }
 }
 
+option_group! {
+    /// The options for analysis and for weaker play.
+    #[derive(Copy)]
+    pub struct StrengthOptions {
+        /// The GUI analyses: contempt, DrawScore, noise, temperature and UCI_LimitStrength have no effect.
+        analyse_mode: bool = false, "UCI_AnalyseMode", "analyse-mode";
+        /// Play about as well as UCI_Elo says, by few nodes and moves that are drawn; not in infinite search.
+        limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
+        /// Strength under UCI_LimitStrength with the network that comes with Zeitnot; with others it is another one.
+        elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weakening {
+    pub(super) nodes: Nodes,
+    /// Temperature of the draw among the moves.
+    temperature: f32,
+}
+
+struct Level {
+    elo: f64,
+    nodes: f64,
+    temperature: f64,
+}
+
+const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
+    Level { elo, nodes, temperature }
+}
+
+/// The scale; `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the nodes
+/// change evenly.
+const LEVELS: [Level; 5] = [
+    level(700.0, 1.0, 1.0),
+    level(1335.0, 1.0, 0.3),
+    level(1470.0, 2.0, 0.3),
+    level(1785.0, 20.0, 0.3),
+    level(2090.0, 200.0, 0.3),
+];
+
+impl StrengthOptions {
+    pub(super) fn weakening(&self, limits: &GoLimits) -> Option<Weakening> {
+        if !self.limit_strength || self.analyse_mode || limits.infinite {
+            return None;
+        }
+        let elo = f64::from(self.elo);
+        let above = LEVELS.iter().position(|level| level.elo >= elo).unwrap_or(LEVELS.len() - 1).max(1);
+        let [low, high] = [&LEVELS[above - 1], &LEVELS[above]];
+        let share = ((elo - low.elo) / (high.elo - low.elo)).clamp(0.0, 1.0);
+        let between = |low: f64, high: f64| low + (high - low) * share;
+        Some(Weakening {
+            nodes: Nodes(libm::exp(between(libm::log(low.nodes), libm::log(high.nodes))).round() as u64),
+            temperature: between(low.temperature, high.temperature) as f32,
+        })
+    }
+}
+
+impl Settings {
+    /// Returns the options as analysis or weaker play change them, `None` where they stay as they are.
+    pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Option<Settings> {
+        if !self.strength.analyse_mode && weakening.is_none() {
+            return None;
+        }
+        let mut settings = self.clone();
+        let SearchParams { draw_score, noise, temperature, leaf_mate_search, .. } = &mut settings.search;
+        if self.strength.analyse_mode {
+            *draw_score = 0.0;
+            noise.epsilon = 0.0;
+            temperature.initial = 0.0;
+            temperature.endgame = 0.0;
+            settings.contempt.mode = ContemptMode::Disable;
+        }
+        if let Some(weakening) = weakening {
+            *temperature = Default::default();
+            temperature.initial = weakening.temperature;
+            // The scale was measured without.
+            *leaf_mate_search = 0;
+        }
+        Some(settings)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::num::NonZero;
+
     use super::*;
     use crate::options::ignored_option;
-    use std::num::NonZero;
 
     #[test]
     fn defaults_lie_in_their_ranges_and_can_be_set_again() {
@@ -302,9 +374,38 @@ mod tests {
         assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().info.show_wdl);
     }
 
+    fn weakening(elo: u32) -> Weakening {
+        let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
+        options.weakening(&GoLimits::default()).unwrap()
+    }
+
     #[test]
-    fn bad_values_are_refused_with_the_range() {
-        let error = parse(&["zeitnot", "--threads=900"]).unwrap_err().to_string();
-        assert!(error.contains("an integer from 0 to 256"), "{error}");
+    fn more_elo_is_never_fewer_nodes_or_a_hotter_draw() {
+        let scale: Vec<_> = (1000..=2090).step_by(50).map(weakening).collect();
+        for pair in scale.windows(2) {
+            assert!(pair[0].nodes <= pair[1].nodes && pair[0].temperature >= pair[1].temperature, "{pair:?}");
+        }
+        for Level { elo, nodes, .. } in &LEVELS {
+            assert_eq!(weakening(*elo as u32).nodes, Nodes(*nodes as u64), "{elo}");
+        }
+    }
+
+    #[test]
+    fn weaker_play_overlooks_mates() {
+        let mut settings = Settings::default();
+        settings.strength = StrengthOptions { limit_strength: true, ..settings.strength };
+        let weakening = settings.strength.weakening(&GoLimits::default());
+        let weakened = settings.for_search(weakening).unwrap();
+        assert!(settings.search.leaf_mate_search > 0);
+        assert_eq!(weakened.search.leaf_mate_search, 0);
+    }
+
+    #[test]
+    fn analysis_is_never_weakened() {
+        let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
+        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
+        assert_eq!(options.weakening(&infinite), None);
+        options.analyse_mode = true;
+        assert_eq!(options.weakening(&GoLimits::default()), None);
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
@@ -21,19 +21,13 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 200;
 
 /// Opens a file and returns its uncompressed content; `-` is stdin.
-///
-/// # Errors
-/// Fails if the first bytes cannot be read. Reading what is returned fails where it inflates beyond all bounds.
-pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
 }
 
 /// Returns the uncompressed content of `raw`.
-///
-/// # Errors
-/// Fails as [`open`] does.
-pub(crate) fn inflate(raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
-    let consumed = Rc::new(Cell::new(0));
+pub(crate) fn inflate(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let consumed = Arc::new(AtomicU64::new(0));
     let mut raw = Counted { source: raw, consumed: consumed.clone() };
     let mut start = Vec::new();
     raw.by_ref().take(SIGNATURE as u64).read_to_end(&mut start)?;
@@ -49,24 +43,27 @@ pub(crate) fn inflate(raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
 }
 
 /// Bounds what `source` may give, which inflates `compressed` bytes.
-pub(crate) fn bounded_by_size<'a>(source: impl Read + 'a, compressed: u64) -> Box<dyn Read + 'a> {
-    bounded(source, Rc::new(Cell::new(compressed)))
+pub(crate) fn bounded_by_size<'a>(
+    source: impl Read + Send + 'a,
+    compressed: u64,
+) -> Box<dyn Read + Send + 'a> {
+    bounded(source, Arc::new(AtomicU64::new(compressed)))
 }
 
-fn bounded<'a>(source: impl Read + 'a, consumed: Rc<Cell<u64>>) -> Box<dyn Read + 'a> {
+fn bounded<'a>(source: impl Read + Send + 'a, consumed: Arc<AtomicU64>) -> Box<dyn Read + Send + 'a> {
     Box::new(Bounded { source, consumed, given: 0 })
 }
 
 /// Counts what is read.
 struct Counted<R> {
     source: R,
-    consumed: Rc<Cell<u64>>,
+    consumed: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
-        self.consumed.set(self.consumed.get() + read as u64);
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
@@ -75,7 +72,7 @@ impl<R: Read> Read for Counted<R> {
 struct Bounded<R> {
     source: R,
     /// Compressed bytes that the decoder has read so far.
-    consumed: Rc<Cell<u64>>,
+    consumed: Arc<AtomicU64>,
     /// Bytes that it has given.
     given: u64,
 }
@@ -84,7 +81,7 @@ impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.given += read as u64;
-        let compressed = self.consumed.get();
+        let compressed = self.consumed.load(Ordering::Relaxed);
         if self.given > ALWAYS_ALLOWED.max(compressed.saturating_mul(MAX_RATIO)) {
             let given = self.given;
             return Err(io::Error::other(format!(

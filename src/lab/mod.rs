@@ -1,32 +1,129 @@
 //! The laboratory: measurements with many games, and the training data of networks. The engine does without it.
 //!
-//! Three measurements stand side by side, each with the games it reads or plays, the *rows* that it writes, the *study* that is
-//! computed from rows, and the *page* that shows it:
+//! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is computed from rows, and the
+//! *page* that shows it:
 //!
 //! | folder | what it measures |
 //! |---|---|
 //! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
+//! | `tuning` | better values of options, by the games of `matches` |
 //! | [`replay`] | time managers on whole games in virtual time |
-//! | [`moves_left`] | moves-left estimators on recorded games |
+//! | `moves_left` | moves-left estimators on recorded games |
+//! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
-//! [`tuning`] finds better values of options by the games of `matches`. [`analysis`] searches the positions of recorded games for
-//! the players who want to learn from them.
-//!
-//! [`Phase`] says what opening, middlegame and endgame are. `compressed` opens files within bounds. They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
-//! makes the games with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
+//! They share `runner` (jobs in order on threads), `rows` (CSV and Parquet files, lines of JSON, and how the rows of several machines are
+//! put together), [`pgn`] (recorded games), `compressed` (opens files within bounds) and `uci_process` (external engines). [`Phase`]
+//! says what opening, middlegame and endgame are, and [`LabError`] why a measurement could not be made. [`training`] makes the games
+//! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
-pub mod analysis;
+pub(crate) mod analysis;
 pub(crate) mod compressed;
 pub mod matches;
-pub mod moves_left;
+pub(crate) mod moves_left;
 pub mod pgn;
-mod phase;
 pub mod replay;
-pub mod rows;
+pub(crate) mod rows;
+pub(crate) mod runner;
 pub mod training;
-pub mod tuning;
+pub(crate) mod tuning;
 mod uci_process;
 
-pub use phase::Phase;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::engine::EngineError;
+use crate::network::BackendError;
+pub use pgn::GameError;
+pub use rows::RowError;
 pub use uci_process::UciProcessError;
+
+/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The reason why a measurement cannot be made, go on, or be written down.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The engine refuses an option or a position, or does not search.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// An external engine fails.
+    #[error(transparent)]
+    External(#[from] UciProcessError),
+    /// A network could not be evaluated.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// Recorded games cannot be read.
+    #[error(transparent)]
+    Games(#[from] GameError),
+    /// Files could not be read or written.
+    #[error(transparent)]
+    Rows(#[from] RowError),
+    /// The system starts no thread.
+    #[error("the system starts no thread to work on: {0}")]
+    Thread(std::io::Error),
+    /// A thread died.
+    #[error("a thread panicked; this is a bug, please report it")]
+    Panic,
+    /// The folder holds another run.
+    #[error("{}: holds {what}; choose another --out, or the same options", path.display())]
+    OtherRun {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// What it holds.
+        what: &'static str,
+    },
+    /// A file has fewer games than the rows beside it name.
+    #[error(
+        "{}: lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
+        path.display()
+    )]
+    MissingGames {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file has games, and no rows beside it say which.
+    #[error(
+        "{}: has games of which no games.csv is beside it; bring that back, or choose another --out",
+        path.display()
+    )]
+    MissingRows {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document means it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// 25 pieces or more.
+    Opening,
+    /// 13 to 24 pieces.
+    Middlegame,
+    /// 12 pieces or fewer.
+    Endgame,
+}
+
+impl Phase {
+    /// All of them, in their order.
+    pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
+
+    /// Returns the phase with this many pieces on the board.
+    pub fn of(pieces: u32) -> Phase {
+        match pieces {
+            25.. => Phase::Opening,
+            13..25 => Phase::Middlegame,
+            _ => Phase::Endgame,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Opening => "opening",
+            Phase::Middlegame => "middlegame",
+            Phase::Endgame => "endgame",
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! A UCI engine of others as a child process: what goes in and what comes out, line by line, with patience that ends.
+//! An external UCI engine as a child process: what goes in and what comes out, line by line, with patience that ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The time that a program has to say that it is a UCI engine.
-pub(in crate::lab) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The time after which it is looked whether it has ended.
@@ -27,7 +27,7 @@ pub struct UciProcessError {
 
 /// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
 #[derive(Debug)]
-pub(in crate::lab) struct UciProcess {
+pub(crate) struct UciProcess {
     name: String,
     child: Child,
     /// `None` once it is told to end.
@@ -38,10 +38,7 @@ pub(in crate::lab) struct UciProcess {
 
 impl UciProcess {
     /// Starts `program` with `arguments`, and waits until it has answered to `uci`. Returns also its answer.
-    ///
-    /// # Errors
-    /// [`UciProcessError`] if it doesn't start, or has not answered in time.
-    pub(in crate::lab) fn start(
+    pub(crate) fn start(
         program: &str,
         arguments: &[String],
         patience: Duration,
@@ -67,21 +64,14 @@ impl UciProcess {
         Ok((process, answer?))
     }
 
-    /// Sends a line.
-    ///
-    /// # Errors
-    /// [`UciProcessError`] if the engine has ended.
-    pub(in crate::lab) fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
+    pub(crate) fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
         let sent = writeln!(input, "{line}").and_then(|()| input.flush());
         sent.map_err(|error| self.fault(format!("does not listen: {error}")))
     }
 
     /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
-    ///
-    /// # Errors
-    /// [`UciProcessError`] if the engine has ended, or has not said it after `patience`.
-    pub(in crate::lab) fn read_until(
+    pub(crate) fn read_until(
         &mut self,
         word: &str,
         patience: Option<Duration>,
@@ -111,40 +101,39 @@ impl UciProcess {
     }
 
     /// Ends the engine at once, for one that does not answer any more.
-    pub(in crate::lab) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
     }
 
-    /// Returns an error that names the program.
-    pub(in crate::lab) fn fault(&self, reason: String) -> UciProcessError {
+    pub(crate) fn fault(&self, reason: String) -> UciProcessError {
         UciProcessError { name: self.name.clone(), reason }
     }
 }
 
 /// The words of a line `info …` that is not `info string …`.
 #[derive(Clone, Debug)]
-pub(in crate::lab) struct InfoLine<'a>(Vec<&'a str>);
+pub(crate) struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
     /// Reads a line; `None` for others.
-    pub(in crate::lab) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
+    pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
         is_info.then_some(InfoLine(words))
     }
 
     /// Says whether the score is a bound only.
-    pub(in crate::lab) fn is_bound(&self) -> bool {
+    pub(crate) fn is_bound(&self) -> bool {
         self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
 
     /// Returns the word behind `word`.
-    pub(in crate::lab) fn after(&self, word: &str) -> Option<&'a str> {
+    pub(crate) fn after(&self, word: &str) -> Option<&'a str> {
         self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
     }
 
     /// Returns the unit of the score, `cp` or `mate`, and its number.
-    pub(in crate::lab) fn score(&self) -> Option<(&'a str, i32)> {
+    pub(crate) fn score(&self) -> Option<(&'a str, i32)> {
         let unit = self.after("score")?;
         Some((unit, self.after(unit)?.parse().ok()?))
     }

@@ -17,17 +17,12 @@
 //! | 110 | armageddon formats: all ones if Black moves |
 //! | 111 | all ones |
 
-mod transform;
-
 use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
 use crate::options::option_choice;
 
-pub use transform::Transform;
-
 /// Boards in the input, the current one included.
 const BOARDS: usize = 8;
-/// Planes of one board.
 const PLANES_PER_BOARD: usize = 13;
 const REPETITION: usize = 12;
 const CASTLING: usize = BOARDS * PLANES_PER_BOARD;
@@ -58,35 +53,28 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
+    const NUMBERS: [(i32, InputFormat); 7] = [
+        (1, InputFormat::Classical),
+        (2, InputFormat::CastlingPlane),
+        (3, InputFormat::Canonical),
+        (4, InputFormat::CanonicalHectoplies),
+        (132, InputFormat::CanonicalHectopliesArmageddon),
+        (5, InputFormat::CanonicalV2),
+        (133, InputFormat::CanonicalV2Armageddon),
+    ];
+
     /// Returns the format with this number in a network file; `None` for unknown numbers.
     pub fn from_number(number: i32) -> Option<InputFormat> {
-        Some(match number {
-            1 => InputFormat::Classical,
-            2 => InputFormat::CastlingPlane,
-            3 => InputFormat::Canonical,
-            4 => InputFormat::CanonicalHectoplies,
-            132 => InputFormat::CanonicalHectopliesArmageddon,
-            5 => InputFormat::CanonicalV2,
-            133 => InputFormat::CanonicalV2Armageddon,
-            _ => return None,
-        })
+        InputFormat::NUMBERS.iter().find(|(known, _)| *known == number).map(|&(_, format)| format)
     }
 
     /// Returns its number in a network file.
     pub fn number(self) -> i32 {
-        match self {
-            InputFormat::Classical => 1,
-            InputFormat::CastlingPlane => 2,
-            InputFormat::Canonical => 3,
-            InputFormat::CanonicalHectoplies => 4,
-            InputFormat::CanonicalHectopliesArmageddon => 132,
-            InputFormat::CanonicalV2 => 5,
-            InputFormat::CanonicalV2Armageddon => 133,
-        }
+        InputFormat::NUMBERS.iter().find(|(_, format)| *format == self).map_or(0, |&(number, _)| number)
     }
 
-    /// Returns whether boards are transformed and the history is cut where it cannot repeat.
-    pub fn is_canonical(self) -> bool {
+    /// Says whether boards are transformed and the history is cut where it cannot repeat.
+    fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
 
@@ -247,4 +235,105 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
 /// Returns a set of squares with the first rank of `color` at the bottom.
 fn seen_by(color: Color, squares: Bitboard) -> u64 {
     if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
+}
+
+/// Files a to d.
+const LEFT_HALF: Bitboard = Bitboard(0x0f0f_0f0f_0f0f_0f0f);
+/// Ranks 5 to 8.
+const UPPER_HALF: Bitboard = Bitboard(0xffff_ffff_0000_0000);
+/// h2, g3, h3, f4, g4, h4: above the diagonal from h1 to a8.
+const UPPER_TRIANGLE: Bitboard = Bitboard(0xe0c0_8000);
+/// h1, g2, f3, e4.
+const DIAGONAL: Bitboard = Bitboard(0x1020_4080);
+
+/// A symmetry of the board: files mirrored, then ranks mirrored, then reflected over the diagonal from h1 to a8, each
+/// or not. Takes squares as the side to move sees them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transform(u8);
+
+impl Transform {
+    /// Leaves the board as it is.
+    pub const NONE: Transform = Transform(0);
+    const FLIP_FILES: u8 = 1;
+    const FLIP_RANKS: u8 = 2;
+    const TRANSPOSE: u8 = 4;
+
+    /// Returns Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added up.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below
+    /// the diagonal. With a castling right left, on either side, the board stays as it is.
+    fn of(position: &Position) -> Transform {
+        if position.castling_rights().any() {
+            return Transform::NONE;
+        }
+        let board = position.board();
+        let us = position.turn();
+        let mut transform = Transform::NONE;
+        let seen = |squares: Bitboard| if us.is_white() { squares } else { squares.flip_vertical() };
+        let king = seen(board.kings() & board.by_color(us));
+        if (king & LEFT_HALF).any() {
+            transform.0 |= Transform::FLIP_FILES;
+        }
+        if board.pawns().any() {
+            return transform;
+        }
+        if (king & UPPER_HALF).any() {
+            transform.0 |= Transform::FLIP_RANKS;
+        }
+        let king = transform.bitboard(king);
+        // On the diagonal the first of these sets that is not its own reflection decides.
+        let sets = [
+            board.occupied(),
+            board.by_color(us),
+            board.kings(),
+            board.queens(),
+            board.rooks(),
+            board.knights(),
+            board.bishops(),
+        ];
+        let reflection_is_smaller = || {
+            let set = sets.into_iter().map(|set| transform.bitboard(seen(set)));
+            let mut reflected = set.map(|set| (set, set.flip_anti_diagonal()));
+            reflected.find(|(set, other)| set != other).is_some_and(|(set, other)| other.0 < set.0)
+        };
+        if (king & UPPER_TRIANGLE).any() || ((king & DIAGONAL).any() && reflection_is_smaller()) {
+            transform.0 |= Transform::TRANSPOSE;
+        }
+        transform
+    }
+
+    fn bitboard(self, mut squares: Bitboard) -> Bitboard {
+        if self.has(Transform::FLIP_FILES) {
+            squares = squares.flip_horizontal();
+        }
+        if self.has(Transform::FLIP_RANKS) {
+            squares = squares.flip_vertical();
+        }
+        if self.has(Transform::TRANSPOSE) {
+            squares = squares.flip_anti_diagonal();
+        }
+        squares
+    }
+
+    /// Returns the square to which `square` goes.
+    #[inline]
+    pub fn square(self, mut square: Square) -> Square {
+        if self.has(Transform::FLIP_FILES) {
+            square = square.flip_horizontal();
+        }
+        if self.has(Transform::FLIP_RANKS) {
+            square = square.flip_vertical();
+        }
+        if self.has(Transform::TRANSPOSE) {
+            square = square.flip_anti_diagonal();
+        }
+        square
+    }
+
+    fn has(self, part: u8) -> bool {
+        self.0 & part != 0
+    }
 }

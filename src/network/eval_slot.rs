@@ -1,13 +1,15 @@
-//! One position of a batch: the input of a network, and its outputs.
+//! One position of a batch: the input of a network, and its outputs; and batches of them for the tools.
 //!
-//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search,
-//! [`super::BatchEvaluator`] and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy
+//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search, [`BatchEvaluator`] and the tools
+//! all call it. Uses `encode` for the planes and `policy_map` for the policy
 //! indices.
+
+use std::fmt::Debug;
 
 use arrayvec::ArrayVec;
 
 use super::encode::{HistoryFill, InputFormat, encode};
-use super::{BackendError, BackendInfo, Evaluation, InputPlanes, MAX_MOVES, policy_map};
+use super::{Backend, BackendError, BackendInfo, Evaluation, Evaluator, InputPlanes, MAX_MOVES, policy_map};
 use crate::chess::{History, Move};
 
 /// The way positions become planes: the network's part of it, and the user's.
@@ -132,66 +134,90 @@ fn approximate_exp(x: f32) -> f32 {
     power * (1.0 + f * (LINEAR + SQUARE * f))
 }
 
+/// Evaluates positions in batches for callers other than the search: the tools and the laboratory. Each position comes with a tag
+/// of the caller's, and the answer with the same tag, so that a batch may mix positions of many games.
+pub struct BatchEvaluator<Tag> {
+    evaluator: Box<dyn Evaluator>,
+    encoding: PositionEncoding,
+    /// The slots of a batch; the first `tags.len()` are filled.
+    slots: Vec<EvalSlot>,
+    tags: Vec<Tag>,
+}
+
+impl<Tag> BatchEvaluator<Tag> {
+    /// Returns an evaluator of `backend` for batches of `batch_size` positions, or of as many as the backend takes if
+    /// those are fewer.
+    ///
+    /// # Errors
+    /// Fails if the device has no room for another evaluator.
+    pub fn new(
+        backend: &dyn Backend,
+        history_fill: HistoryFill,
+        batch_size: usize,
+    ) -> Result<BatchEvaluator<Tag>, BackendError> {
+        let info = backend.info();
+        let batch_size = batch_size.clamp(1, info.max_batch);
+        Ok(BatchEvaluator {
+            evaluator: backend.evaluator()?,
+            encoding: PositionEncoding { format: info.input_format, history_fill },
+            slots: vec![EvalSlot::default(); batch_size],
+            tags: Vec::with_capacity(batch_size),
+        })
+    }
+
+    /// Adds the current position of `history` to the batch, with the `moves` whose policy is wanted.
+    ///
+    /// # Panics
+    /// Panics if the batch [is full](BatchEvaluator::is_full): it must be evaluated before.
+    pub fn push(&mut self, tag: Tag, history: &History, moves: &[Move]) {
+        self.slots[self.tags.len()].fill(history, moves, self.encoding);
+        self.tags.push(tag);
+    }
+
+    /// Returns whether the batch has as many positions as it can hold.
+    pub fn is_full(&self) -> bool {
+        self.tags.len() == self.slots.len()
+    }
+
+    /// Returns the tags of the positions that wait in the batch, in the order in which they were added.
+    pub fn waiting(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    /// Evaluates the positions that wait, if there are any, and returns each one's tag and slot, in the order in which
+    /// they were added. The batch is empty afterwards.
+    ///
+    /// # Errors
+    /// Fails if the device fails; the positions then still wait.
+    pub fn evaluate(&mut self) -> Result<impl Iterator<Item = (Tag, &EvalSlot)>, BackendError> {
+        let filled = &mut self.slots[..self.tags.len()];
+        if !filled.is_empty() {
+            self.evaluator.evaluate(filled)?;
+        }
+        Ok(self.tags.drain(..).zip(&self.slots))
+    }
+}
+
+impl<Tag: Debug> Debug for BatchEvaluator<Tag> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchEvaluator").field("waiting", &self.tags).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::chess::Variant;
     use crate::network::backends::{BackendConfig, create};
-    use crate::network::instrumented::Instrumented;
-    use crate::network::{Backend, Evaluator};
 
-    /// A backend of which one output of the last slot is `output`.
-    #[derive(Debug)]
-    struct Unsound {
-        backend: Arc<dyn Backend>,
-        output: f32,
-        is_logit: bool,
-    }
-
-    impl Backend for Unsound {
-        fn info(&self) -> &BackendInfo {
-            self.backend.info()
-        }
-
-        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-            let &Unsound { output, is_logit, .. } = self;
-            Ok(Box::new(UnsoundEvaluator { evaluator: self.backend.evaluator()?, output, is_logit }))
-        }
-    }
-
-    struct UnsoundEvaluator {
-        evaluator: Box<dyn Evaluator>,
-        output: f32,
-        is_logit: bool,
-    }
-
-    impl Evaluator for UnsoundEvaluator {
-        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-            self.evaluator.evaluate(batch)?;
-            let last = batch.last_mut().unwrap();
-            let output = if self.is_logit { &mut last.logits[7] } else { &mut last.evaluation.m };
-            *output = self.output;
-            Ok(())
-        }
-    }
-
-    /// A regression: NaN from a device went into the tree.
     #[test]
-    fn outputs_that_are_no_numbers_are_an_error() {
-        let history = History::start();
-        for (output, is_logit) in [(f32::NAN, false), (f32::INFINITY, true), (f32::NAN, true), (1.0, true)] {
-            let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
-            let encoding = PositionEncoding::from(backend.info().input_format);
-            let mut batch = vec![EvalSlot::of(&history, encoding); 3];
-            let instrumented = Instrumented::new(Arc::new(Unsound { backend, output, is_logit }));
-            let result = instrumented.evaluator().unwrap().evaluate(&mut batch);
-            let text = result.err().map(|error| error.to_string()).unwrap_or_default();
-            let expected =
-                if output.is_finite() { "" } else { "random: evaluation failed: it gives NaN or infinities" };
-            assert_eq!(text, expected);
-        }
+    fn logits_that_are_no_numbers_are_an_error() {
+        let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+        let mut batch = [EvalSlot::of(&History::start(), PositionEncoding::default())];
+        backend.evaluator().unwrap().evaluate(&mut batch).unwrap();
+        EvalSlot::check_numbers(backend.info(), &batch).unwrap();
+        batch[0].logits[7] = f32::INFINITY;
+        EvalSlot::check_numbers(backend.info(), &batch).unwrap_err();
     }
 
     #[test]
@@ -247,5 +273,31 @@ mod tests {
         assert!(EvalSlot::default().policy().is_empty());
         let equal = EvalSlot { logits: [1.0, 1.0].into_iter().collect(), ..EvalSlot::default() };
         assert_eq!(equal.policy()[..], [0.5, 0.5]);
+    }
+
+    #[test]
+    fn answers_come_with_their_tags_batch_after_batch() {
+        let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+        let mut batch = BatchEvaluator::new(&*backend, HistoryFill::default(), 2).unwrap();
+        let mut history = History::start();
+        let mut found = Vec::new();
+        for mv in ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"] {
+            history.push(history.parse_move(mv).unwrap());
+            batch.push(mv, &history, &history.legal_moves());
+            if batch.is_full() {
+                found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+            }
+        }
+        assert_eq!(batch.waiting(), ["f1b5"]);
+        found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+        assert_eq!(batch.evaluate().unwrap().count(), 0);
+
+        assert_eq!(
+            found.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(),
+            ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"]
+        );
+        let mut last = EvalSlot::of(&history, PositionEncoding::default());
+        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut last)).unwrap();
+        assert_eq!(found[4].1, last.evaluation);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The environment variable that forbids `setup` to fetch anything, unless it is empty or 0.
-pub const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
+pub(crate) const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
 /// True once this process has been asked to fetch what is missing. A flag of its own: nothing else depends on it.
 static MAY_FETCH: AtomicBool = AtomicBool::new(false);
 /// True once this process has been told to stay offline. A flag of its own: nothing else depends on it.
@@ -35,7 +35,7 @@ pub(super) fn is_offline() -> bool {
 }
 
 /// The environment variable that moves the cache.
-pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
+pub(crate) const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
 /// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's
 /// cache folder.

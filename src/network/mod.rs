@@ -11,13 +11,11 @@
 //! | [`encode`], [`packed_planes`], [`policy_map`] | input planes and policy indices of a position |
 //! | [`onnx`] | writes a network as an ONNX model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
-//! | [`instrumented`], [`throughput`] | how busy a backend is, how fast it is |
+//! | [`instrumented`], `throughput` | how busy a backend is, how fast it is |
 //! | [`timetable`] | when a simulated device is done |
 //! | [`cache`] | evaluations of positions met before |
 
 pub mod backends;
-mod batch_evaluator;
-mod busy;
 pub mod cache;
 pub mod discover;
 pub mod encode;
@@ -27,7 +25,7 @@ pub mod instrumented;
 pub mod onnx;
 pub mod packed_planes;
 pub mod policy_map;
-pub mod throughput;
+pub(crate) mod throughput;
 pub mod timetable;
 pub mod weights;
 
@@ -41,8 +39,7 @@ use thiserror::Error;
 
 use crate::params::ParamError;
 
-pub use batch_evaluator::BatchEvaluator;
-pub use eval_slot::{EvalSlot, PositionEncoding, approximate_softmax};
+pub use eval_slot::{BatchEvaluator, EvalSlot, PositionEncoding, approximate_softmax};
 pub use timetable::DevicePace;
 
 /// Planes of a network's input.
@@ -143,55 +140,38 @@ pub enum Processor {
 }
 
 /// Batches that an accelerator has at once: while it computes one, the other travels.
-pub const ACCELERATOR_QUEUES: usize = 2;
+pub(crate) const ACCELERATOR_QUEUES: usize = 2;
 
 /// Returns the number of cores of this machine that this process may use.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Says why a backend could not be made or could not evaluate.
+/// Says why a backend could not be made or could not evaluate. The texts contain the fields.
 #[derive(Debug, Error)]
+#[allow(missing_docs)]
 pub enum BackendError {
     /// The name or an option of the backend is wrong.
     #[error(transparent)]
     Params(#[from] ParamError),
     /// A network is needed and none was given.
     #[error("the backend {backend} needs a network")]
-    NoNetwork {
-        /// The backend's name.
-        backend: String,
-    },
+    NoNetwork { backend: String },
     /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
     /// The backend does not take the network's model.
     #[error("{backend} cannot use the model: {reason}")]
-    Model {
-        /// The backend's name.
-        backend: String,
-        /// The message of the device or library.
-        reason: String,
-    },
+    Model { backend: String, reason: String },
     /// The system refuses a thread that the backend needs.
     #[error("{backend}: the system refuses a thread for a device: {source}")]
-    Thread {
-        /// The backend's name.
-        backend: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Thread { backend: String, source: io::Error },
     /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
     #[error("{0} (with --fallback=cpu, option Fallback, the CPU would evaluate instead)")]
     NotAvailable(Box<BackendError>),
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
-    Evaluation {
-        /// The backend's name.
-        backend: String,
-        /// The message of the device or library.
-        reason: String,
-    },
+    Evaluation { backend: String, reason: String },
 }
 
 impl BackendError {

@@ -9,7 +9,7 @@ use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};
 
 /// Bytes of a plane.
-pub const PLANE_BYTES: usize = 8;
+pub(crate) const PLANE_BYTES: usize = 8;
 /// Bytes of a position.
 pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;
 /// Rows of the table for each of its halves.

@@ -15,35 +15,32 @@ use crate::chess::{Color, Move, Role, Square};
 const PLAIN_MOVES: usize = 1792;
 /// Cells of the attention policy before the promotions.
 const ATTENTION_PLAIN: usize = 64 * 64;
-/// Logits of an attention policy head: from-to pairs, then promotions; see [`ATTENTION_CELLS`].
-pub const ATTENTION_SIZE: usize = ATTENTION_PLAIN + 3 * 64;
 /// Planes of a convolution policy head that [`CONVOLUTION_CELLS`] uses; files have 80.
-pub const CONVOLUTION_PLANES: usize = 73;
+pub(crate) const CONVOLUTION_PLANES: usize = 73;
 
 /// One of the 1858 moves, as the side to move sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PolicyMove {
-    /// The square of origin.
-    pub from: Square,
+pub(crate) struct PolicyMove {
+    pub(crate) from: Square,
     /// The square of destination; the rook's square for castling.
-    pub to: Square,
+    pub(crate) to: Square,
     /// Queen, rook or bishop; a promotion to a knight has none.
-    pub promotion: Option<Role>,
+    pub(crate) promotion: Option<Role>,
 }
 
 /// The move of every policy index, `[1858]`.
-pub static MOVES: [PolicyMove; POLICY_SIZE] = moves();
+pub(crate) static MOVES: [PolicyMove; POLICY_SIZE] = moves();
 
 /// The cell of every policy index, `[1858]`, in the convolution policy head's output `[80, 8, 8]`, of which 73 planes
 /// are used: `plane * 64 + from`.
 ///
 /// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7; 56 to 63 the knight's
 /// jumps clockwise from NNE; 64 to 72 the promotions left, straight on, right, each to rook, bishop, queen.
-pub static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = convolution_cells();
+pub(crate) static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = convolution_cells();
 
 /// The cell of every policy index, `[1858]`, in the attention policy head's output: `from * 64 + to`, and for
 /// promotions `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
-pub static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
+pub(crate) static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
 
 /// Index by `from * 64 + to`; `u16::MAX` where neither queen nor knight goes.
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
@@ -223,7 +220,7 @@ mod tests {
     #[test]
     fn every_move_has_a_cell_of_its_own_in_either_head() {
         for (cells, size) in
-            [(&CONVOLUTION_CELLS, CONVOLUTION_PLANES * 64), (&ATTENTION_CELLS, ATTENTION_SIZE)]
+            [(&CONVOLUTION_CELLS, CONVOLUTION_PLANES * 64), (&ATTENTION_CELLS, ATTENTION_PLAIN + 3 * 64)]
         {
             let mut sorted = cells.to_vec();
             sorted.sort_unstable();

@@ -24,7 +24,7 @@ pub struct DevicePace {
 
 impl DevicePace {
     /// Returns the positions that the device computes while a batch travels: enough to keep it busy with two batches.
-    pub fn positions_per_latency(&self) -> u128 {
+    pub(crate) fn positions_per_latency(&self) -> u128 {
         let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
         positions.next_multiple_of(self.step.into())
     }

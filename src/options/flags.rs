@@ -6,11 +6,11 @@ use clap::{Arg, ArgMatches, Command};
 use super::{OptionError, OptionKind, OptionSpec, Visibility};
 
 /// The heading in a command's help under which the flags stand.
-pub const FLAGS_HEADING: &str = "Engine options";
+pub(crate) const FLAGS_HEADING: &str = "Engine options";
 
 /// Adds a flag for each of `specs` to `command`, unless it has an argument of that name itself. The help shows those up to `least`
 /// in visibility.
-pub fn add_flags(
+pub(crate) fn add_flags(
     command: Command,
     specs: impl Iterator<Item = &'static OptionSpec>,
     least: Visibility,
@@ -25,7 +25,7 @@ pub fn add_flags(
 ///
 /// # Errors
 /// Fails if `set` refuses one.
-pub fn read_flags(
+pub(crate) fn read_flags(
     matches: &ArgMatches,
     specs: &[OptionSpec],
     mut set: impl FnMut(&OptionSpec, &str) -> Result<(), OptionError>,

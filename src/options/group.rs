@@ -5,7 +5,7 @@ use super::{OptionError, OptionSpec};
 use crate::params::{ParamEntry, ParamError, Params};
 
 /// A struct whose fields are options or other groups; `option_group!` declares one.
-pub trait OptionGroup: Default {
+pub(crate) trait OptionGroup: Default {
     /// Makes the group with the values of today's Lc0 where they are known to differ from the defaults.
     fn lc0() -> Self;
 
@@ -64,7 +64,7 @@ impl From<OptionError> for ParamError {
 }
 
 /// Returns the known name that differs least from `name`, if it differs by few letters only.
-pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let (distance, best) = known
         .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))
@@ -237,7 +237,6 @@ mod tests {
     }
 
     option_group! {
-        /// A group with a group.
         struct Outer {
             /// The number,
             /// in all.

@@ -11,9 +11,10 @@ mod group;
 mod names;
 mod value;
 
-pub use flags::{FLAGS_HEADING, add_flags, read_flags};
+pub(crate) use flags::{FLAGS_HEADING, add_flags, read_flags};
 pub(crate) use group::option_group;
-pub use group::{OptionGroup, nearest_name};
-pub use names::{IGNORED_OPTIONS, OTHER_NAMES, OtherName, both_names, ignored_option, own_name};
-pub use value::{OptionChoice, OptionError, OptionKind, OptionSpec, OptionValue, Visibility};
+pub(crate) use group::{OptionGroup, nearest_name};
+pub(crate) use names::{IGNORED_OPTIONS, OTHER_NAMES, OtherName, both_names, ignored_option, own_name};
+pub use value::OptionChoice;
+pub(crate) use value::{OptionError, OptionKind, OptionSpec, OptionValue, Visibility};
 pub(crate) use value::{option_choice, set_if_named};

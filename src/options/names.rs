@@ -11,7 +11,7 @@ const OWN_BATCHES: &str =
 const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device.";
 
 /// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done instead.
-pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
+pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
     ignored(
         "CacheHistoryLength",
         "cache-history-length",
@@ -97,13 +97,13 @@ const fn ignored(name: &'static str, flag: &'static str, kind: OptionKind, help:
 }
 
 /// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.
-pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
+pub(crate) fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
     IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
 }
 
 /// An option's second name.
 #[derive(Debug, PartialEq)]
-pub struct OtherName {
+pub(crate) struct OtherName {
     /// The second name under UCI.
     pub name: &'static str,
     /// The second flag.
@@ -116,13 +116,13 @@ pub struct OtherName {
 
 impl OtherName {
     /// Returns true if `name` is this name, in any case, or its flag.
-    pub fn is_named(&self, name: &str) -> bool {
+    pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 }
 
 /// The second names; a name stands beside the option's own in the list of options.
-pub const OTHER_NAMES: [OtherName; 2] = [
+pub(crate) const OTHER_NAMES: [OtherName; 2] = [
     OtherName {
         name: "Hash",
         flag: "hash",
@@ -138,14 +138,14 @@ pub const OTHER_NAMES: [OtherName; 2] = [
 ];
 
 /// Returns the name of an option that has two, as it is listed, and its other one; `None` if `name` is no such name.
-pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
+pub(crate) fn both_names(name: &str) -> Option<[&'static str; 2]> {
     let own = own_name(name);
     let other = OTHER_NAMES.iter().find(|other| other.option.eq_ignore_ascii_case(own))?;
     Some(if other.is_named(name) { [other.name, other.option] } else { [other.option, other.name] })
 }
 
 /// Returns the own name of the option that `name` means; `name` itself unless it is a second one.
-pub fn own_name(name: &str) -> &str {
+pub(crate) fn own_name(name: &str) -> &str {
     OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
 }
 

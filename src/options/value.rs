@@ -13,7 +13,6 @@ pub enum OptionError {
     /// No option has that name.
     #[error("unknown option \"{name}\"{hint}")]
     Unknown {
-        /// The name as given.
         name: String,
         /// The nearest known name, as a sentence, or nothing.
         hint: String,
@@ -23,7 +22,6 @@ pub enum OptionError {
     Value {
         /// The option's UCI name.
         name: String,
-        /// The value as given.
         value: String,
         /// The values that it may have.
         expected: String,
@@ -60,7 +58,6 @@ pub enum OptionKind {
     Choice {
         /// Value at the start.
         default: &'static str,
-        /// All of them.
         choices: Vec<&'static str>,
     },
     /// Any text.
@@ -140,22 +137,17 @@ impl OptionSpec {
     }
 
     /// Returns true if `name` names this option: its UCI name in any case, or its flag.
-    pub fn is_named(&self, name: &str) -> bool {
+    pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 
-    /// Returns the error for a `value` that this option cannot have.
-    pub fn refuse(&self, value: &str) -> OptionError {
-        OptionError::Value { name: self.name.into(), value: value.into(), expected: self.expected() }
-    }
-
     /// Returns what a value may be, in words.
-    pub fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         self.kind.expected()
     }
 
     /// Returns the default as text; empty text stays empty.
-    pub fn default_text(&self) -> String {
+    pub(crate) fn default_text(&self) -> String {
         match &self.kind {
             OptionKind::Switch { default } => default.to_string(),
             OptionKind::Integer { default, .. } => default.to_string(),
@@ -167,7 +159,7 @@ impl OptionSpec {
     }
 
     /// Returns the line that answers `uci`, with `default` in the place of the declared default.
-    pub fn uci_line(&self, default: &str) -> String {
+    pub(crate) fn uci_line(&self, default: &str) -> String {
         let mut line = format!("option name {} type ", self.name);
         // Writing to a string cannot fail.
         let _ = match &self.kind {
@@ -191,7 +183,7 @@ impl OptionSpec {
 }
 
 /// A type that an option's value can have.
-pub trait OptionValue: Sized {
+pub(crate) trait OptionValue: Sized {
     /// The part that is declared beside the default: the smallest and largest value, or `()` where there are none.
     type Range;
 
@@ -306,6 +298,7 @@ macro_rules! integer_value {
     };
 }
 
+integer_value!(i32);
 integer_value!(u32);
 integer_value!(u64);
 integer_value!(usize);
@@ -523,7 +516,6 @@ mod tests {
     #[test]
     fn choices_are_found_by_name_in_any_case() {
         option_choice! {
-            /// What is filled.
             enum Fill {
                 /// Nothing.
                 No = "no",

@@ -13,7 +13,10 @@ mod plot;
 mod table;
 
 #[cfg(feature = "lab")]
-pub use page::{Page, PageProgram};
+pub use page::Page;
 #[cfg(feature = "lab")]
-pub use plot::{Bar, BarPlot, Plot};
-pub use table::{Align, Table};
+pub(crate) use page::PageProgram;
+#[cfg(feature = "lab")]
+pub(crate) use plot::{Bar, BarPlot, Plot};
+pub(crate) use table::Align;
+pub use table::Table;

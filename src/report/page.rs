@@ -30,29 +30,18 @@ pre{background:var(--shade);padding:.6rem;white-space:pre-wrap;overflow-wrap:any
 
 /// A program of ours that shows data on a page.
 #[derive(Clone, Copy, Debug)]
-pub struct PageProgram {
+pub(crate) struct PageProgram {
     /// The `id` of the element whose text is the data as JSON.
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// Its style sheet.
-    pub style: &'static str,
+    pub(crate) style: &'static str,
     /// The elements that it fills.
-    pub markup: &'static str,
+    pub(crate) markup: &'static str,
     /// The program, which may use any text of the data as text only, never as markup.
-    pub script: &'static str,
+    pub(crate) script: &'static str,
 }
 
 /// A page that grows from top to bottom.
-///
-/// ```no_run
-/// use zeitnot::report::{Page, Plot};
-/// # fn main() -> std::io::Result<()> {
-/// Page::new("Moves left")
-///     .heading("By ply")
-///     .paragraph("All errors are in full moves.")
-///     .figure(&Plot::new("t", "x", "y").line("a", &[(0.0, 1.0)]).to_svg(), "What is seen here.")
-///     .write("out".as_ref())?;
-/// # Ok(()) }
-/// ```
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -61,42 +50,37 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns a page with this title and nothing below it.
-    pub fn new(title: impl Into<String>) -> Page {
+    pub(crate) fn new(title: impl Into<String>) -> Page {
         Page { title: title.into(), body: String::new(), in_figures: false }
     }
 
-    /// Adds a heading.
-    pub fn heading(self, text: &str) -> Page {
+    pub(crate) fn heading(self, text: &str) -> Page {
         self.block(format_args!("<h2>{}</h2>", escape(text)))
     }
 
-    /// Adds a paragraph of plain text.
-    pub fn paragraph(self, text: &str) -> Page {
+    pub(crate) fn paragraph(self, text: &str) -> Page {
         self.block(format_args!("<p>{}</p>", escape(text)))
     }
 
-    /// Adds text as it is, in letters of equal width, such as a command to paste.
-    pub fn code(self, text: &str) -> Page {
+    pub(crate) fn code(self, text: &str) -> Page {
         self.block(format_args!("<pre>{}</pre>", escape(text)))
     }
 
-    /// Adds a table with its caption.
-    pub fn table(self, table: &Table) -> Page {
+    pub(crate) fn table(self, table: &Table) -> Page {
         let mut html = String::from("<div class=\"caption\">");
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
         let mut tell = |text: &str| html.push_str(text);
-        if !table.caption().is_empty() {
-            tell(&format!("<p>{}</p>", escape(table.caption())));
+        if !table.caption.is_empty() {
+            tell(&format!("<p>{}</p>", escape(&table.caption)));
         }
         tell("</div>\n<div class=\"table\"><table><thead><tr>");
-        for (name, align) in table.columns() {
+        for (name, align) in &table.columns {
             tell(&format!("<th{}>{}</th>", class(*align), escape(name)));
         }
         tell("</tr></thead>\n<tbody>\n");
-        for row in table.rows() {
+        for row in &table.rows {
             tell("<tr>");
-            for (cell, (_, align)) in row.iter().zip(table.columns()) {
+            for (cell, (_, align)) in row.iter().zip(&table.columns) {
                 tell(&format!("<td{}>{}</td>", class(*align), escape(cell)));
             }
             tell("</tr>\n");
@@ -107,7 +91,7 @@ impl Page {
 
     /// Adds a plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which
     /// may be empty. Figures that follow each other stand side by side where there is room.
-    pub fn figure(mut self, svg: &str, caption: &str) -> Page {
+    pub(crate) fn figure(mut self, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;
@@ -122,7 +106,7 @@ impl Page {
     }
 
     /// Adds a program with the data that it shows. Nothing in the data can end the element that holds it.
-    pub fn program(self, program: &PageProgram, data: &impl Serialize) -> Page {
+    pub(crate) fn program(self, program: &PageProgram, data: &impl Serialize) -> Page {
         // Numbers and texts always have a form in JSON.
         let json = serde_json::to_string(data).unwrap_or_default();
         let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
@@ -162,10 +146,7 @@ impl Page {
     }
 
     /// Writes `index.html` into a folder, which is created if it is missing, and gives its path.
-    ///
-    /// # Errors
-    /// Fails if the folder or the file can't be written.
-    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("index.html");
         std::fs::write(&path, self.to_html())?;

@@ -10,7 +10,7 @@ const PADDING: u16 = 2;
 
 /// Side of a column's cells that lines up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// The left side, for words.
     Left,
     /// The right side, for numbers; give all numbers of a column the same decimals.
@@ -18,48 +18,42 @@ pub enum Align {
 }
 
 /// A table of ready-made texts, with a caption that says what its numbers are.
-///
-/// ```
-/// use zeitnot::report::{Align, Table};
-/// let mut table = Table::new("Moves left, errors in full moves", &[("estimator", Align::Left), ("MAE", Align::Right)]);
-/// table.row(["mle-pieces".into(), format!("{:.1}", 20.8)]);
-/// assert!(table.to_string().contains("mle-pieces"));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    caption: String,
-    columns: Vec<(String, Align)>,
-    rows: Vec<Vec<String>>,
+    pub(super) caption: String,
+    pub(super) columns: Vec<(String, Align)>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Returns an empty table with these columns.
-    pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
+    pub(crate) fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
         Table { caption: caption.into(), columns, rows: Vec::new() }
     }
 
+    /// Returns an empty table with columns of words, then columns of numbers.
+    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+        let words = words.iter().map(|&name| (name, Align::Left));
+        let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
+        Table::new(caption, &columns)
+    }
+
     /// Appends a row. Cells beyond the last column are left out, missing ones are empty.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
         let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();
         cells.resize(self.columns.len(), String::new());
         self.rows.push(cells);
         self
     }
 
-    /// Returns the caption.
-    pub fn caption(&self) -> &str {
-        &self.caption
-    }
-
-    /// Returns the columns' names and alignments.
-    pub fn columns(&self) -> &[(String, Align)] {
-        &self.columns
-    }
-
-    /// Returns the rows' cells, as many as there are columns.
-    pub fn rows(&self) -> &[Vec<String>] {
-        &self.rows
+    pub(crate) fn to_markdown(&self) -> String {
+        let escaped = |cell: &String| cell.replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rule = |align: &Align| if *align == Align::Right { "---:".into() } else { "---".into() };
+        let names = line(self.columns.iter().map(|(name, _)| escaped(name)).collect());
+        let rules = line(self.columns.iter().map(|(_, align)| rule(align)).collect());
+        let rows: String = self.rows.iter().map(|row| line(row.iter().map(escaped).collect())).collect();
+        format!("{}:\n\n{names}{rules}{rows}", self.caption)
     }
 }
 
@@ -72,7 +66,6 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// Returns the width of the longest word of each column, with the padding.
     fn least_widths(&self) -> Vec<u16> {
         let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
         let of_column = |(index, (name, _)): (usize, &(String, Align))| {
@@ -135,6 +128,13 @@ mod tests {
         let widths: Vec<_> = lines[3..5].iter().map(|line| line.chars().count()).collect();
         assert_eq!(widths[0], widths[1], "{text}");
         assert!(lines[5].starts_with("short"), "{text}");
+    }
+
+    #[test]
+    fn markdown_lines_up_numbers_and_escapes_bars() {
+        let mut table = Table::new("T", &[("a|b", Align::Left), ("n", Align::Right)]);
+        table.row(["x".into(), "1".into()]);
+        assert_eq!(table.to_markdown(), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
     }
 
     /// A regression: lines wider than the terminal were broken by it, wherever its edge was.

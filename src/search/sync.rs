@@ -20,8 +20,7 @@ pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
     Box::new_zeroed_slice(len)
 }
 
-/// Waits a moment for a lock that is held for a few instructions and was not free when it was asked for `tries` times before:
-/// its holder may have been taken off the processor.
+/// Waits a moment for a lock that was not free `tries` times before: its holder may have been taken off the processor.
 #[cold]
 pub(crate) fn wait_for_lock(tries: u32) {
     if tries < 64 { std::hint::spin_loop() } else { thread::yield_now() }

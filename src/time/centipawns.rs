@@ -5,12 +5,12 @@ const SCALE: f64 = 90.0;
 const STEEPNESS: f64 = 1.563_754_189_7;
 
 /// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
-pub fn centipawns(value: f64) -> f64 {
+pub(crate) fn centipawns(value: f64) -> f64 {
     SCALE * (STEEPNESS * value).tan()
 }
 
 /// Returns the expected result of `-1..=1` whose score is so many [`centipawns`].
-pub fn expected_result(centipawns: f64) -> f64 {
+pub(crate) fn expected_result(centipawns: f64) -> f64 {
     ((centipawns / SCALE).atan() / STEEPNESS).clamp(-1.0, 1.0)
 }
 

@@ -35,7 +35,7 @@ const REPLY_PATIENCE: Millis = Millis(50.0);
 
 /// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as time passes.
 #[derive(Debug)]
-pub struct Chain {
+pub(crate) struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
     open_ended: bool,
     legal_moves: u32,
@@ -48,7 +48,11 @@ pub struct Chain {
 
 impl Chain {
     /// Makes the chain for `facts`, with the rules in their order around the manager's own.
-    pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
+    pub(crate) fn new(
+        facts: &MoveFacts,
+        options: &StopperOptions,
+        managers: Option<Box<dyn Stopper>>,
+    ) -> Chain {
         let open_ended = facts.limits.is_open_ended();
         let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
         if !open_ended {
@@ -68,7 +72,7 @@ impl Chain {
 
     /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first and then tightened by each
     /// rule that is asked.
-    pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+    pub(crate) fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.on_our_clock(stats);
         let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
@@ -83,7 +87,7 @@ impl Chain {
     /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` if no
     /// clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`], because managers revise
     /// their budgets.
-    pub fn deadline(&self) -> Option<Millis> {
+    pub(crate) fn deadline(&self) -> Option<Millis> {
         if self.node_rate.is_some() {
             return None;
         }
@@ -93,7 +97,7 @@ impl Chain {
 
     /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
     /// `None` where nodes are not counted as time.
-    pub fn max_new_nodes(&self) -> Option<Nodes> {
+    pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
         // Rounded up, so that the clock is empty when all are made.
         let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
@@ -101,12 +105,12 @@ impl Chain {
 
     /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no rule ends an infinite or
     /// ponder search, but it may run out of visits or fail.
-    pub fn is_open_ended(&self) -> bool {
+    pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }
 
     /// Returns the manager's report on this move; `None` where no clock limits the search.
-    pub fn report(&self) -> Option<MoveReport> {
+    pub(crate) fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
 

@@ -57,35 +57,35 @@ pub struct MoveFacts {
 
 impl MoveFacts {
     /// Returns the clock minus the overhead, not negative; `None` where no clock limits the search.
-    pub fn clock_less_overhead(&self) -> Option<Millis> {
+    pub(crate) fn clock_less_overhead(&self) -> Option<Millis> {
         self.limits.mover_clock().map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
     }
 
     /// Returns the time that may be spent on this move at most: the clock minus overhead and reserve, not negative.
     /// `None` where no clock limits the search.
-    pub fn available(&self) -> Option<Millis> {
+    pub(crate) fn available(&self) -> Option<Millis> {
         self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
     /// Returns all time to the next time control if `moves` moves are still to be made before it. The increment
     /// of the last move comes too late to be used. `None` where no clock limits the search.
-    pub fn time_to_control(&self, moves: f64) -> Option<Millis> {
+    pub(crate) fn time_to_control(&self, moves: f64) -> Option<Millis> {
         let clock = self.limits.mover_clock()?;
         Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
     }
 
     /// Returns the visits under the root that would be there without pondering.
-    pub fn kept_nodes(&self) -> Nodes {
+    pub(crate) fn kept_nodes(&self) -> Nodes {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
     }
 
     /// Returns true if the search is over once the best move is certain: it is played, or nothing else is shown.
-    pub fn wants_best_move_only(&self) -> bool {
+    pub(crate) fn wants_best_move_only(&self) -> bool {
         self.lines <= 1 || self.limits.mover_clock().is_some()
     }
 
     /// Returns true if there is more than one legal move.
-    pub fn has_choice(&self) -> bool {
+    pub(crate) fn has_choice(&self) -> bool {
         self.legal_moves > 1
     }
 }
@@ -115,7 +115,7 @@ pub struct GoLimits {
 
 /// The clock of the side to move, as a manager plans with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MoverClock {
+pub(crate) struct MoverClock {
     /// The time left, not negative.
     pub time: Millis,
     /// The increment, not negative.
@@ -124,19 +124,19 @@ pub struct MoverClock {
 
 impl GoLimits {
     /// Returns true while the search must not end by itself: after `infinite`, and after `ponder` before `ponderhit`.
-    pub fn is_open_ended(&self) -> bool {
+    pub(crate) fn is_open_ended(&self) -> bool {
         self.infinite || self.ponder
     }
 
     /// Returns the mover's clock where a manager has to budget; `None` without a clock or while the search must not end by
     /// itself.
-    pub fn mover_clock(&self) -> Option<MoverClock> {
+    pub(crate) fn mover_clock(&self) -> Option<MoverClock> {
         let time = self.time.filter(|_| !self.is_open_ended())?;
         Some(MoverClock { time: time.max(Millis::ZERO), inc: self.inc.max(Millis::ZERO) })
     }
 
     /// Returns `moves` capped by `movestogo`, if that is given and above 0; never less than 1.
-    pub fn cap_moves_left(&self, moves: f64) -> f64 {
+    pub(crate) fn cap_moves_left(&self, moves: f64) -> f64 {
         let cap = self.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, f64::from);
         moves.min(cap).max(1.0)
     }

@@ -3,7 +3,7 @@
 //! The engine holds a [`Timekeeper`] for each game. At `go` it takes what is known of the move
 //! ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them. The search
 //! asks the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]. When the move is made, the
-//! manager is told the [`MoveOutcome`] and learns from it.
+//! manager is told the [`MoveOutcome`](manager::MoveOutcome) and learns from it.
 //!
 //! Everything here is pure: nothing reads the machine's clock. Elapsed times and statistics come in as numbers, so that every rule
 //! can be tested and replayed without waiting. This module knows nothing of tree, network or chess; it uses [`crate::params`] and
@@ -17,7 +17,7 @@
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them, with what moves cost beyond the time measured |
 //! | `manager`, `managers/` | the trait with its report and outcome, and one file per time manager |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
-//! | `parameters`, `documentation` | how managers and estimators are registered, and the tables made from that |
+//! | `parameters` | how managers and estimators are registered |
 //! | `centipawns` | scores for expected results |
 //! | `nodestime` | nodes in the place of time, under every manager |
 //! | `move_start` | the moment from which a move's time counts |
@@ -25,7 +25,6 @@
 
 mod centipawns;
 mod chain;
-pub mod documentation;
 pub mod estimators;
 mod facts;
 mod game_clock;
@@ -40,18 +39,18 @@ pub mod stoppers;
 mod timekeeper;
 pub mod units;
 
-pub use centipawns::{centipawns, expected_result};
-pub use chain::{Chain, StopperOptions};
-pub use facts::{GoLimits, MoveFacts, MoverClock, RootEvaluation};
+pub(crate) use centipawns::{centipawns, expected_result};
+pub(crate) use chain::{Chain, StopperOptions};
+pub(crate) use facts::RootEvaluation;
+pub use facts::{GoLimits, MoveFacts};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
-
-pub use manager::{MoveOutcome, MoveReport, TimeManager};
-pub use managers::{
-    DEFAULT_MANAGER, ManagerChoice, TimeOptions, manager_from, manager_with_slowmover, number_at,
-};
-pub use move_start::{MoveStart, Timing};
+pub(crate) use manager::{MoveReport, TimeManager};
+pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
+pub(crate) use managers::{TimeOptions, manager_with_slowmover};
+pub(crate) use move_start::{MoveStart, Timing};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
-pub use stats::{Hints, MostVisits, SearchStats};
-pub use stoppers::{StopReason, Stopper};
-pub use timekeeper::{SearchEnd, Timekeeper};
-pub use units::{ExpectedNodes, GamePly, Millis, Nodes, Nps, Plies};
+pub(crate) use stats::{Hints, SearchStats};
+pub(crate) use stoppers::StopReason;
+pub(crate) use timekeeper::{SearchEnd, Timekeeper};
+pub(crate) use units::{GamePly, Nps, Plies};
+pub use units::{Millis, Nodes};

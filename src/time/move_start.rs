@@ -9,24 +9,24 @@ use super::units::Millis;
 /// the move. A GUI that waits for `readyok` between the two starts the clock at `go`: what the engine did to get
 /// ready, such as loading a network, costs it nothing. All times count from the same moment, which the caller chooses.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MoveStart {
+pub(crate) struct MoveStart {
     position_read_at: Option<Millis>,
 }
 
 impl MoveStart {
     /// Notes that a `position` line was read at `now`.
-    pub fn position_read(&mut self, now: Millis) {
+    pub(crate) fn position_read(&mut self, now: Millis) {
         self.position_read_at = Some(now);
     }
 
     /// Notes that `isready` was answered.
-    pub fn readyok_sent(&mut self) {
+    pub(crate) fn readyok_sent(&mut self) {
         self.position_read_at = None;
     }
 
     /// Returns the start of the move for a `go` line read at `now`. A `position` counts for one `go` only, and only
     /// where a clock is running.
-    pub fn go_read(&mut self, now: Millis, limits: &GoLimits, timing: Timing) -> Millis {
+    pub(crate) fn go_read(&mut self, now: Millis, limits: &GoLimits, timing: Timing) -> Millis {
         match self.position_read_at.take() {
             Some(start) if limits.time.is_some() && timing == Timing::FromPosition => start.min(now),
             _ => now,
@@ -36,7 +36,7 @@ impl MoveStart {
 
 /// The option `StrictTiming`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Timing {
+pub(crate) enum Timing {
     /// Off: time counts from `position`, if `go` follows it without `isready` between.
     #[default]
     FromPosition,

@@ -27,7 +27,7 @@ const ENDGAME_GAIN: f64 = 0.6;
 
 impl NodesTimeOptions {
     /// Returns the rate with `pieces` pieces on the board; `None` if nodes as time are switched off.
-    pub fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
+    pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone =
             f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
         let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
@@ -41,19 +41,19 @@ pub struct NodesPerMilli(pub f64);
 
 impl NodesPerMilli {
     /// Returns the time that `nodes` stand for.
-    pub fn time_of(self, nodes: Nodes) -> Millis {
+    pub(crate) fn time_of(self, nodes: Nodes) -> Millis {
         Millis(nodes.as_f64() / self.0)
     }
 
     /// Returns the nodes that `time` stands for.
-    pub fn nodes_in(self, time: Millis) -> Nodes {
+    pub(crate) fn nodes_in(self, time: Millis) -> Nodes {
         Nodes((time.0 * self.0).round() as u64)
     }
 }
 
 /// The clock of one game. It is kept in milliseconds: nodes divided by the rate of the move that used them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NodeClock {
+pub(crate) struct NodeClock {
     left: Option<Millis>,
     /// The time that the game began with, which is added again at each time control.
     period: Millis,
@@ -62,7 +62,7 @@ pub struct NodeClock {
 
 impl NodeClock {
     /// Returns the facts with this clock in the place of the GUI's clock.
-    pub fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
+    pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
         let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0);
         if self.left.is_none() {
@@ -81,7 +81,7 @@ impl NodeClock {
     }
 
     /// Subtracts a move's time (its nodes divided by its rate) and adds the increment.
-    pub fn press(&mut self, used: Millis, inc: Millis) {
+    pub(crate) fn press(&mut self, used: Millis, inc: Millis) {
         self.add(inc - used);
     }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_help_names_the_conditions_of_the_same_game() {
         let help = NodesTimeOptions::declared()[0].help;
-        let page = include_str!("../../docs/time-management.md");
+        let page = include_str!("../../docs/reference/time-management.md");
         let readme = include_str!("../../README.md");
         for text in [help, page, readme] {
             let names_all = |line: &str| line.contains("one thread of the CPU") && line.contains("fp32");

@@ -5,7 +5,7 @@ use crate::params::{ParamError, Params};
 
 option_choice! {
     /// The origin of the values that the other parameters of `smooth` have where they are not given.
-    pub enum Preset {
+    pub(crate) enum Preset {
         /// The values that Lc0's pull request 1195 documents.
         Pr1195 = "pr1195",
         /// The values of today's Lc0, with its reserve of time.
@@ -24,15 +24,12 @@ impl Preset {
 }
 
 /// A manager or an estimator that a parameter list can name.
-pub trait Named: Sized {
-    /// The name.
+pub(crate) trait Named: Sized {
     const NAME: &'static str;
     /// What it does, in one line for the documentation.
     const SUMMARY: &'static str;
-    /// Its parameters.
     type Params: OptionGroup;
 
-    /// Makes it from its parameters.
     fn new(params: Self::Params) -> Self;
 
     /// Makes it from a parameter list. What the list does not name has the values of `preset`.
@@ -53,7 +50,6 @@ pub struct Registered<T> {
     pub summary: &'static str,
     /// Describes its parameters.
     pub parameters: fn() -> Vec<OptionSpec>,
-    /// Makes it from its parameters and the preset.
     pub(in crate::time) create: fn(&Params, Preset) -> Result<T, ParamError>,
 }
 

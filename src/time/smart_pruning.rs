@@ -15,7 +15,7 @@ const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 /// The rule during one search.
 #[derive(Clone, Debug)]
-pub struct SmartPruning {
+pub(crate) struct SmartPruning {
     factor: f64,
     minimum_batches: u64,
     legal_moves: u32,
@@ -25,13 +25,13 @@ pub struct SmartPruning {
 impl SmartPruning {
     /// Makes the rule. `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
     /// `searchmoves`, or 0 if unknown.
-    pub fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
+    pub(crate) fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
         SmartPruning { factor, minimum_batches, legal_moves, reply_patience: Millis::ZERO }
     }
 
     /// Lets the search of an only move go on until a reply is known that can be pondered on, but not for longer than `time`
     /// after the first evaluation.
-    pub fn wait_for_reply(self, time: Millis) -> Self {
+    pub(crate) fn wait_for_reply(self, time: Millis) -> Self {
         SmartPruning { reply_patience: time, ..self }
     }
 

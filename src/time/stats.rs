@@ -43,7 +43,7 @@ pub struct SearchStats {
 
 impl SearchStats {
     /// Returns the visits of the two most visited root moves.
-    pub fn most_visits(&self) -> MostVisits {
+    pub(crate) fn most_visits(&self) -> MostVisits {
         self.root_visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
             if n > best {
                 MostVisits { best: n, second: best }
@@ -54,14 +54,14 @@ impl SearchStats {
     }
 
     /// Returns true if nearly all visits end where the result is known already, so that hardly anything is left to be found.
-    pub fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         const LEAST_NODES: Nodes = Nodes(20_000);
         let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
         self.new_nodes >= LEAST_NODES && not_terminal.0 < self.new_nodes.0 / 20
     }
 
     /// Returns the index of the most visited root move, the first of equals; `None` without visits.
-    pub fn most_visited(&self) -> Option<usize> {
+    pub(crate) fn most_visited(&self) -> Option<usize> {
         let most = self.most_visits().best;
         self.root_visits.iter().position(|&n| n == most && n > 0)
     }
@@ -69,7 +69,7 @@ impl SearchStats {
 
 /// The visits of the two most visited root moves; 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MostVisits {
+pub(crate) struct MostVisits {
     /// Visits of the most visited move.
     pub best: u32,
     /// Visits of the move after it.
@@ -105,17 +105,17 @@ impl Default for Hints {
 
 impl Hints {
     /// Lowers the remaining time to `time` if it is longer.
-    pub fn limit_remaining_time(&mut self, time: Millis) {
+    pub(crate) fn limit_remaining_time(&mut self, time: Millis) {
         self.remaining_time = self.remaining_time.min(time.max(Millis::ZERO));
     }
 
     /// Lowers the remaining visits to `visits` if they are more.
-    pub fn limit_remaining_visits(&mut self, visits: f64) {
+    pub(crate) fn limit_remaining_visits(&mut self, visits: f64) {
         self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
 
     /// Returns the lead in visits that no root move can make up any more; `None` while there is no such lead.
-    pub fn decisive_lead(&self) -> Option<u32> {
+    pub(crate) fn decisive_lead(&self) -> Option<u32> {
         // Saturates; more visits than that are not made.
         let lead = self.remaining_visits.0 as u32;
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
@@ -125,7 +125,7 @@ impl Hints {
     /// made per second (the device's measured rate; the manager's estimate will do).
     ///
     /// Half of the remaining time is left as a margin, because the rate of a single batch scatters.
-    pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
+    pub(crate) fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
         let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
         let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };
         cap.min(self.remaining_visits.0).min(f64::from(wanted)).max(1.0) as u32

@@ -85,14 +85,14 @@ const LEAST_GRACE: Millis = Millis(5.0);
 /// tenth of the clock does not, and a clock that loses a tenth at a time never runs out. Where an earlier search has evaluated the
 /// root, only a budget of next to nothing is exceeded.
 #[derive(Clone, Copy, Debug)]
-pub struct FirstEvaluationWait {
+pub(crate) struct FirstEvaluationWait {
     grace: Millis,
     is_over: bool,
 }
 
 impl FirstEvaluationWait {
     /// Begins to wait.
-    pub fn new(facts: &MoveFacts) -> Self {
+    pub(crate) fn new(facts: &MoveFacts) -> Self {
         let clock = facts.limits.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
         let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
@@ -101,31 +101,31 @@ impl FirstEvaluationWait {
     }
 
     /// Ends the wait if an evaluation has come back.
-    pub fn observe(&mut self, stats: &SearchStats) {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) {
         self.is_over |= stats.since_first_eval.is_some();
     }
 
     /// Returns whether an evaluation has come back.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Returns when a search ends that has `budget`.
-    pub fn extend(&self, budget: Millis) -> Millis {
+    pub(crate) fn extend(&self, budget: Millis) -> Millis {
         if self.is_over { budget } else { budget.max(self.grace) }
     }
 }
 
 /// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
-pub struct BudgetLimit {
+pub(crate) struct BudgetLimit {
     report: MoveReport,
     wait: FirstEvaluationWait,
 }
 
 impl BudgetLimit {
     /// Makes the rule for `report.budget`.
-    pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
+    pub(crate) fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
 }
@@ -149,19 +149,19 @@ impl Stopper for BudgetLimit {
 
 /// Stops at a number of nodes.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeLimit {
+pub(crate) struct NodeLimit {
     limit: Nodes,
     counts_reused: bool,
 }
 
 impl NodeLimit {
     /// Makes the rule for `limit` visits in the tree, reused ones included.
-    pub fn of_visits(limit: Nodes) -> Self {
+    pub(crate) fn of_visits(limit: Nodes) -> Self {
         NodeLimit { limit, counts_reused: true }
     }
 
     /// Makes the rule for `limit` playouts of this search.
-    pub fn of_playouts(limit: Nodes) -> Self {
+    pub(crate) fn of_playouts(limit: Nodes) -> Self {
         NodeLimit { limit, counts_reused: false }
     }
 }
@@ -180,7 +180,7 @@ const LEAST_OVERHEAD: f64 = 0.1;
 /// Stops after a fixed time. Where no evaluation is there to choose a move by, it waits for one for nearly all of
 /// `movetime`, but not longer: the GUI may count a later answer as a loss.
 #[derive(Clone, Copy, Debug)]
-pub struct MoveTimeLimit {
+pub(crate) struct MoveTimeLimit {
     limit: Millis,
     patience: Millis,
     is_evaluated: bool,
@@ -191,7 +191,7 @@ impl MoveTimeLimit {
     ///
     /// The overhead takes at most half of it, so that `movetime 100` with the usual overhead of 200 ms is
     /// still a search.
-    pub fn new(movetime: Millis, overhead: Millis) -> Self {
+    pub(crate) fn new(movetime: Millis, overhead: Millis) -> Self {
         let limit = (movetime - overhead).max(movetime / 2.0).max(Millis::ZERO);
         let patience = limit.max(movetime - overhead.min(movetime * LEAST_OVERHEAD));
         MoveTimeLimit { limit, patience, is_evaluated: false }
@@ -214,7 +214,7 @@ impl Stopper for MoveTimeLimit {
 /// Stops when the average depth is reached, or when it cannot be reached because the result is certain or hardly anything is left
 /// to be found.
 #[derive(Clone, Copy, Debug)]
-pub struct DepthLimit {
+pub(crate) struct DepthLimit {
     depth: u32,
     /// True if the result of the best move is enough.
     ends_with_proof: bool,
@@ -222,12 +222,12 @@ pub struct DepthLimit {
 
 impl DepthLimit {
     /// Makes the rule for an average depth of `depth` plies.
-    pub fn new(depth: u32) -> Self {
+    pub(crate) fn new(depth: u32) -> Self {
         DepthLimit { depth, ends_with_proof: true }
     }
 
     /// Lets the search of several lines go on where the best one is certain.
-    pub fn in_every_line(self) -> Self {
+    pub(crate) fn in_every_line(self) -> Self {
         DepthLimit { ends_with_proof: false, ..self }
     }
 }
@@ -241,13 +241,13 @@ impl Stopper for DepthLimit {
 
 /// Stops when a mate that is short enough was found, or when there is none to be found.
 #[derive(Clone, Copy, Debug)]
-pub struct MateLimit {
+pub(crate) struct MateLimit {
     moves: u32,
 }
 
 impl MateLimit {
     /// Makes the rule for a mate in `moves` moves or fewer.
-    pub fn new(moves: u32) -> Self {
+    pub(crate) fn new(moves: u32) -> Self {
         MateLimit { moves }
     }
 }
@@ -266,7 +266,7 @@ impl Stopper for MateLimit {
 /// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old and
 /// q new, per node made in between (Lc0's rule and units).
 #[derive(Clone, Debug)]
-pub struct KldGain {
+pub(crate) struct KldGain {
     minimum: f64,
     interval: u64,
     earlier: Vec<u32>,
@@ -274,7 +274,7 @@ pub struct KldGain {
 
 impl KldGain {
     /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval` nodes.
-    pub fn new(minimum: f64, interval: u64) -> Self {
+    pub(crate) fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }
 }

@@ -10,7 +10,7 @@ use super::units::Millis;
 
 /// The time management of one game. The engine makes a new one at `ucinewgame` and when the option `TimeManager` changes.
 #[derive(Debug)]
-pub struct Timekeeper {
+pub(crate) struct Timekeeper {
     manager: Box<dyn TimeManager>,
     options: StopperOptions,
     nodestime: NodeClock,
@@ -33,7 +33,7 @@ const RESERVE_SHARE: f64 = 0.1;
 
 /// The end of a search, as the timekeeper learns from it.
 #[derive(Clone, Debug)]
-pub struct SearchEnd<'a> {
+pub(crate) struct SearchEnd<'a> {
     /// The statistics at the moment of `bestmove`, counted from `go`.
     pub stats: &'a SearchStats,
     /// The rule that ended it, with [`StopReason::Budget`] where the controller ended it at the deadline; `None` after `stop`
@@ -43,7 +43,7 @@ pub struct SearchEnd<'a> {
 
 impl Timekeeper {
     /// Makes the time management of a game.
-    pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
+    pub(crate) fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
         Timekeeper {
             manager,
             options,
@@ -55,13 +55,13 @@ impl Timekeeper {
     }
 
     /// Sets the options from the next search on.
-    pub fn set_options(&mut self, options: StopperOptions) {
+    pub(crate) fn set_options(&mut self, options: StopperOptions) {
         self.options = options;
     }
 
     /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned for it or learnt
     /// from it.
-    pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
+    pub(crate) fn start_move(&mut self, facts: &MoveFacts) -> Chain {
         if facts.limits.ponder {
             return Chain::new(facts, &self.options, None);
         }
@@ -81,12 +81,12 @@ impl Timekeeper {
     }
 
     /// Takes the message for the user that has come up since the last call, for an `info string`.
-    pub fn take_message(&mut self) -> Option<String> {
+    pub(crate) fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()
     }
 
     /// Tells the manager how the move went. Call it once per search, after `bestmove`.
-    pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
+    pub(crate) fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
         let Some(report) = chain.report() else { return };
         let stats = chain.on_our_clock(end.stats);
         self.nodestime.press(stats.elapsed, chain.inc());
@@ -135,7 +135,7 @@ const MAX_LAG: Millis = Millis(500.0);
 
 /// Measures the lag of one game.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LagMeter {
+pub(crate) struct LagMeter {
     /// The time that the clock should show at the next `go`.
     expected: Option<Millis>,
     lag: Millis,
@@ -143,7 +143,7 @@ pub struct LagMeter {
 
 impl LagMeter {
     /// Compares the clock at `go` with what it should show.
-    pub fn clock_read(&mut self, time: Millis) {
+    pub(crate) fn clock_read(&mut self, time: Millis) {
         // A time control that was passed has added time, so that no lag shows.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
@@ -153,17 +153,17 @@ impl LagMeter {
     }
 
     /// Notes that a search without a clock begins: what the clock loses meanwhile is no lag.
-    pub fn clock_is_unwatched(&mut self) {
+    pub(crate) fn clock_is_unwatched(&mut self) {
         self.expected = None;
     }
 
     /// Notes that a move was made which began at clock `time` and took `used`.
-    pub fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
+    pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
     }
 
     /// Returns the lag to expect for one move: the largest of the recent ones, of which old ones count less and less.
-    pub fn lag(&self) -> Millis {
+    pub(crate) fn lag(&self) -> Millis {
         self.lag
     }
 }

@@ -14,32 +14,32 @@ pub struct Millis(pub f64);
 
 impl Millis {
     /// No time.
-    pub const ZERO: Millis = Millis(0.0);
+    pub(crate) const ZERO: Millis = Millis(0.0);
     /// More time than any limit allows.
-    pub const INFINITY: Millis = Millis(f64::INFINITY);
+    pub(crate) const INFINITY: Millis = Millis(f64::INFINITY);
 
     /// Returns the span of `seconds` seconds.
-    pub fn from_secs(seconds: f64) -> Millis {
+    pub(crate) fn from_secs(seconds: f64) -> Millis {
         Millis(seconds * 1000.0)
     }
 
     /// Returns the span in seconds.
-    pub fn as_secs(self) -> f64 {
+    pub(crate) fn as_secs(self) -> f64 {
         self.0 / 1000.0
     }
 
     /// Returns the shorter of two spans.
-    pub fn min(self, other: Millis) -> Millis {
+    pub(crate) fn min(self, other: Millis) -> Millis {
         Millis(self.0.min(other.0))
     }
 
     /// Returns the longer of two spans.
-    pub fn max(self, other: Millis) -> Millis {
+    pub(crate) fn max(self, other: Millis) -> Millis {
         Millis(self.0.max(other.0))
     }
 
     /// Returns the span as a [`Duration`], with negative spans as zero; `None` if it is infinite or too long for one.
-    pub fn to_duration(self) -> Option<Duration> {
+    pub(crate) fn to_duration(self) -> Option<Duration> {
         let seconds = Some(self.as_secs()).filter(|seconds| seconds.is_finite())?;
         Duration::try_from_secs_f64(seconds.max(0.0)).ok()
     }
@@ -128,15 +128,15 @@ impl From<u32> for Nodes {
 
 impl Nodes {
     /// More nodes than any search makes.
-    pub const MAX: Nodes = Nodes(u64::MAX);
+    pub(crate) const MAX: Nodes = Nodes(u64::MAX);
 
     /// Returns the difference to `other`, or none if `other` is larger.
-    pub fn saturating_sub(self, other: Nodes) -> Nodes {
+    pub(crate) fn saturating_sub(self, other: Nodes) -> Nodes {
         Nodes(self.0.saturating_sub(other.0))
     }
 
     /// Returns the number for formulas.
-    pub fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         self.0 as f64
     }
 }
@@ -169,7 +169,7 @@ pub struct Nps(pub f64);
 
 impl Nps {
     /// Returns the lower of two rates.
-    pub fn min(self, other: Nps) -> Nps {
+    pub(crate) fn min(self, other: Nps) -> Nps {
         Nps(self.0.min(other.0))
     }
 }
@@ -186,7 +186,7 @@ pub struct GamePly(pub u32);
 
 impl GamePly {
     /// Returns the number for formulas.
-    pub fn as_f64(self) -> f64 {
+    pub(crate) fn as_f64(self) -> f64 {
         f64::from(self.0)
     }
 }

@@ -8,8 +8,12 @@ use std::fmt;
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Failure, NetworkArgs, Output, self_play};
-use crate::network::{Backend, BackendError, EvalSlot};
+use super::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::chess::History;
+use crate::network::encode::InputFormat;
+use crate::network::throughput::SortedSamples;
+use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
+use crate::weighted_draw;
 
 #[derive(Debug, Args)]
 pub(super) struct AccuracyArgs {
@@ -26,7 +30,6 @@ pub(super) struct AccuracyArgs {
     threads: u32,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
     let tested = args.network.backend()?;
@@ -41,16 +44,71 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
         (0..args.threads).map(|_| backend.evaluator()).collect()
     };
-    let expected = self_play::positions(&mut evaluators(&*reference)?, format, args.positions as usize)?;
+    let expected = self_play(&mut evaluators(&*reference)?, format, args.positions as usize)?;
     let mut found = expected.clone();
-    let batch = self_play::GAMES.min(tested.info().max_batch);
-    self_play::evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
+    let batch = GAMES.min(tested.info().max_batch);
+    evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
     let report = AccuracyReport::new(
         EvaluatedBy { backend: &*tested, slots: &found },
         EvaluatedBy { backend: &*reference, slots: &expected },
     );
     output.write(&report, &report)?;
     Ok(ExitStatus::Success)
+}
+
+/// Games that are played side by side; also the batch size.
+const GAMES: usize = 32;
+/// The greatest length of a game, plies.
+const GAME_PLIES: usize = 120;
+/// The seed for the draws of moves, so that the positions are the same each time.
+const SEED: u64 = 1;
+
+/// Returns `count` positions of games that `evaluators` of one backend play, evaluated.
+pub(super) fn self_play(
+    evaluators: &mut [Box<dyn Evaluator>],
+    format: InputFormat,
+    count: usize,
+) -> Result<Vec<EvalSlot>, BackendError> {
+    let mut random = fastrand::Rng::with_seed(SEED);
+    let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (History::start(), 0)).collect();
+    let mut positions = Vec::with_capacity(count + GAMES);
+    while positions.len() < count {
+        let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
+        evaluate_all(evaluators, &mut batch, GAMES)?;
+        for ((game, plies), slot) in games.iter_mut().zip(&batch) {
+            let legal = game.legal_moves();
+            let policy: Vec<_> = slot.policy().iter().map(|&p| f64::from(p)).collect();
+            game.push(legal[weighted_draw::draw(&policy, random.f32().into()).unwrap_or(0)]);
+            *plies += 1;
+            if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
+                (*game, *plies) = (History::start(), 0);
+            }
+        }
+        positions.append(&mut batch);
+    }
+    positions.truncate(count);
+    Ok(positions)
+}
+
+/// Evaluates `slots` in batches of at most `batch`, each evaluator on a thread of its own.
+pub(super) fn evaluate_all(
+    evaluators: &mut [Box<dyn Evaluator>],
+    slots: &mut [EvalSlot],
+    batch: usize,
+) -> Result<(), BackendError> {
+    let share = slots.len().div_ceil(evaluators.len().max(1)).max(1);
+    std::thread::scope(|scope| {
+        let parts = slots.chunks_mut(share).zip(evaluators);
+        let threads: Vec<_> = parts
+            .map(|(part, evaluator)| {
+                scope.spawn(move || part.chunks_mut(batch).try_for_each(|batch| evaluator.evaluate(batch)))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 /// The mean and the largest of some errors.
@@ -62,13 +120,8 @@ pub(super) struct ErrorSpread {
 
 impl ErrorSpread {
     fn of(numbers: impl Iterator<Item = f64>) -> ErrorSpread {
-        let (mut sum, mut max, mut count) = (0.0, 0.0f64, 0);
-        for number in numbers {
-            sum += number;
-            max = max.max(number);
-            count += 1;
-        }
-        ErrorSpread { mean: sum / f64::from(count.max(1)), max }
+        let sorted = SortedSamples::of(&numbers.collect::<Vec<_>>());
+        ErrorSpread { mean: sorted.mean(), max: sorted.percentile(100.0) }
     }
 }
 
@@ -157,11 +210,5 @@ mod tests {
         assert_eq!(divergence(&p, &p), 0.0);
         assert!((divergence(&[1.0, 0.0], &[0.5, 0.5]) - std::f64::consts::LN_2).abs() < 1e-6);
         assert!(divergence(&p, &[0.1, 0.6, 0.3]) > divergence(&p, &[0.4, 0.3, 0.3]));
-    }
-
-    #[test]
-    fn spreads_tell_mean_and_maximum() {
-        assert_eq!(ErrorSpread::of([1.0, 3.0, 2.0].into_iter()), ErrorSpread { mean: 2.0, max: 3.0 });
-        assert_eq!(ErrorSpread::of(std::iter::empty()), ErrorSpread::default());
     }
 }

@@ -1,4 +1,5 @@
-//! `zeitnot eval`: evaluates positions, one line each, with the network alone.
+//! `zeitnot eval`: evaluates positions, one line each, with the network alone. `zeitnot perft`: counts the paths of legal moves from a
+//! position, which tests the move generator.
 
 use std::fmt;
 use std::fs::File;
@@ -8,10 +9,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::bench::position_in;
+use super::measure::position_in;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{History, MoveList, PositionError, Variant};
+use crate::chess::{History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant};
 use crate::engine::{PositionEvaluation, Settings};
 use crate::network::{Backend, BatchEvaluator};
 
@@ -42,25 +43,22 @@ impl fmt::Display for PositionReport {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let source = PositionSource::open(args.positions.as_ref())?;
+    let (source, mut lines) = open(args.positions.as_ref())?;
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
     let mut status = ExitStatus::Success;
-    let mut lines = source.lines;
     let mut number = 0;
     let mut text = String::new();
     loop {
         text.clear();
-        let length = lines
-            .read_line(&mut text)
-            .map_err(|error| Failure::Input(format!("{}: {error}", source.name)))?;
+        let length =
+            lines.read_line(&mut text).map_err(|error| Failure::Input(format!("{source}: {error}")))?;
         number += 1;
         if let Some(position) = position_in(&text)
             && let Err(error) = evaluation.queue(position)
         {
-            eprint_message(format_args!("{}, line {number}: {error}", source.name));
+            eprint_message(format_args!("{source}, line {number}: {error}"));
             status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.buffer().is_empty();
@@ -73,26 +71,14 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     }
 }
 
-/// The file or stream from which the lines come.
-struct PositionSource {
-    name: String,
-    lines: BufReader<Box<dyn Read>>,
-}
-
-impl PositionSource {
-    fn open(path: Option<&PathBuf>) -> Result<PositionSource, Failure> {
-        match path.filter(|path| path.as_os_str() != "-") {
-            None => Ok(PositionSource {
-                name: "standard input".into(),
-                lines: BufReader::new(Box::new(io::stdin())),
-            }),
-            Some(path) => {
-                let file = File::open(path)
-                    .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-                Ok(PositionSource { name: path.display().to_string(), lines: BufReader::new(Box::new(file)) })
-            }
-        }
-    }
+/// Returns the file or stream from which the lines come, with its name.
+fn open(path: Option<&PathBuf>) -> Result<(String, BufReader<Box<dyn Read>>), Failure> {
+    let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+        return Ok(("standard input".into(), BufReader::new(Box::new(io::stdin()))));
+    };
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    Ok((name, BufReader::new(Box::new(file))))
 }
 
 /// A position that waits for its batch.
@@ -118,7 +104,6 @@ impl PositionEvaluator {
         })
     }
 
-    /// Adds a position, as after UCI's `position`.
     fn queue(&mut self, text: String) -> Result<(), PositionError> {
         let history = History::to_evaluate(&text, self.variant)?;
         let legal = history.legal_moves();
@@ -140,4 +125,28 @@ impl PositionEvaluator {
         }
         output.flush()
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PerftArgs {
+    /// Plies to look ahead
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_PERFT_DEPTH)))]
+    depth: u32,
+    /// The position [default: the start position]
+    #[arg(num_args = 0.., value_name = "FEN")]
+    fen: Vec<String>,
+    /// Write castling as king takes rook
+    #[arg(long)]
+    chess960: bool,
+}
+
+pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let position = if args.fen.is_empty() {
+        Position::start()
+    } else {
+        Position::from_fen(&args.fen.join(" ")).map_err(|error| Failure::Input(error.to_string()))?
+    };
+    let count = PerftReport::count(&position, args.depth, super::variant(args.chess960));
+    output.write(&count, &count)?;
+    Ok(ExitStatus::Success)
 }

@@ -3,11 +3,11 @@
 //! does not need.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use super::config_file::{self, ConfigFile};
 use super::{Cli, Failure};
 use crate::engine::Settings;
 use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
@@ -60,6 +60,9 @@ const MISSING_MODES: [(&str, &str); 3] = [
     ("policyhead", "plays by the policy alone: use zeitnot uci and go nodes 1"),
     ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
 ];
+/// Our commands that only builds with the feature `lab` have.
+const LABORATORY: [&str; 8] =
+    ["analyse", "analyze", "match", "tune", "timelab", "movesleft", "report", "datagen"];
 
 /// A command line as our parser reads it.
 #[derive(Debug, Default, PartialEq)]
@@ -75,9 +78,6 @@ pub(super) struct Translation {
 }
 
 /// Translates the arguments of the process, the first of which is the program's name. `folder` is the program's.
-///
-/// # Errors
-/// Fails if a configuration file cannot be read, or if the command is a mode of Lc0 that is not here.
 pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
     folder: Option<&Path>,
@@ -102,9 +102,9 @@ pub(super) fn translated(
     translation.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
     let named = take_config(&mut flags);
     if plays {
-        if let Some(file) = config_file::read(named.as_deref(), folder)? {
+        if let Some(file) = ConfigFile::find(named.as_deref(), folder)? {
             translation.notes.push(format!("options from the configuration file {}", file.path.display()));
-            flags.splice(0..0, file.lines.iter().map(|line| line.flag.clone()));
+            flags.splice(0..0, file.lines.iter().map(|(_, flag)| flag.clone()));
             translation.config = Some(file);
         }
     } else if named.is_some() {
@@ -120,13 +120,13 @@ impl Translation {
     /// Returns the place of the first line of the configuration file that is wrong, and the error.
     pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
         let ConfigFile { path, lines } = self.config.as_ref()?;
-        lines.iter().find_map(|line| {
+        lines.iter().find_map(|(number, flag)| {
             let program = self.arguments.first().cloned();
             let mut alone =
                 Translation { arguments: program.into_iter().collect(), ..Translation::default() };
-            alone.take_flags(vec![line.flag.clone()], None);
+            alone.take_flags(vec![flag.clone()], None);
             let error = Cli::try_parse_from(alone.arguments).err().filter(clap::Error::use_stderr)?;
-            Some((format!("configuration file {}, line {}:", path.display(), line.number), error))
+            Some((format!("configuration file {}, line {number}:", path.display()), error))
         })
     }
 
@@ -134,6 +134,9 @@ impl Translation {
     fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
         let Some(command) = command else { return Ok(None) };
         let name = command.to_str().unwrap_or_default();
+        if cfg!(not(feature = "lab")) && LABORATORY.contains(&name) {
+            return Err(Failure::Input("this build has no laboratory; build with --features lab".into()));
+        }
         if let Some((name, instead)) = MISSING_MODES.iter().find(|(mode, _)| *mode == name) {
             return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
         }
@@ -244,10 +247,50 @@ fn own_spelling(flag: &str) -> &str {
     }
 }
 
-/// Returns true if our option with this flag is a switch, on or off.
 fn is_switch(flag: &str) -> bool {
     let own = own_spelling(flag);
     Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch { .. }))
+}
+
+/// The configuration files that are looked for beside the program; the first that is there is read.
+const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
+
+/// A configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`; empty lines and those that begin with `#` are
+/// passed over. What stands on the command line comes after them, and wins.
+#[derive(Debug, Default, PartialEq)]
+struct ConfigFile {
+    path: PathBuf,
+    /// Flags with their values and the numbers of their lines, from 1.
+    lines: Vec<(usize, OsString)>,
+}
+
+impl ConfigFile {
+    /// Reads the file that `--config` names, or else one that lies in `folder`, the program's. An empty name means none.
+    fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Result<Option<ConfigFile>, Failure> {
+        let path = match named {
+            Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
+            None => {
+                let folder = folder.unwrap_or(Path::new("."));
+                CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
+            }
+        };
+        path.map(ConfigFile::read).transpose()
+    }
+
+    fn read(path: PathBuf) -> Result<ConfigFile, Failure> {
+        let refuse =
+            |reason: String| Failure::Input(format!("configuration file {}: {reason}", path.display()));
+        let text = fs::read_to_string(&path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines().map(str::trim));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let flag = |(number, line): (usize, &str)| match line.strip_prefix('-') {
+            None => Ok((number, format!("--{line}").into())),
+            Some(rest) if rest.starts_with('-') => Ok((number, line.into())),
+            Some(_) => Err(refuse(format!("line {number}: expected --flag=value: {line}"))),
+        };
+        let lines = lines.map(flag).collect::<Result<_, _>>()?;
+        Ok(ConfigFile { path, lines })
+    }
 }
 
 #[cfg(test)]
@@ -329,5 +372,34 @@ mod tests {
             let error = translated(["lc0", mode].map(OsString::from), None).unwrap_err().to_string();
             assert!(error.contains(instead), "{error}");
         }
+    }
+
+    #[test]
+    fn lines_are_flags() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lc0.config");
+        fs::write(&path, "# mine\n\n--threads=1\r\n  weights=/my nets/a.pb.gz \nsyzygy-fast-play\n").unwrap();
+        let flags = [(3, "--threads=1"), (4, "--weights=/my nets/a.pb.gz"), (5, "--syzygy-fast-play")];
+        let lines = flags.map(|(number, flag)| (number, flag.into()));
+        let expected = ConfigFile { path: path.clone(), lines: lines.into() };
+        assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), Some(expected));
+        // Beside the program; our own name comes first.
+        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, path);
+        let own = folder.path().join("zeitnot.config");
+        fs::write(&own, "").unwrap();
+        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, own);
+        assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())).unwrap(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap(), None);
+        let path = folder.path().join("bad.config");
+        let error = ConfigFile::find(Some(path.as_os_str()), None).unwrap_err().to_string();
+        assert!(error.contains("bad.config: cannot be read"), "{error}");
+        fs::write(&path, "threads=2\n-t 2\n").unwrap();
+        let error = ConfigFile::find(Some(path.as_os_str()), None).unwrap_err().to_string();
+        assert!(error.contains("bad.config: line 2: expected --flag=value: -t 2"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! The commands of the command line: each has a file of its own, or a folder where it is larger, and those of the laboratory
-//! are together in `lab`. `main` parses [`Cli`] and calls [`Cli::run`].
+//! The commands of the command line: each has a file of its own, or a folder where it is larger. Those of the laboratory are together in
+//! `lab`, and what those that measure speed share is in `measure`. `main` parses [`Cli`] and calls [`Cli::run`].
 //!
 //! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked for goes to
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
@@ -10,27 +10,18 @@ mod backendbench;
 mod bench;
 mod benchmark;
 mod child_process;
-mod config_file;
 mod convert;
 mod describenet;
 mod doctor;
 mod eval;
-mod failure;
-mod fixed_search;
 #[cfg(feature = "lab")]
 mod lab;
-#[cfg(not(feature = "lab"))]
-#[path = "no_lab.rs"]
-mod lab;
 mod lc0_flags;
+mod measure;
 mod network_args;
-mod options;
 mod output;
-mod perft;
-mod self_play;
+mod reference;
 mod serve;
-mod setup;
-mod shell;
 mod solve;
 mod uci;
 
@@ -43,10 +34,9 @@ use crate::network::folders;
 use crate::options::FLAGS_HEADING;
 use crate::version::VERSION;
 
-pub use failure::Failure;
-pub use network_args::NetworkArgs;
-pub use output::Output;
-use output::eprint_message;
+pub(crate) use network_args::NetworkArgs;
+pub(crate) use output::{Failure, Output};
+use output::{OutputFormat, eprint_message};
 
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
@@ -84,7 +74,7 @@ enum Command {
     /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
     Serve(serve::ServeArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
-    Setup(setup::SetupArgs),
+    Setup(doctor::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies
     Doctor(doctor::DoctorArgs),
     /// Evaluate positions with the network alone
@@ -99,20 +89,21 @@ enum Command {
     /// Put an ONNX model into a network file of Lc0's format, as Lc0's mode of this name does
     Onnx2leela(convert::Onnx2leelaArgs),
     /// Count the move paths of a length from a position
-    Perft(perft::PerftArgs),
+    Perft(eval::PerftArgs),
+    #[cfg(feature = "lab")]
     #[command(flatten)]
     Lab(lab::LabCommand),
     /// List the engine's options, with their ranges and what they do
     Options,
     /// Write completions of this command line for a shell
-    Completions(shell::CompletionsArgs),
+    Completions(reference::CompletionsArgs),
     /// Write the manual page
-    Man(shell::ManArgs),
+    Man(reference::ManArgs),
 }
 
 /// The answer of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitStatus {
+pub(crate) enum ExitStatus {
     /// Done, or the answer is yes: exit code 0.
     Success,
     /// The answer is no, for instance when a comparison failed: exit code 1.
@@ -161,7 +152,7 @@ impl Cli {
         if self.offline {
             folders::stay_offline();
         }
-        let mut output = Output::stdout(self.json);
+        let mut output = Output::stdout(if self.json { OutputFormat::Json } else { OutputFormat::Text });
         let command = self.command.unwrap_or(Command::Uci(self.uci));
         let status = command.run(&mut output);
         match status.and_then(|status| output.flush().map(|()| status)) {
@@ -187,18 +178,19 @@ impl Command {
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Solve(args) => solve::run(&args, output),
             Command::Serve(args) => serve::run(args),
-            Command::Setup(args) => setup::run(&args, output),
+            Command::Setup(args) => doctor::setup(&args, output),
             Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),
             Command::Leela2onnx(args) => convert::leela2onnx(args, output),
             Command::Onnx2leela(args) => convert::onnx2leela(&args, output),
-            Command::Perft(args) => perft::run(&args, output),
+            Command::Perft(args) => eval::perft(&args, output),
+            #[cfg(feature = "lab")]
             Command::Lab(command) => command.run(output),
-            Command::Options => options::run(output),
-            Command::Completions(args) => shell::completions(&args, output),
-            Command::Man(args) => shell::man(&args, output),
+            Command::Options => reference::options(output),
+            Command::Completions(args) => reference::completions(&args, output),
+            Command::Man(args) => reference::man(&args, output),
         }
     }
 }

@@ -9,7 +9,6 @@ use super::output::eprint_message;
 use crate::engine::{self, OpenedBackend, Settings};
 use crate::network::Backend;
 
-/// The flags of those options.
 const FLAGS: [&str; 8] = [
     "weights",
     "backend",
@@ -23,25 +22,18 @@ const FLAGS: [&str; 8] = [
 
 /// The options that say how positions are evaluated; a command flattens them into its own arguments.
 #[derive(Clone, Debug)]
-pub struct NetworkArgs {
+pub(crate) struct NetworkArgs {
     /// The values of all options; those that have no flag here keep their defaults.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 impl NetworkArgs {
-    /// Makes the backend ready. Where no network is named, stderr says what was chosen.
-    ///
-    /// # Errors
-    /// [`Failure`] if the network cannot be read, the backend's name or parameters are wrong, or the backend cannot be made.
-    pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
         Ok(self.open()?.backend)
     }
 
-    /// Does the same, and says what identifies the network.
-    ///
-    /// # Errors
-    /// Fails as [`NetworkArgs::backend`] does.
-    pub fn open(&self) -> Result<OpenedBackend, Failure> {
+    /// Makes the backend ready, and says what identifies the network. Where no network is named, stderr says what was chosen.
+    pub(crate) fn open(&self) -> Result<OpenedBackend, Failure> {
         let opened = engine::open_backend(&self.settings.network)?;
         if self.settings.network.weights_file.is_empty() {
             eprint_message(format_args!("using {}", opened.backend.info().description));

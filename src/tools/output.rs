@@ -1,44 +1,71 @@
-//! Writes what commands have to say: their results to stdout, as text or as JSON, messages to stderr.
+//! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in which they end.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use serde::Serialize;
+use thiserror::Error;
 
-use super::Failure;
+use crate::engine::EngineError;
+use crate::network::BackendError;
+use crate::network::backends::onnxruntime::LibraryError;
+use crate::network::weights::NetworkError;
+
+/// The reason why a command could not do what it was asked for. Its text is the one message that the user sees.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// A measurement of the laboratory failed; its own error says why.
+    #[cfg(feature = "lab")]
+    #[error(transparent)]
+    Measurement(Box<dyn std::error::Error + Send + Sync>),
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// The input is wrong; the text says what and where.
+    #[error("{0}")]
+    Input(String),
+}
+
+impl Failure {
+    /// Whether the reader of our output has closed it, as `head` does. That is no error for the user.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
 
 /// A command's output. If the reader has gone, writing fails with an error for which [`Failure::is_closed_pipe`] is true.
-pub struct Output {
+pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
 }
 
-/// The two forms of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputFormat {
-    /// Text for people.
+pub(super) enum OutputFormat {
     Text,
-    /// JSON for scripts: one document, or one on each line.
+    /// One document, or one on each line.
     Json,
 }
 
 impl Output {
-    /// Returns an output that writes to stdout: JSON if `json`, else text.
-    pub(super) fn stdout(json: bool) -> Output {
-        let format = if json { OutputFormat::Json } else { OutputFormat::Text };
+    pub(super) fn stdout(format: OutputFormat) -> Output {
         Output { sink: BufWriter::new(Box::new(io::stdout())), format }
     }
 
-    /// Returns the form that the user asked for.
-    pub fn format(&self) -> OutputFormat {
-        self.format
-    }
-
     /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own lines.
-    ///
-    /// # Errors
-    /// [`Failure::Output`] if it cannot be written.
-    pub fn write(&mut self, document: &impl Serialize, text: &impl fmt::Display) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &mut self,
+        document: &impl Serialize,
+        text: &impl fmt::Display,
+    ) -> Result<(), Failure> {
         match self.format {
             OutputFormat::Json => {
                 serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
@@ -49,27 +76,24 @@ impl Output {
         Ok(())
     }
 
-    /// Passes on to the reader at once what was written so far.
-    ///
-    /// # Errors
-    /// [`Failure::Output`] if it cannot be written.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    /// Shows `text` at once, before the result is there; nothing if the user asked for JSON.
+    pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
+        if self.format == OutputFormat::Text {
+            write!(self.sink, "{text}")?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.sink.flush()?)
     }
 }
 
-impl fmt::Debug for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Output").field("format", &self.format).finish_non_exhaustive()
-    }
-}
-
-/// Returns `document` as JSON of several lines, for a file.
-///
-/// # Errors
-/// Fails if it cannot be written as JSON.
-pub(super) fn pretty_json(document: &impl Serialize) -> io::Result<String> {
-    Ok(serde_json::to_string_pretty(document)? + "\n")
+/// Writes `document` as JSON of several lines into a file.
+pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
+    Ok(fs::write(file, text + "\n")?)
 }
 
 /// Writes a message for people to stderr. If nobody can read it, the command goes on.

@@ -12,8 +12,8 @@ use std::sync::mpsc::{Sender, channel};
 use clap::Args;
 use serde::Serialize;
 
-use super::output::{OutputFormat, eprint_message};
-use super::{ExitStatus, Failure, Output, fixed_search};
+use super::output::eprint_message;
+use super::{ExitStatus, Failure, Output, measure};
 use crate::chess::{History, Move, Variant, split_epd};
 use crate::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 use crate::search::SearchInfo;
@@ -39,7 +39,6 @@ pub(super) struct SolveArgs {
 }
 
 impl SolveArgs {
-    /// Returns what ends each search.
     fn limits(&self) -> GoLimits {
         let nodes = self.nodes.or_else(|| self.movetime.is_none().then_some(DEFAULT_NODES));
         let movetime = self.movetime.map(|ms| Millis(ms as f64));
@@ -243,50 +242,40 @@ struct SolveReport {
     rows: Vec<SolveRow>,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let Suite { problems, bad_lines } = read(args)?;
-    let mut engine = fixed_search::engine(&args.settings)?;
+    let (problems, bad_lines) = read(args)?;
+    let mut engine = measure::engine(&args.settings)?;
     let backend = engine.backend().map(|info| info.description.clone()).unwrap_or_default();
     let mut rows = Vec::new();
     for problem in problems {
         let row = solve(&mut engine, &problem, args.limits())?;
-        if output.format() == OutputFormat::Text {
-            output.write(&(), &row)?;
-            output.flush()?;
-        }
+        output.write_ahead(&row)?;
         rows.push(row);
     }
-    let report = SolveReport { bad_lines, ..report(backend, rows) };
+    let report = SolveReport::new(backend, rows, bad_lines);
     output.write(&report, &report)?;
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// What a file holds.
-struct Suite {
-    problems: Vec<Problem>,
-    /// Lines that could not be read.
-    bad_lines: usize,
-}
-
-/// Reads the suite; empty lines and `#` comments are passed over. Lines that cannot be read are named on stderr and counted.
-fn read(args: &SolveArgs) -> Result<Suite, Failure> {
+/// Reads the suite; empty lines and `#` comments are passed over. Lines that cannot be read are named on stderr, and their number comes
+/// second.
+fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let refuse = |reason: String| Failure::Input(format!("{}: {reason}", args.file.display()));
     let bytes = fs::read(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
     // Names in comments may be in any old encoding.
     let text = String::from_utf8_lossy(&bytes);
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let mut suite = Suite { problems: Vec::new(), bad_lines: 0 };
+    let (mut problems, mut bad_lines) = (Vec::new(), 0);
     for (number, line) in lines {
         match Problem::parse(line, number) {
-            Ok(problem) => suite.problems.push(problem),
+            Ok(problem) => problems.push(problem),
             Err(error) => {
                 eprint_message(refuse(format!("line {number}: {error}")));
-                suite.bad_lines += 1;
+                bad_lines += 1;
             }
         }
     }
-    if suite.problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok(suite) }
+    if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok((problems, bad_lines)) }
 }
 
 /// Searches one position with nothing kept from before.
@@ -298,7 +287,7 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
     engine.go(GoRequest::new(limits), Box::new(watcher))?;
     engine.wait();
     let failed = || Failure::Input(format!("{}: the search failed", problem.id));
-    let Watched { answer, since } = answers.recv().map_err(|_| failed())?;
+    let (answer, since) = answers.recv().map_err(|_| failed())?;
     let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed()) };
     let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
     let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
@@ -317,17 +306,11 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
     })
 }
 
-/// What was seen of a search.
-struct Watched {
-    answer: SearchAnswer,
-    since: Option<Since>,
-}
-
 /// Notes since when the solution stands first.
 struct Watcher {
     goal: Goal,
     since: Option<Since>,
-    answers: Sender<Watched>,
+    answers: Sender<(SearchAnswer, Option<Since>)>,
 }
 
 impl Listener for Watcher {
@@ -347,36 +330,38 @@ impl Listener for Watcher {
 
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
         // The receiver waits for the answer.
-        let _ = self.answers.send(Watched { answer, since: self.since });
+        let _ = self.answers.send((answer, self.since));
     }
 }
 
-fn report(backend: String, rows: Vec<SolveRow>) -> SolveReport {
-    let solved = rows.iter().filter(|row| row.solved).count();
-    let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
-        let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
-        let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
-        let count = |limit: u64| {
-            rows.iter().filter_map(|row| row.since).filter(|&s| figure(s) <= limit as f64).count()
+impl SolveReport {
+    fn new(backend: String, rows: Vec<SolveRow>, bad_lines: usize) -> SolveReport {
+        let solved = rows.iter().filter(|row| row.solved).count();
+        let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
+            let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
+            let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
+            let count = |limit: u64| {
+                rows.iter().filter_map(|row| row.since).filter(|&s| figure(s) <= limit as f64).count()
+            };
+            limits.map(|limit| Within { limit, solved: count(limit) }).collect()
         };
-        limits.map(|limit| Within { limit, solved: count(limit) }).collect()
-    };
-    let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
-    let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
-    SolveReport {
-        version: VERSION,
-        backend,
-        positions: rows.len(),
-        solved,
-        rate: solved as f64 / rows.len().max(1) as f64,
-        by_nodes: within(|since| since.nodes as f64, most_nodes),
-        by_ms: within(|since| since.ms, longest),
-        points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
-            reached: sum.reached + points.reached,
-            most: sum.most + points.most,
-        }),
-        bad_lines: 0,
-        rows,
+        let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
+        let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
+        SolveReport {
+            version: VERSION,
+            backend,
+            positions: rows.len(),
+            solved,
+            rate: solved as f64 / rows.len().max(1) as f64,
+            by_nodes: within(|since| since.nodes as f64, most_nodes),
+            by_ms: within(|since| since.ms, longest),
+            points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
+                reached: sum.reached + points.reached,
+                most: sum.most + points.most,
+            }),
+            bad_lines,
+            rows,
+        }
     }
 }
 

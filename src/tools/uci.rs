@@ -25,10 +25,6 @@ pub(super) struct UciArgs {
 }
 
 /// Runs the command: speaks UCI on stdin and stdout.
-///
-/// # Errors
-/// [`Failure`] if the network that the command line names cannot be used: a user would otherwise lose games before noticing.
-/// A large file is read at the first `isready` or `go`, and the command fails then.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     if let Some(path) = args.settings.network.named_file() {
         check_file(path, &args.settings.network)?;

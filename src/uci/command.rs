@@ -10,55 +10,33 @@ use crate::time::{GoLimits, Millis, Nodes};
 /// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UciError {
-    /// The first word is no command.
     #[error("unknown command \"{0}\", ignored")]
     UnknownCommand(String),
-    /// `setoption` without `name`.
     #[error("setoption: expected \"name NAME [value VALUE]\", ignored")]
     OptionName,
-    /// A parameter of `go` has no valid number; it is left out.
     #[error("go {parameter}: expected {expected}, found \"{found}\", parameter ignored")]
-    GoNumber {
-        /// The parameter.
-        parameter: String,
-        /// The description of what is expected there.
-        expected: &'static str,
-        /// The word that was found there; empty if there was none.
-        found: String,
-    },
-    /// `go perft` without a depth that can be counted.
+    GoNumber { parameter: String, expected: &'static str, found: String },
     #[error("go perft: expected a number of plies up to {MAX_PERFT_DEPTH}, found \"{0}\", ignored")]
     PerftDepth(String),
-    /// A word of `go` is no parameter.
     #[error("go: unknown parameter \"{0}\", ignored")]
     GoParameter(String),
 }
 
 /// A command, not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "named as in the protocol")]
 pub enum UciCommand {
-    /// `uci`
     Uci,
-    /// `isready`
     IsReady,
-    /// `ucinewgame`
     NewGame,
-    /// `setoption`
     SetOption {
-        /// Name as written.
         name: String,
-        /// Value as written; empty for buttons.
         value: String,
     },
-    /// `position`, with all that follows.
     Position(String),
-    /// `go`
     Go(Box<GoCommand>),
-    /// `stop`
     Stop,
-    /// `ponderhit`
     PonderHit,
-    /// `quit`
     Quit,
     /// `wait`, a command of Lc0: nothing is read until the search is over.
     Wait,
@@ -81,23 +59,21 @@ pub struct GoCommand {
     time: [Option<Millis>; 2],
     /// The increments of White and Black.
     inc: [Millis; 2],
-    /// All other limits.
     limits: GoLimits,
     /// The moves after `searchmoves`, as written.
-    pub search_moves: Vec<String>,
+    pub(crate) search_moves: Vec<String>,
     /// The errors in the line; the parameters in question are left out.
-    pub errors: Vec<UciError>,
+    pub(crate) errors: Vec<UciError>,
 }
 
 impl GoCommand {
     /// Returns the limits for the side to move. If only the other side's clock was sent, that one counts.
-    pub fn limits_for(&self, turn: Color) -> GoLimits {
+    pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
         let side = if self.time[mover].is_none() { 1 - mover } else { mover };
         GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }
     }
 
-    /// Reads the words after `go`.
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
         let mut go = GoCommand::default();
         let mut words = words.peekable();
@@ -129,8 +105,7 @@ impl GoCommand {
         go
     }
 
-    /// Returns false if nothing ends the search: such a `go` means `go infinite`, as in other engines. `ponder` is no limit, since
-    /// nothing would end the search after `ponderhit`.
+    /// Returns false if nothing ends the search: such a `go` means `go infinite`. `ponder` is no limit.
     fn is_bounded(&self) -> bool {
         let limits = &self.limits;
         self.time.iter().any(Option::is_some)
@@ -141,7 +116,6 @@ impl GoCommand {
     }
 }
 
-/// Returns true if `word` is a parameter of `go` that may follow another one.
 fn is_go_parameter(word: &str) -> bool {
     matches!(
         word,
@@ -160,7 +134,6 @@ fn is_go_parameter(word: &str) -> bool {
     )
 }
 
-/// Reads the number after a parameter of `go`.
 struct NumberReader<'a, 'b> {
     parameter: &'a str,
     words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
@@ -175,7 +148,6 @@ impl NumberReader<'_, '_> {
         })
     }
 
-    /// Reads a whole number.
     fn count<T: std::str::FromStr>(&mut self) -> Option<T> {
         self.read("a whole number", |text| text.parse().ok())
     }
@@ -227,8 +199,7 @@ impl UciCommand {
     }
 }
 
-/// Reads the words after `setoption`. Names and values may contain spaces; the name ends at the word `value`. The value, which
-/// may be a path, is what stands in `line` behind that word, with all its spaces.
+/// Reads the words after `setoption`. The name ends at the word `value`, and the value keeps all its spaces.
 fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);
@@ -241,7 +212,6 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
     Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
 }
 
-/// Reads the word after `go perft`.
 fn parse_perft(depth: &str) -> Result<UciCommand, UciError> {
     let depth_in_range = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
     depth_in_range.map(UciCommand::Perft).ok_or_else(|| UciError::PerftDepth(depth.into()))

@@ -1,24 +1,20 @@
-//! Writes lines for the GUI: `info` and `bestmove`.
+//! Writes `info` and `bestmove` for the GUI, and the figures of the root moves in the form that Lc0 writes and scripts read.
 
 use std::fmt::Write;
 
-use super::move_stats;
-use super::score;
-use crate::chess::{History, Move};
+use crate::chess::{History, Move, Variant};
 use crate::engine::{InfoOptions, ScoreType, SearchAnswer};
-use crate::search::{PvLine, SearchInfo};
+use crate::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+use crate::time::centipawns;
 
-/// Returns one `info` line for each principal variation.
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
     (0..info.lines.len()).map(|index| info_line(root, info, index, options)).collect()
 }
 
-/// Returns the figures of the root moves, one to a line; nothing if there are none.
 pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
-    info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats)).collect()
+    info.move_stats.iter().flat_map(|stats| move_stats_lines(root, stats)).collect()
 }
 
-/// Returns the `info` line of the principal variation at `index`.
 fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
     let line = &info.lines[index];
     let mut text = format!(
@@ -56,11 +52,10 @@ fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
-/// Returns the text that stands after `score`.
 fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
-        None => format!("cp {}", score::score(form, line)),
+        None => format!("cp {}", score_in(form, line)),
     }
 }
 
@@ -87,19 +82,114 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the `bestmove` line; the move is `0000` where there is no legal one.
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return "bestmove 0000".into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
+/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing any more.
+const SURE_RESULT: f32 = 0.996;
+
+/// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
+fn score_in(form: ScoreType, line: &PvLine) -> i32 {
+    let (wl, q) = (f64::from(line.wl), f64::from(line.q));
+    let score = match form {
+        ScoreType::Centipawn => centipawns(wl),
+        ScoreType::CentipawnWithDrawScore => centipawns(q),
+        ScoreType::Centipawn2019 => 295.0 * wl / (1.0 - 0.976_953_126 * wl.powi(14)),
+        ScoreType::Centipawn2018 => 290.680_623_072 * (1.548_090_806 * wl).tan(),
+        ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
+        ScoreType::Q => 10_000.0 * q,
+        ScoreType::WinMinusLoss => 10_000.0 * wl,
+        ScoreType::WdlMu => mu_or_centipawns(line),
+    };
+    score as i32
+}
+
+/// Returns the mean advantage while it says something, else centipawns that continue it.
+fn mu_or_centipawns(line: &PvLine) -> f64 {
+    let fallback = 45.0 * (1.567_280_716_28 * f64::from(line.wl)).tan();
+    match line.mu {
+        Some(mu) if line.wl.abs() + line.d < SURE_RESULT => {
+            let score = 100.0 * f64::from(mu);
+            // Beyond an even chance to win the larger of both counts.
+            if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
+        }
+        _ => fallback,
+    }
+}
+
+/// The policy from which on it is written with one decimal, so that the columns keep their width.
+const FULL_POLICY: f32 = 0.99995;
+/// The policy below which it is written as 0.
+const LEAST_POLICY: f32 = 0.00005;
+
+fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
+    let moves = stats.moves.iter().map(|stats| move_line(root, stats));
+    moves.chain([root_line(stats)]).collect()
+}
+
+fn move_line(root: &History, MoveStats { mv, policy_index, node, u, s }: &MoveStats) -> String {
+    let mv = root.current().format_move(*mv, Variant::Chess960);
+    let mut text = format!("{mv:<5} ({policy_index:<4}) ");
+    counts(&mut text, node);
+    mean(&mut text, node);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "(U: {u:>6.5}) (S: {s:>8.5}) ");
+    network_value(&mut text, node);
+    text
+}
+
+fn root_line(RootStats { moves, root }: &RootStats) -> String {
+    let mut text = format!("node  ({:>4}) ", moves.len());
+    counts(&mut text, root);
+    mean(&mut text, root);
+    network_value(&mut text, root);
+    text
+}
+
+fn counts(text: &mut String, node: &NodeStats) {
+    let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
+    // Not a zero with a sign, as rounding would make of a number just below it.
+    let percent = if node.policy < LEAST_POLICY { 0.0 } else { 100.0 * node.policy };
+    let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
+}
+
+/// Writes the mean value, and what the node counts for.
+fn mean(text: &mut String, node: &NodeStats) {
+    match node.mean {
+        Some(mean) => {
+            let _ = write!(text, "(WL: {:>8.5}) (D: {:>5.3}) (M: {:>4.1}) ", mean.wl, mean.d, mean.m);
+        }
+        None => text.push_str("(WL:  -.-----) (D: -.---) (M:  -.-) "),
+    }
+    let _ = write!(text, "(Q: {:>8.5}) ", node.mean.map_or(node.q, |mean| mean.q));
+}
+
+/// Writes the network's value, and a mark if the result is certain.
+fn network_value(text: &mut String, node: &NodeStats) {
+    match node.v {
+        Some(v) => {
+            let _ = write!(text, "(V: {v:>7.4}) ");
+        }
+        None => text.push_str("(V:  -.----) "),
+    }
+    if node.is_certain {
+        text.push_str("(T) ");
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::chess::Variant;
-    use proptest::prelude::*;
     use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::chess::{Move, Variant};
+    use crate::options::OptionChoice;
+    use crate::search::MeanStats;
 
     #[test]
     fn an_info_line() {
@@ -171,12 +261,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn no_legal_move_is_0000() {
-        let answer = SearchAnswer { best: None, ponder: None, result: None };
-        assert_eq!(best_move(&History::start(), &answer), "bestmove 0000");
-    }
-
     proptest! {
         #[test]
         fn wdl_sums_to_a_thousand(q in -1f32..=1.0, d in 0f32..=1.0) {
@@ -185,5 +269,95 @@ mod tests {
             prop_assert!(w >= 0 && draw >= 0 && l >= 0);
             prop_assert!(((w - l) as f32 / 1000.0 - q).abs() < 0.002);
         }
+    }
+
+    fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
+        PvLine { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
+    }
+
+    fn score(name: &str, line: &PvLine) -> i32 {
+        score_in(ScoreType::from_name(name).unwrap(), line)
+    }
+
+    #[test]
+    fn the_draw_score_counts_in_two_forms_only() {
+        let line = PvLine { q: 0.5, ..line(0.1, 0.4, None) };
+        let scores = ["centipawn_with_drawscore", "Q", "centipawn", "W-L"].map(|name| score(name, &line));
+        assert_eq!(scores, [89, 5000, 14, 1000]);
+    }
+
+    #[test]
+    fn the_mean_advantage_counts_while_it_says_something() {
+        // w = 0.4, l = 0.1: μ = 0.6884
+        assert_eq!(score("WDL_mu", &line(0.3, 0.5, Some(0.688_4))), 68);
+        // Nearly certain: 45 · tan(1.56728 · 0.9) = 278.41
+        assert_eq!(score("WDL_mu", &line(0.9, 0.097, Some(2.5))), 278);
+        // Beyond 1, centipawns of 44.84 are below 150 …
+        assert_eq!(score("WDL_mu", &line(0.5, 0.4, Some(1.5))), 150);
+        // … and those of 45 · tan(1.56728 · 0.95) = 548.36 are not
+        assert_eq!(score("WDL_mu", &line(0.95, 0.03, Some(1.5))), 548);
+    }
+
+    #[test]
+    fn certain_results_stay_in_range() {
+        for form in ["centipawn", "centipawn_2019", "centipawn_2018", "WDL_mu"] {
+            let best = score(form, &line(1.0, 0.0, None));
+            assert!((10_000..20_000).contains(&best), "{form} {best}");
+        }
+    }
+
+    const NODE: NodeStats = NodeStats {
+        visits: 123,
+        in_flight: 0,
+        policy: 0.1234,
+        mean: Some(MeanStats { wl: 0.01234, d: 0.567, m: 89.1, q: 0.01235 }),
+        q: 0.01234,
+        v: Some(0.0123),
+        is_certain: false,
+    };
+
+    fn stats(mv: Move, node: NodeStats) -> MoveStats {
+        MoveStats { mv, policy_index: 322, node, u: 0.12345, s: 0.13579 }
+    }
+
+    #[test]
+    fn columns_stand_where_scripts_look_for_them() {
+        let root = History::start();
+        let mv = root.parse_move("e2e4").unwrap();
+        let unvisited = NodeStats { visits: 0, mean: None, q: -0.25, v: None, ..NODE };
+        let finished =
+            NodeStats { v: Some(-1.0), q: -1.0, is_certain: true, policy: 1.0, in_flight: 112, ..NODE };
+        let moves = vec![stats(mv, unvisited), stats(mv, finished), stats(mv, NODE)];
+        let node = NodeStats { visits: 1_234_567, policy: 0.987, ..NODE };
+        assert_eq!(
+            move_stats_lines(&root, &RootStats { moves, root: node }),
+            [
+                "e2e4  (322 ) N:       0 (+ 0) (P: 12.34%) (WL:  -.-----) (D: -.---) (M:  -.-) (Q: -0.25000) \
+                 (U: 0.12345) (S:  0.13579) (V:  -.----) ",
+                "e2e4  (322 ) N:     123 (+112) (P: 100.0%) (WL:  0.01234) (D: 0.567) (M: 89.1) (Q:  0.01235) \
+                 (U: 0.12345) (S:  0.13579) (V: -1.0000) (T) ",
+                "e2e4  (322 ) N:     123 (+ 0) (P: 12.34%) (WL:  0.01234) (D: 0.567) (M: 89.1) (Q:  0.01235) \
+                 (U: 0.12345) (S:  0.13579) (V:  0.0123) ",
+                "node  (   3) N: 1234567 (+ 0) (P: 98.70%) (WL:  0.01234) (D: 0.567) (M: 89.1) (Q:  0.01235) \
+                 (V:  0.0123) ",
+            ]
+        );
+    }
+
+    /// A regression: a policy that noise or rounding had put below 0 stood there as `-0.00%`.
+    #[test]
+    fn a_policy_is_never_below_zero() {
+        for policy in [-1e-7, -0.0, 0.0, 0.000_04] {
+            let mut text = String::new();
+            counts(&mut text, &NodeStats { policy, ..NODE });
+            assert!(text.contains("(P:  0.00%)"), "{policy}: {text}");
+        }
+    }
+
+    #[test]
+    fn castling_is_written_king_takes_rook() {
+        let root = History::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1", Variant::Standard).unwrap();
+        let mv = root.parse_move("e1g1").unwrap();
+        assert!(move_line(&root, &stats(mv, NODE)).starts_with("e1h1  (322 ) N: "));
     }
 }

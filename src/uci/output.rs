@@ -1,23 +1,26 @@
-//! Writes lines for the GUI: to the output itself, and a copy to the log.
+//! Writes lines for the GUI: to the output itself, and a copy with its time to the log.
 //!
 //! The session and the threads of searches share it; a lock keeps their lines apart.
 
-use std::io::{self, Write};
+use std::fs::OpenOptions;
+use std::io;
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::log::{Direction, SessionLog};
+use jiff::Timestamp;
+
 use crate::engine::EngineError;
+use crate::version::VERSION;
 
 /// The output of a session, to which all threads write whole lines.
 #[derive(Clone)]
 pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 
-/// The state that the lock guards.
 struct Channel {
     sink: Box<dyn Write + Send>,
     /// True once a line could not be written, because the reader has gone.
     is_broken: bool,
-    log: Option<SessionLog>,
+    log: Option<Box<dyn Write + Send>>,
     /// The value of `LogFile` for which the log was opened, or could not be.
     log_name: String,
     /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop the engine.
@@ -30,7 +33,6 @@ const ERROR: &str = "ERROR";
 const MAX_STDERR: usize = 16 << 10;
 
 impl UciOutput {
-    /// Returns an output that writes to `sink`, and logs to `log_name` unless that is empty.
     pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> UciOutput {
         let channel = Channel {
             sink: Box::new(sink),
@@ -48,8 +50,7 @@ impl UciOutput {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes `lines` and flushes them. Errors are ignored, as a GUI that has gone cannot be told anything; the session ends
-    /// when its input does.
+    /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel();
         for line in lines {
@@ -59,12 +60,10 @@ impl UciOutput {
         channel.is_broken |= flushed.is_err();
     }
 
-    /// Returns true if the reader of the lines has gone.
     pub(super) fn is_broken(&self) -> bool {
         self.channel().is_broken
     }
 
-    /// Writes one line.
     pub(super) fn line(&self, line: impl AsRef<str>) {
         self.lines([line]);
     }
@@ -77,13 +76,11 @@ impl UciOutput {
         self.lines(text.lines().map(|line| format!("info string {line}")));
     }
 
-    /// Tells people what could not be done.
     pub(super) fn error(&self, error: &EngineError) {
         self.note(&format!("{ERROR}: {error}"));
     }
 
-    /// Logs to the file of this name from now on; one that could not be written is tried again. Nothing is logged if the name is
-    /// empty, or if the file cannot be written, which the GUI is told.
+    /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is tried again.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel();
         if channel.log.is_some() && channel.log_name == name {
@@ -94,33 +91,31 @@ impl UciOutput {
         if name.is_empty() {
             return;
         }
-        match SessionLog::open(name) {
+        match open_log(name) {
             Ok(log) => channel.log = Some(log),
             Err(error) => channel.report_lost_log(&error),
         }
         let _ = channel.sink.flush();
     }
 
-    /// Logs a line that the GUI has sent.
     pub(super) fn log_received(&self, line: &str) {
-        self.channel().log(Direction::Received, line.trim_end());
+        self.channel().log(RECEIVED, line.trim_end());
     }
 
-    /// Logs a text that the GUI is not sent.
     pub(super) fn log_remark(&self, text: &str) {
-        self.channel().log(Direction::Remark, text);
+        self.channel().log(REMARK, text);
     }
 }
 
 impl Channel {
     fn write(&mut self, line: &str) {
         self.is_broken |= writeln!(self.sink, "{line}").is_err();
-        self.log(Direction::Sent, line);
+        self.log(SENT, line);
     }
 
-    fn log(&mut self, direction: Direction, line: &str) {
+    fn log(&mut self, mark: &str, line: &str) {
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write(direction, line)
+            && let Err(error) = write_entry(&mut **log, mark, line)
         {
             self.log = None;
             self.report_lost_log(&error);
@@ -142,4 +137,31 @@ impl Channel {
             let _ = writeln!(io::stderr(), "zeitnot: {text}");
         }
     }
+}
+
+/// The value of `LogFile` that stands for the console.
+const STDERR: &str = "<stderr>";
+
+/// What stands before a line of the log that the GUI has sent …
+const RECEIVED: &str = ">>";
+/// … one that the GUI was sent …
+const SENT: &str = "<<";
+/// … and one for the log alone.
+const REMARK: &str = "--";
+
+/// Opens the file `name` for appending, or the console if the name is `<stderr>`. Lines are written at once, so that nothing is missing
+/// after a crash.
+fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
+    let mut log: Box<dyn Write + Send> = match name {
+        STDERR => Box::new(io::stderr()),
+        path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+    };
+    let beginning = format!("Zeitnot {VERSION} begins to log");
+    write_entry(&mut *log, REMARK, &beginning)?;
+    Ok(log)
+}
+
+/// Writes a line with the present time (UTC, ms).
+fn write_entry(log: &mut dyn Write, mark: &str, line: &str) -> io::Result<()> {
+    log.write_all(format!("{:.3} {mark} {line}\n", Timestamp::now()).as_bytes())
 }

@@ -1,17 +1,18 @@
-//! The loop of a session: it reads commands and drives the engine.
+//! The loop of a session: it reads commands and drives the engine. A person at a terminal is shown more, as in Stockfish.
 
-use std::io::{self, BufRead, Write};
+use std::fmt::Write as _;
+use std::io;
+use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use super::command::{GoCommand, UciCommand};
 use super::format;
 use super::output::UciOutput;
-use super::prompt::{self, Audience};
-use crate::chess::{History, Move, PerftReport};
+use crate::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
 use crate::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
-use crate::options::{OptionError, both_names, ignored_option};
+use crate::options::{OptionError, Visibility, both_names, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
 use crate::version::VERSION;
@@ -59,26 +60,22 @@ pub fn run(
     Ok(())
 }
 
-/// Returns the lines up to the end of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write; an input that
-/// cannot be read has ended.
+/// Returns the lines of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write.
 fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
         match input.read_until(b'\n', &mut bytes) {
             Ok(0) => None,
-            Ok(_) => Some(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.as_bytes()))),
+            Ok(_) => Some(
+                String::from_utf8(bytes)
+                    .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()),
+            ),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Some(String::new()),
             Err(_) => None,
         }
     })
 }
 
-/// Returns Latin-1 as text: there a byte is the number of a character.
-fn latin1(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
-}
-
-/// The state of a session.
 struct Session {
     /// The values that the command line set.
     command_line: Settings,
@@ -93,10 +90,6 @@ struct Session {
 }
 
 impl Session {
-    /// Returns a session before its first command.
-    ///
-    /// # Errors
-    /// Fails if the text of an option in `settings` is not of its grammar.
     fn new(settings: Settings, audience: Audience, output: UciOutput) -> Result<Session, EngineError> {
         Ok(Session {
             command_line: settings.clone(),
@@ -124,10 +117,6 @@ impl Session {
         self.finish();
     }
 
-    /// Carries out a command that was read at `received`.
-    ///
-    /// # Errors
-    /// Fails if the session cannot go on.
     fn obey(&mut self, command: UciCommand, received: Instant) -> Result<(), EngineError> {
         match command {
             UciCommand::Uci => self.introduce(),
@@ -149,10 +138,10 @@ impl Session {
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
             UciCommand::Wait => self.wait(),
-            UciCommand::Show => self.show(prompt::board),
+            UciCommand::Show => self.show(board),
             UciCommand::Eval => self.evaluate()?,
             UciCommand::Perft(depth) => self.count_paths(depth),
-            UciCommand::Help => self.output.line(prompt::HELP),
+            UciCommand::Help => self.output.line(HELP),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
         Ok(())
@@ -192,8 +181,7 @@ impl Session {
         }
     }
 
-    /// Returns the other name of an option if it was changed under that, and `value` under `name` is only the default: GUIs that send
-    /// every option send both names, in any order, and mean the value that the user has chosen.
+    /// Returns the other name of an option that was changed under that, where `value` is only the default: GUIs send both names.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -209,14 +197,12 @@ impl Session {
         None
     }
 
-    /// Carries out `action`, and tells the GUI of an error.
     fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
         if let Err(error) = action(&mut self.engine) {
             self.output.error(&error);
         }
     }
 
-    /// Returns name and version.
     fn name(&self) -> String {
         match self.engine.settings().info.engine_name.as_str() {
             "" => format!("Zeitnot {VERSION}"),
@@ -225,15 +211,11 @@ impl Session {
     }
 
     /// Greets a person: name, version and network.
-    ///
-    /// # Errors
-    /// Fails as [`Session::prepare`] does.
     fn greet(&mut self) -> Result<(), EngineError> {
         self.output.line(format!("{}, a UCI chess engine; help lists the commands", self.name()));
         self.prepare()
     }
 
-    /// Answers `uci`.
     fn introduce(&self) {
         self.output.lines([format!("id name {}", self.name()), "id author the Zeitnot authors".into()]);
         self.output.lines(self.command_line.uci_lines(self.audience.options));
@@ -257,10 +239,6 @@ impl Session {
         !is_searching
     }
 
-    /// Answers `eval`.
-    ///
-    /// # Errors
-    /// Fails as [`Session::prepare`] does.
     fn evaluate(&mut self) -> Result<(), EngineError> {
         if !self.is_idle_for("eval") {
             return Ok(());
@@ -268,7 +246,7 @@ impl Session {
         self.prepare()?;
         match self.engine.evaluate() {
             Ok(Some(evaluation)) => {
-                let text = evaluation.with_best_moves(prompt::BEST_MOVES).to_string();
+                let text = evaluation.with_best_moves(BEST_MOVES).to_string();
                 self.output.line(format!("from the point of view of the side to move:\n{}", text.trim_end()));
             }
             // What is missing was told.
@@ -278,7 +256,6 @@ impl Session {
         Ok(())
     }
 
-    /// Answers `go perft`.
     fn count_paths(&self, depth: u32) {
         if self.is_idle_for("go perft") {
             self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
@@ -299,9 +276,6 @@ impl Session {
     }
 
     /// Makes the network ready, and tells what is in force if it has just changed.
-    ///
-    /// # Errors
-    /// Fails as [`Session::network_refused`] does.
     fn prepare(&mut self) -> Result<(), EngineError> {
         match self.engine.prepare() {
             Ok(Some(info)) => {
@@ -314,10 +288,6 @@ impl Session {
         }
     }
 
-    /// Tells the GUI that the network could not be made ready.
-    ///
-    /// # Errors
-    /// Fails with `error` if the command line asked for just that network or backend: then the process has nothing to do.
     fn network_refused(&self, error: EngineError) -> Result<(), EngineError> {
         let message = self.engine.describe_load_error(&error);
         let asked = &self.engine.settings().network;
@@ -330,7 +300,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the time from the start of the session to `time`.
     fn since_start(&self, time: Instant) -> Millis {
         time.duration_since(self.began).into()
     }
@@ -343,10 +312,6 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    /// Starts a search, or tells why there is none.
-    ///
-    /// # Errors
-    /// Fails as [`Session::network_refused`] does.
     fn go(&mut self, go: &GoCommand, received: Instant) -> Result<(), EngineError> {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
@@ -378,7 +343,6 @@ impl Session {
     }
 }
 
-/// Tells the GUI about a search.
 struct UciListener {
     output: UciOutput,
     options: InfoOptions,
@@ -422,11 +386,75 @@ impl Listener for UciListener {
     }
 }
 
+/// Whom a session talks to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Audience {
+    /// A person at a terminal, who is greeted. A GUI is told nothing that it has not asked for.
+    pub is_person: bool,
+    /// The options that `uci` lists.
+    pub options: Visibility,
+}
+
+const BEST_MOVES: usize = 10;
+
+const HELP: &str = "\
+Commands:
+  position startpos moves e2e4 e7e5      set the position; also: position fen FEN [moves ...]
+  go nodes 1000                          search; also: movetime MS, depth N, mate N, infinite
+  go wtime MS btime MS winc MS binc MS   search as in a game with a clock
+  stop                                   end the search
+  d                                      show the board, its FEN and whether the game is over
+  eval                                   show what the network says, without a search
+  go perft N                             count the move paths of N plies
+  setoption name NAME value VALUE        set an option
+  uci                                    list name, version and options
+  ucinewgame                             forget the game
+  quit                                   leave
+Outside: zeitnot --help lists more commands, zeitnot options explains all options.";
+
+const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
+
+/// Returns the answer to `d`. The first lines are Stockfish's, which scripts read.
+pub(super) fn board(game: &History) -> String {
+    let position = game.current();
+    let mut text = format!("\n{BETWEEN_RANKS}");
+    for rank in Rank::ALL.into_iter().rev() {
+        for file in File::ALL {
+            let piece = position.board().piece_at(Square::from_coords(file, rank));
+            text += &format!(" | {}", piece.map_or(' ', |piece| piece.char()));
+        }
+        text += &format!(" | {rank}\n{BETWEEN_RANKS}");
+    }
+    let checkers: Vec<_> = position.checkers().into_iter().map(|square| square.to_string()).collect();
+    let legal = game.legal_moves();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "   a   b   c   d   e   f   g   h\n\nFen: {}\nCheckers: {}\nLegal moves: {}",
+        position.to_fen(),
+        checkers.join(" "),
+        legal.len()
+    );
+    if let Some(end) = game.terminal(&legal) {
+        let end = match end {
+            Terminal::Checkmate => "checkmate",
+            Terminal::Stalemate => "stalemate",
+            Terminal::FiftyMoves => "draw by the fifty-move rule",
+            Terminal::ThreefoldRepetition => "draw by threefold repetition",
+            Terminal::InsufficientMaterial => "draw by insufficient material",
+        };
+        text += &format!("\nGame over: {end}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::options::Visibility;
     use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::chess::Variant;
+    use crate::options::Visibility;
 
     /// An output that the test reads.
     #[derive(Clone, Default)]
@@ -442,7 +470,6 @@ mod tests {
         }
     }
 
-    /// Returns what is said in a session with these lines of input.
     fn said(is_person: bool, input: &str) -> String {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
@@ -491,8 +518,7 @@ mod tests {
         (name.into(), default.into())
     }
 
-    /// A regression: of an option with two names the last one that was sent counted, and GUIs that send all options with one of them
-    /// changed set it back to its default.
+    /// A regression: GUIs that send all options with one of them changed set one with two names back to its default.
     #[test]
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();
@@ -516,5 +542,36 @@ mod tests {
                 assert_eq!(session.engine.settings(), &command_line, "{changed} can be set back");
             }
         }
+    }
+
+    fn after(moves: &str) -> String {
+        board(&History::from_uci_position(moves, Variant::Standard).unwrap())
+    }
+
+    #[test]
+    fn the_board_stands_as_white_sees_it() {
+        let text = after("startpos moves e2e4");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[2], " | r | n | b | q | k | b | n | r | 8");
+        assert_eq!(lines[10], " |   |   |   |   | P |   |   |   | 4");
+        assert_eq!(
+            lines[18..],
+            [
+                "   a   b   c   d   e   f   g   h",
+                "",
+                "Fen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+                "Checkers: ",
+                "Legal moves: 20",
+            ]
+        );
+    }
+
+    #[test]
+    fn checks_and_the_end_of_the_game_are_told() {
+        let text = after("startpos moves f2f3 e7e5 g2g4 d8h4");
+        assert!(text.ends_with("Checkers: h4\nLegal moves: 0\nGame over: checkmate"), "{text}");
+        let shuffle = "g1f3 g8f6 f3g1 f6g8";
+        let text = after(&format!("startpos moves {shuffle} {shuffle}"));
+        assert!(text.ends_with("Legal moves: 20\nGame over: draw by threefold repetition"), "{text}");
     }
 }

@@ -6,19 +6,12 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{self, set_up_onnx_runtime, stderr, stdout, zeitnot};
+use crate::common::engine::Engine;
+use crate::common::{self, assert_refused, run_with_input, set_up_onnx_runtime, stderr, stdout, zeitnot};
 
 /// Runs the command with `input` on its standard input.
 fn run(arguments: &[&str], input: &str) -> Output {
-    let mut child = zeitnot(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that ends before it has read everything is no error.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    run_with_input(&mut zeitnot(arguments), input)
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {
@@ -89,22 +82,11 @@ fn eval_takes_the_positions_of_other_commands() {
 
 #[test]
 fn eval_answers_each_line_at_once() {
-    let mut child = zeitnot(&["eval", "--json", "--backend", "random"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut answers = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut eval = Engine::start(&["eval", "--json", "--backend", "random"]);
     for _ in 0..3 {
-        input.write_all(b"startpos\n").unwrap();
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut answers, &mut line).unwrap();
-        assert!(line.starts_with("{\"position\":\"startpos\""), "{line}");
+        eval.ask(&["startpos"], "{\"position\":\"startpos\"");
     }
-    drop(input);
-    assert!(child.wait().unwrap().success());
+    assert!(eval.finish().is_empty());
 }
 
 #[test]
@@ -142,9 +124,7 @@ fn bad_choices_end_in_one_message_and_exit_code_2() {
         assert!(message.lines().count() == 1 && message.contains(expected), "{arguments:?}: {message}");
     }
     // Refused where flags are read, with a hint at --help.
-    let output = run(&["eval", "--value-head", "x"], "startpos\n");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("one of winner, q, st"), "{}", stderr(&output));
+    assert_refused(&run(&["eval", "--value-head", "x"], "startpos\n"), "one of winner, q, st");
 }
 
 #[test]

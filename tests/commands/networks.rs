@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
@@ -12,7 +12,7 @@ use zeitnot::network::onnx::{self, BuildOptions};
 use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
 use zeitnot::network::{Backend, EvalSlot, policy_map};
 
-use crate::common::{network, package_file, run, run_json, set_up_onnx_runtime};
+use crate::common::{assert_refused, network, package_file, run, run_json, set_up_onnx_runtime};
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
@@ -76,23 +76,19 @@ fn describenet_counts_what_the_layers_hold() {
 }
 
 #[test]
-fn describenet_gives_the_structure_in_numbers() {
+fn describenet_tells_body_and_heads() {
     for (name, part, expected) in [
-        (
-            "classical_conv_wdl",
-            "/body",
-            json!({"kind": "tower", "blocks": 2, "filters": 8, "se_units": null}),
-        ),
-        ("classical_conv_wdl", "/policy", json!({"kind": "convolution", "planes": 80})),
-        ("classical", "/value/kind", json!("scalar")),
-        ("se_mlh", "/value/kind", json!("wdl")),
-        ("hybrid_resnet_ab", "/body/embedding_kind", json!("tower")),
-        ("ab_smol_default", "/body/smolgen", json!(true)),
-        ("ab_polenc", "/policy/encoders", json!(1)),
+        ("classical_conv_wdl", "body", "tower of 2 blocks, 8 filters, no SE"),
+        ("classical_conv_wdl", "policy", "convolution, 80 planes"),
+        ("classical", "value", "scalar; 32 channels, 128 hidden units"),
+        ("se_mlh", "value", "win, draw, loss; 32 channels"),
+        ("hybrid_resnet_ab", "body", "(tower of 1 block, 16 filters, SE with 8), width 24, 4 heads"),
+        ("ab_smol_default", "body", "FFN 40, smolgen"),
+        ("ab_polenc", "policy", "attention, embedding 24, width 20, 1 encoder"),
     ] {
         let path = network(&format!("{name}.pb.gz"));
         let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
-        assert_eq!(facts["structure"].pointer(part), Some(&expected), "{name}: {facts}");
+        assert!(facts[part].as_str().unwrap().contains(expected), "{name}: {facts}");
         assert!(facts["load_ms"].as_f64().unwrap() > 0.0);
     }
 }
@@ -116,9 +112,7 @@ fn a_bad_file_ends_with_one_message_and_code_2() {
     let path = path.to_str().unwrap();
     for arguments in [&["describenet", path][..], &["convert", path, "-o", "x.onnx"]] {
         let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2));
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert!(message.contains("half.pb.gz: gzip: data end early"), "{message}");
+        assert_refused(&output, "half.pb.gz: gzip: data end early");
         assert!(output.stdout.is_empty());
     }
 }
@@ -179,9 +173,7 @@ fn a_quantized_tower_says_nearly_the_same() {
 fn networks_that_cannot_be_quantized_are_refused() {
     let source = network("ab_smol_default.pb.gz");
     let output = run(&["convert", source.to_str().unwrap(), "-o", "x.onnx", "--precision", "int8"]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("ab_smol_default.pb.gz: has an attention body"), "{message}");
+    assert_refused(&output, "ab_smol_default.pb.gz: has an attention body");
     assert!(!Path::new("x.onnx").exists());
 }
 
@@ -205,9 +197,6 @@ fn lc0s_modes_convert_there_and_back() {
     for (name, problem) in
         [("--onnx-output-policy=/no/policy", "/no/policy"), ("--onnx-output-wdl=/output/mlh", "its shape")]
     {
-        let output = run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]);
-        assert_eq!(output.status.code(), Some(2));
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert!(message.contains(problem), "{message}");
+        assert_refused(&run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]), problem);
     }
 }

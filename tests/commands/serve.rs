@@ -155,7 +155,7 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
         .collect();
     assert_eq!(answers.len(), queries.len(), "the end of the input ends nothing");
 
-    let mut settings = Settings::default();
+    let mut engine = zeitnot::engine::Engine::new(Settings::default()).unwrap();
     for (name, value) in [
         ("Backend", "random"),
         ("Threads", "1"),
@@ -163,9 +163,8 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
         ("SmartPruningFactor", "0"),
         ("UCI_Chess960", "true"),
     ] {
-        settings.set(name, value).unwrap();
+        engine.set_option(name, value).unwrap();
     }
-    let mut engine = zeitnot::engine::Engine::new(settings).unwrap();
     for (query, (id, answer)) in queries.iter().zip(&answers) {
         let root = &query.game.history;
         if root.legal_moves().is_empty() {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,11 @@ impl Engine {
         Engine::start(&["--backend=random", "--threads=2"])
     }
 
+    /// Starts an engine that makes the same search each time.
+    pub fn repeatable() -> Engine {
+        Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"])
+    }
+
     pub fn send(&mut self, text: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{text}").unwrap();
     }
@@ -63,6 +69,16 @@ impl Engine {
     pub fn ask(&mut self, commands: &[&str], start: &str) -> String {
         commands.iter().for_each(|command| self.send(command));
         self.read_until(start).pop().unwrap()
+    }
+
+    /// Sends commands, and returns what is said up to `bestmove`.
+    pub fn search(&mut self, commands: &[&str]) -> Vec<String> {
+        commands.iter().for_each(|command| self.send(command));
+        self.read_until("bestmove")
+    }
+
+    pub fn set(&mut self, options: &[(&str, &str)]) {
+        options.iter().for_each(|(name, value)| self.send(&format!("setoption name {name} value {value}")));
     }
 
     pub fn best_move(&mut self, commands: &[&str]) -> String {
@@ -106,4 +122,20 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let _ = self.process.kill();
     }
+}
+
+/// Returns the number behind `key` and a blank or an equals sign.
+pub fn number<T: FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
+    let word = line.split([' ', '=']).skip_while(|word| *word != key).skip(1).find(|word| !word.is_empty());
+    word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
+}
+
+/// Returns the last line of a search that has scores.
+pub fn last_info(lines: &[String]) -> &str {
+    lines.iter().rfind(|line| line.starts_with("info depth")).unwrap_or_else(|| panic!("{lines:#?}"))
+}
+
+/// Returns the last report on how a move's time was used.
+pub fn time_report(lines: &[String]) -> &str {
+    lines.iter().rfind(|line| line.starts_with("info string time ")).unwrap_or_else(|| panic!("{lines:#?}"))
 }

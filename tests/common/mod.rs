@@ -7,9 +7,9 @@ pub mod engine;
 pub mod games;
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use serde_json::Value;
@@ -34,6 +34,29 @@ pub fn program<S: AsRef<std::ffi::OsStr>>(path: &Path, arguments: &[S]) -> Comma
 /// Runs the program to its end.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     zeitnot(arguments).output().unwrap()
+}
+
+/// Runs a command to its end with `input` on its standard input. One that ends before it has read everything is no error.
+pub fn run_with_input(command: &mut Command, input: impl AsRef<[u8]>) -> Output {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let written = process.stdin.take().unwrap().write_all(input.as_ref());
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    assert!(written.as_ref().err().is_none_or(is_gone), "{written:?}");
+    process.wait_with_output().unwrap()
+}
+
+/// Asserts that a run ended with exit code 2, and gave this reason.
+pub fn assert_refused(output: &Output, reason: &str) {
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
+    assert!(stderr(output).contains(reason), "{reason}: {}", stderr(output));
+}
+
+/// Runs the program, which must refuse to, and returns its message.
+pub fn error_message(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    stderr(&output).to_owned()
 }
 
 /// Says that a test cannot run here, and why: on stderr, and in the file that `ZEITNOT_SKIPPED` names, from which

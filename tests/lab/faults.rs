@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{data, stderr, stdout, zeitnot};
+use crate::common::{assert_refused, data, stderr, stdout, zeitnot};
 
 /// The time after which a match that makes no game counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -22,29 +22,6 @@ fn a_match(folder: &Path) -> Command {
 /// Returns the number of games that a folder has, by the lines of its rows.
 fn games(folder: &Path) -> usize {
     fs::read_to_string(folder.join("games.csv")).unwrap_or_default().lines().count().saturating_sub(1)
-}
-
-#[test]
-fn a_killed_match_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
-    assert!(a_match(&whole).status().unwrap().success());
-    for enough in [2, 9, 23] {
-        let mut process = a_match(&killed).spawn().unwrap();
-        let began = Instant::now();
-        while games(&killed) < enough && process.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        // SIGKILL on Unix: nothing of the process runs any more.
-        process.kill().unwrap();
-        process.wait().unwrap();
-    }
-    assert!(a_match(&killed).status().unwrap().success());
-    for name in ["games.pgn", "games.csv", "moves.csv"] {
-        let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
-        assert!(read(&killed) == read(&whole), "{name} differs from that of a match that was not killed");
-    }
 }
 
 /// Starts `command` again and again, ends each process in the given way as soon as `path` has one of the lengths, and lets the last one
@@ -76,23 +53,31 @@ fn kill(process: &mut Child) {
     process.kill().unwrap();
 }
 
-#[cfg(unix)]
 #[test]
-fn a_match_that_a_signal_ended_goes_on_where_it_was() {
+fn a_match_that_was_ended_in_any_way_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let [whole, ended] = ["whole", "ended"].map(|name| folder.path().join(name));
     assert!(a_match(&whole).status().unwrap().success());
     let size = fs::metadata(whole.join("games.csv")).unwrap().len();
-    for (number, signal) in ["TERM", "INT", "HUP"].into_iter().enumerate() {
-        let send = |process: &mut Child| {
-            let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
-            assert!(status.unwrap().success());
+    // Without a signal: SIGKILL on Unix, nothing of the process runs any more.
+    for signal in
+        [None, Some("TERM"), Some("INT"), Some("HUP")].into_iter().take(if cfg!(unix) { 4 } else { 1 })
+    {
+        let end = |process: &mut Child| match signal {
+            None => kill(process),
+            Some(signal) => {
+                let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
+                assert!(status.unwrap().success());
+            }
         };
-        let enough = size * (number as u64 + 1) / 5;
-        run_with_interruptions(|| a_match(&ended), &ended.join("games.csv"), &[enough], send);
+        let lengths = [size / 5, size / 2, 4 * size / 5];
+        run_with_interruptions(|| a_match(&ended), &ended.join("games.csv"), &lengths, end);
         for name in ["games.pgn", "games.csv", "moves.csv"] {
             let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
-            assert!(read(&ended) == read(&whole), "SIG{signal}: {name} differs");
+            assert!(
+                read(&ended) == read(&whole),
+                "{signal:?}: {name} differs from that of a match that was not ended"
+            );
         }
         fs::remove_dir_all(&ended).unwrap();
     }
@@ -241,9 +226,10 @@ fn an_analysis_that_was_stopped_or_killed_goes_on_where_it_was() {
     let mut with_half_a_line = fs::read(journal(&parts)).unwrap();
     with_half_a_line.extend(b"{\"run\":\"");
     fs::write(journal(&parts), with_half_a_line).unwrap();
-    let other = an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap();
-    assert_eq!(other.status.code(), Some(2));
-    assert!(stderr(&other).contains("holds an unfinished analysis of other games"), "{}", stderr(&other));
+    assert_refused(
+        &an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap(),
+        "holds an unfinished analysis of other games",
+    );
     let resumed = an_analysis(&pgn, &parts).output().unwrap();
     assert_eq!((stdout(&resumed), stderr(&resumed)), (stdout(&uninterrupted), stderr(&uninterrupted)));
     for name in ["games.pgn", "index.html"] {
@@ -303,9 +289,7 @@ fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let output = a_match(&file.join("below")).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("below"), "{}", stderr(&output));
+    assert_refused(&a_match(&file.join("below")).stderr(Stdio::piped()).output().unwrap(), "below");
 }
 
 #[cfg(target_os = "linux")]
@@ -313,14 +297,14 @@ fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
 fn a_full_disk_is_told() {
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in [&["perft", "2"][..], &["perft", "2", "--json"], &["options"]] {
-        let output = zeitnot(arguments).stdout(full()).stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains("cannot write the output: No space left"), "{}", stderr(&output));
+        assert_refused(
+            &zeitnot(arguments).stdout(full()).stderr(Stdio::piped()).output().unwrap(),
+            "cannot write the output: No space left",
+        );
     }
     // A log that cannot be written is no reason to lose a game.
     let mut engine = crate::common::engine::Engine::start(&["--backend=random", "--logfile=/dev/full"]);
-    engine.send("go nodes 10");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["go nodes 10"]);
     let is_told = |line: &String| {
         line.starts_with("info string ERROR: cannot write the log file /dev/full: No space left")
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{data, json, run, zeitnot};
+use crate::common::{assert_refused, data, error_message, json, run, stderr, stdout, zeitnot};
 
 /// Plays a match into `folder`; returns what it reports and its PGN.
 fn play(folder: &Path, args: &[&str]) -> (Value, String) {
@@ -108,13 +108,6 @@ fn report(files: &[std::path::PathBuf]) -> Value {
 
 fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
     report(&[&[Path::new("--out").into(), folder.into()], files].concat())
-}
-
-/// Runs a command that is to fail and returns its message.
-fn error_message(args: &[&str]) -> String {
-    let output = run(args);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    String::from_utf8(output.stderr).unwrap()
 }
 
 #[test]
@@ -225,10 +218,10 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     // The same folder serves a longer match, but not another one.
     let (longer, _) = play(folder.path(), &[&MATCH[..], &["--games=12"]].concat());
     assert_eq!(longer["games"], 12);
-    let other =
-        zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap();
-    assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("another match or shard"));
+    assert_refused(
+        &zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap(),
+        "another match or shard",
+    );
 }
 
 /// A regression: nothing said how often smart pruning ended a move, nor how much time that saved.
@@ -275,7 +268,7 @@ fn clocks_may_be_real() {
 
 /// A regression: matches were between two settings of one engine only.
 #[test]
-fn engines_of_others_play_under_uci() {
+fn external_engines_play_under_uci() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_zeitnot");
     let other = format!("--b=cmd={program},args=--backend=trivial,option.Threads=1,option.Move Overhead=0");
@@ -321,10 +314,7 @@ fn bad_arguments_are_named() {
         (&["--nodes=1", "--shard=3/2"], "expected i/n"),
         (&["--nodes=1", "--adjudicate-syzygy=/"], "--adjudicate-syzygy: no .rtbw file"),
     ] {
-        let output = zeitnot(&["match", "--backend=random"]).args(args).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(message), "{args:?}: {stderr}");
+        assert_refused(&zeitnot(&["match", "--backend=random"]).args(args).output().unwrap(), message);
     }
 }
 
@@ -350,4 +340,101 @@ fn matches_with_players_in_common_give_one_list() {
         found["matches"].as_array().unwrap().iter().map(|one| &one["sprt"]["verdict"]).collect();
     assert!(tests.contains(&&Value::from("H1")) || tests.contains(&&Value::from("H0")), "{tests:?}");
     assert!(report(&files[..1])["ranking"].is_null(), "two players are a match, no list");
+}
+
+/// A regression: rows and games did not tell which build they came from.
+#[test]
+fn rows_and_games_name_the_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    let pgn = out("match").join("games.pgn");
+    let runs: [(&str, &str, &[&str]); 3] = [
+        ("match", "games.csv", &["--nodes=10", "--games=2", "--max-plies=30"]),
+        ("timelab", "games.csv", &["--manager=legacy", "--tc=10+0.1", "--min-moves=1"]),
+        ("movesleft", "movesleft.csv", &[]),
+    ];
+    let version = run(&["--version"]);
+    let version = stdout(&version).trim().strip_prefix("zeitnot ").unwrap();
+    for (command, rows, args) in runs {
+        let mut process = zeitnot(&[command, "--backend=random"]);
+        if command != "match" {
+            process.arg("--pgn").arg(&pgn);
+        }
+        let output = process.args(args).arg("--out").arg(out(command)).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        let rows = std::fs::read_to_string(out(command).join(rows)).unwrap();
+        let mut lines = rows.lines();
+        assert!(lines.next().unwrap().ends_with(",version"), "{command}");
+        assert!(rows.lines().count() > 1 && lines.all(|row| row.ends_with(&format!(",{version}"))), "{rows}");
+    }
+    let games = std::fs::read_to_string(pgn).unwrap();
+    assert!(games.contains(&format!("[Annotator \"Zeitnot {version}\"]\n")), "{games}");
+}
+
+/// Plays two games against the engine that `script` is, with a `limit` of its own; returns the row of each, by column.
+#[cfg(unix)]
+fn play_script(folder: &Path, script: &str, limit: &str) -> Vec<Vec<(String, String)>> {
+    let (engine, out) = (folder.join("engine.sh"), folder.join("out"));
+    std::fs::write(&engine, script).unwrap();
+    let side = format!("--b=cmd=/bin/sh,args={},{limit}", engine.display());
+    let options = ["match", "--backend=random", "--games=2", "--max-plies=2", "--a=nodes=5", &side, "--out"];
+    let output = zeitnot(&options).arg(&out).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = std::fs::read_to_string(out.join("games.csv")).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+    let columns: Vec<String> = lines.next().unwrap().collect();
+    lines.map(|cells| columns.iter().cloned().zip(cells).collect()).collect()
+}
+
+/// An engine that answers each word as `GO` says, and does not know `quit`.
+#[cfg(unix)]
+const ENGINE: &str = r#"
+while true; do
+  read word rest || exec sleep 1000
+  case $word in
+    uci) printf 'id name Script\nid author R\351ti\nuciok\n';;
+    isready) echo readyok;;
+    position) case $rest in *moves\ *) move=e7e5;; *) move=e2e4;; esac;;
+    go) GO;;
+  esac
+done
+"#;
+
+/// A regression: the match was played, and then waited for the engine without end.
+#[cfg(unix)]
+#[test]
+fn an_engine_that_does_not_end_ends_no_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let began = std::time::Instant::now();
+    let games = play_script(folder.path(), &ENGINE.replace("GO", "echo bestmove $move"), "nodes=5");
+    assert!(began.elapsed() < std::time::Duration::from_secs(300));
+    assert_eq!(games.len(), 2);
+}
+
+/// A regression: clock and nodes were those before the move that was too late.
+#[cfg(unix)]
+#[test]
+fn a_late_move_counts_for_clock_and_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let go = "sleep 0.4; echo info nodes 77 score cp 0; echo bestmove $move";
+    let games = play_script(folder.path(), &ENGINE.replace("GO", go), "tc=0.2");
+    for game in games {
+        let cell = |name: &str| &game.iter().find(|(column, _)| column == name).unwrap().1;
+        assert_eq!(cell("termination"), "time-forfeit");
+        assert_eq!((cell("b_moves").as_str(), cell("b_nodes").as_str()), ("0", "77"));
+        assert!(cell("b_clock_ms").parse::<f64>().unwrap() < 0.0, "{game:?}");
+    }
+}
+
+#[test]
+fn our_own_program_behind_pipes_loses_no_game_on_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_zeitnot");
+    let side = |name: &str| format!("--{name}=name={name},cmd={program},args=--backend=random --threads=1");
+    let options = ["match", "--games=2", "--tc=1+0.02", "--max-plies=160", &side("a"), &side("b"), "--out"];
+    let output = zeitnot(&options).arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let rows = std::fs::read_to_string(folder.path().join("games.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 3, "{rows}");
+    assert!(!rows.contains("time-forfeit"), "{rows}");
 }

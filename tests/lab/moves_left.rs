@@ -1,12 +1,13 @@
 //! Tests `zeitnot movesleft` and `zeitnot report`: from recorded games to rows and figures. The backend
 //! `random` stands for a network.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::common::{run, stderr, zeitnot};
+use crate::common::{assert_refused, run, stderr, zeitnot};
 
 /// Morphy against the Duke of Brunswick and Count Isouard, Paris 1858.
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
@@ -38,16 +39,22 @@ fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
     serde_json::from_slice(&succeed(&[&fixed, more].concat()).stdout).unwrap()
 }
 
+/// Measures games in a folder, which has the results in `out`.
+fn measured(games: &str, more: &[&str]) -> (TempDir, PathBuf, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games).unwrap();
+    let findings = measure(&pgn, &out, more);
+    (folder, out, findings)
+}
+
 fn rows(out: &Path) -> String {
     std::fs::read_to_string(out.join("movesleft.csv")).unwrap()
 }
 
 #[test]
 fn figures_are_those_of_the_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(40, 0)).unwrap();
-    let findings = measure(&pgn, &out, &["--fit", "--min-plies", "2"]);
+    let (folder, out, findings) = measured(&games(40, 0), &["--fit", "--min-plies", "2"]);
     let text = rows(&out);
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
@@ -80,7 +87,10 @@ fn figures_are_those_of_the_rows() {
     assert!(fit["versus_default_ci"]["high"].as_f64().unwrap() < 0.0, "{fit}");
     assert!(findings["clock"][0]["unused"].as_f64().unwrap() > 0.5, "short games leave time");
     let page = std::fs::read_to_string(out.join("index.html")).unwrap();
-    let command = format!("zeitnot movesleft --json --backend random --pgn {}", pgn.display());
+    let command = format!(
+        "zeitnot movesleft --json --backend random --pgn {}",
+        folder.path().join("games.pgn").display()
+    );
     for told in [command.as_str(), ">--min-plies 2<", "every position", env!("CARGO_PKG_VERSION")] {
         assert!(page.contains(told), "{told}: {page}");
     }
@@ -91,10 +101,7 @@ fn figures_are_those_of_the_rows() {
 
 #[test]
 fn any_two_estimators_are_compared_head_and_pieces_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(12, 0)).unwrap();
-    let findings = measure(&pgn, &out, &[]);
+    let (_folder, _, findings) = measured(&games(12, 0), &[]);
     let estimators = findings["estimators"].as_array().unwrap();
     let mae = |name: &Value| estimators.iter().find(|e| e["name"] == *name).unwrap()["mae"].as_f64().unwrap();
     let pairs = findings["differences"].as_array().unwrap();
@@ -110,42 +117,25 @@ fn any_two_estimators_are_compared_head_and_pieces_first() {
 
 /// A regression: games counted as independent, and intervals were too narrow where events differ.
 #[test]
-fn copies_of_a_game_in_its_event_make_no_interval_narrower() {
-    let folder = tempfile::tempdir().unwrap();
-    let findings = |copies: usize, name: &str| {
-        let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join(name));
-        std::fs::write(&pgn, games(15, 0).repeat(copies)).unwrap();
-        measure(&pgn, &out, &["--estimator", "mle-legacy"])
-    };
-    let (once, often) = (findings(1, "once"), findings(8, "often"));
+fn intervals_go_by_events_or_say_that_they_do_not() {
+    let [once, often] =
+        [1, 8].map(|copies| measured(&games(15, 0).repeat(copies), &["--estimator", "mle-legacy"]).2);
     assert_eq!((&often["events"], &often["games"]), (&15.into(), &120.into()));
-    for findings in [&once, &often] {
-        assert_eq!(findings["intervals_by"], "event");
-    }
+    assert_eq!((&once["intervals_by"], &often["intervals_by"]), (&"event".into(), &"event".into()));
     for end in ["low", "high"] {
         let end = |findings: &Value| findings["estimators"][0]["ci"][end].as_f64().unwrap();
-        assert!((end(&once) - end(&often)).abs() < 1e-9, "{once} {often}");
+        assert!((end(&once) - end(&often)).abs() < 1e-9, "copies make no interval narrower: {once} {often}");
     }
-}
-
-#[test]
-fn intervals_go_by_games_and_say_so_where_events_are_few() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(3, 0).repeat(5)).unwrap();
-    let findings = measure(&pgn, &out, &[]);
-    assert_eq!((&findings["intervals_by"], &findings["events"]), (&"game".into(), &3.into()));
-    assert!(findings["notes"][1].as_str().unwrap().starts_with("intervals are by games"), "{findings}");
-    assert!(findings["estimators"][0]["ci"]["low"].is_f64());
+    let (_folder, _, few) = measured(&games(3, 0).repeat(5), &[]);
+    assert_eq!((&few["intervals_by"], &few["events"]), (&"game".into(), &3.into()));
+    assert!(few["notes"][1].as_str().unwrap().starts_with("intervals are by games"), "{few}");
+    assert!(few["estimators"][0]["ci"]["low"].is_f64());
 }
 
 #[test]
 fn games_that_were_played_out_have_a_table_of_their_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
     let mate = format!("[Event \"mate\"]\n[Result \"1-0\"]\n\n{OPERA} 1-0\n\n");
-    std::fs::write(&pgn, games(4, 0) + &mate.repeat(2)).unwrap();
-    let findings = measure(&pgn, &out, &[]);
+    let (_folder, out, findings) = measured(&(games(4, 0) + &mate.repeat(2)), &[]);
     assert_eq!(findings["played_out_games"], 2);
     assert_eq!(findings["played_out"][0]["positions"], 66);
     let errors = &findings["played_out"][0]["estimators"][0];
@@ -172,62 +162,28 @@ fn shards_put_together_give_the_report_of_one_run() {
     let output = succeed(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     assert_eq!(rows(&path("merged")), rows(&path("whole")));
-    let twice = run(&["report", &files[0], &files[0]]);
-    assert_eq!(twice.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&twice.stderr).contains("is in two of the files"));
+    assert_refused(&run(&["report", &files[0], &files[0]]), "is in two of the files");
+    // One game leaves the other shard without any.
+    for shard in ["1/2", "2/2"] {
+        let (pgn, out) = (path("games.pgn"), path(&shard[..1]));
+        let more = ["--max-games", "1", "--shard", shard, "--out", out.to_str().unwrap()];
+        succeed(&[&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()], &more[..]].concat());
+    }
+    let [empty, one] = ["2", "1"].map(|name| path(name).join("movesleft.csv").to_str().unwrap().to_owned());
+    assert!(String::from_utf8_lossy(&succeed(&["report", &empty, &one]).stdout).starts_with("1 games, "));
 }
 
 #[test]
 fn reports_never_destroy_their_input() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(3, 0)).unwrap();
-    measure(&pgn, &out, &[]);
+    let (_folder, out, _) = measured(&games(3, 0), &[]);
     let before = rows(&out);
     let (file, out) = (out.join("movesleft.csv"), out.to_str().unwrap());
     for (more, message) in
         [(["--out", out], "would overwrite"), (["--sprt", "elo1=5"], "--sprt: for rows of match")]
     {
-        let refused = zeitnot(&["report"]).arg(&file).args(more).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&refused.stderr).contains(message), "{refused:?}");
+        assert_refused(&zeitnot(&["report"]).arg(&file).args(more).output().unwrap(), message);
     }
     assert_eq!(rows(Path::new(out)), before);
-}
-
-#[test]
-fn a_shard_without_games_is_part_of_the_report() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(path("games.pgn"), games(1, 0)).unwrap();
-    for shard in ["1/2", "2/2"] {
-        let out = path(&shard[..1]);
-        succeed(&[
-            "movesleft",
-            "--backend",
-            "random",
-            "--pgn",
-            &path("games.pgn"),
-            "--shard",
-            shard,
-            "--out",
-            &out,
-        ]);
-    }
-    let merged = succeed(&["report", &path("2/movesleft.csv"), &path("1/movesleft.csv")]);
-    assert!(String::from_utf8_lossy(&merged.stdout).starts_with("1 games, "));
-}
-
-#[test]
-fn unfinished_games_are_left_out_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let pgn = folder.path().join("games.pgn");
-    let unfinished = "[Event \"x\"]\n[Result \"*\"]\n\n1. e4 e5 *\n\n";
-    let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N";
-    std::fs::write(&pgn, games(4, 0) + unfinished + cut_off).unwrap();
-    let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()]);
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("2 unfinished"), "{output:?}");
 }
 
 #[cfg(unix)]
@@ -252,10 +208,8 @@ fn the_report_is_written_where_nobody_reads_stdout_or_stderr() {
 
 #[test]
 fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(20, 0)).unwrap();
-    let whole = measure(&pgn, &out, &[]);
+    let (folder, out, whole) = measured(&games(20, 0), &[]);
+    let pgn = folder.path().join("games.pgn");
     let text = rows(&out);
     // In the header, within the first rows, within a line, at the end of a line, nothing missing.
     for cut in [0, 20, 300, text.len() / 2, text[..text.len() / 3].rfind('\n').unwrap() + 1, text.len()] {
@@ -264,22 +218,23 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
         assert_eq!(rows(&out), text, "cut at {cut}");
     }
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
-    let other =
-        run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"]);
-    assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("other settings"));
+    assert_refused(
+        &run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"]),
+        "other settings",
+    );
 }
 
 #[test]
-fn broken_games_are_reported_with_their_number_and_skipped() {
+fn broken_and_unfinished_games_are_named_and_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(5, 3)).unwrap();
-    let arguments =
-        ["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let output = succeed(&arguments);
+    let unfinished = "[Event \"x\"]\n[Result \"*\"]\n\n1. e4 e5 *\n\n";
+    let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N";
+    std::fs::write(&pgn, games(5, 3) + unfinished + cut_off).unwrap();
+    let (pgn, folder) = (pgn.to_str().unwrap(), out.to_str().unwrap());
+    let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", folder]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("game 3 is skipped: ply 3"), "{said}");
+    assert!(said.contains("game 3 is skipped: ply 3") && said.contains("2 unfinished"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
     let numbers: Vec<String> =
         rows(&out).lines().skip(1).map(|line| line.split(',').next().unwrap().into()).collect();
@@ -288,12 +243,9 @@ fn broken_games_are_reported_with_their_number_and_skipped() {
 
 #[test]
 fn searches_give_a_mean_and_a_spread() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
-    std::fs::write(&pgn, games(2, 0)).unwrap();
     let more =
         ["--nodes", "60", "--estimator", "mle-mlh(floor=1)", "--estimator", "mle-legacy", "--from-ply", "10"];
-    let findings = measure(&pgn, &out, &more);
+    let (folder, out, findings) = measured(&games(2, 0), &more);
     let names: Vec<_> =
         findings["estimators"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy"]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::{json, run};
+use crate::common::{error_message, json, run};
 
 /// Returns nine games in which knights go out and home for different numbers of moves.
 fn games() -> String {
@@ -28,19 +28,10 @@ fn managers_by_time_control() {
     std::fs::write(&pgn, games()).unwrap();
     let answer = json(&timelab(&pgn, &[]));
     let cells = answer["managers"].as_array().unwrap();
-    let names: Vec<_> = cells
-        .iter()
-        .map(|cell| (cell["name"].as_str().unwrap(), cell["control"].as_str().unwrap()))
-        .collect();
-    assert_eq!(
-        names,
-        [
-            ("smooth(mle-pieces)", "30+0.3"),
-            ("legacy", "30+0.3"),
-            ("smooth(mle-pieces)", "20/60"),
-            ("legacy", "20/60")
-        ]
-    );
+    let names: Vec<_> = cells.iter().map(|cell| format!("{} {}", cell["name"], cell["control"])).collect();
+    let [own, legacy] = [r#""smooth(mle-pieces)""#, r#""legacy""#];
+    let expected = ["30+0.3", "20/60"].map(|tc| [format!("{own} \"{tc}\""), format!("{legacy} \"{tc}\"")]);
+    assert_eq!(names, expected.as_flattened());
     for cell in cells {
         assert_eq!((cell["games"].as_u64(), cell["losses"].as_u64()), (Some(9), Some(0)), "{cell}");
         let used = cell["time_used"].as_f64().unwrap();
@@ -82,6 +73,14 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
         assert!(read("merged") == read("whole"), "{name} differs from that of one run");
         assert!(path("merged").join(name).with_extension("parquet").exists());
     }
+    // One game leaves the other shard without any.
+    let part = |shard: &str| {
+        let out = out(&format!("one{}", &shard[..1]));
+        json(&timelab(&path("games.pgn"), &["--max-games", "1", "--out", &out, "--shard", shard]));
+        [format!("{out}/games.csv"), format!("{out}/moves.csv")]
+    };
+    let [[a, b], [c, d]] = [part("1/2"), part("2/2")];
+    assert_eq!(json(&run(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
 }
 
 #[test]
@@ -116,13 +115,6 @@ fn a_shard_without_games_is_part_of_the_report() {
     };
     let [[a, b], [c, d]] = [part("1/2"), part("2/2")];
     assert_eq!(json(&run(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
-}
-
-/// Runs a command that is to fail and returns its message.
-fn error_message(args: &[&str]) -> String {
-    let output = run(args);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Tests training data: importers, the record format and the trainer's tables.
+//! Tests training data: the import of games, the record format and the trainer's tables.
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
-use zeitnot::lab::training::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
-use zeitnot::lab::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
-use zeitnot::lab::training::table::{ROW, TableWriter};
-use zeitnot::lab::training::{TrainingDataError, pgn, teacher};
+use zeitnot::lab::training::game::{Ending, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
+use zeitnot::lab::training::record::{MAGIC, MAX_CANDIDATES, Records, encode};
+use zeitnot::lab::training::table::{ROW, Tables};
+use zeitnot::lab::training::{TrainingDataError, pgn};
 
 /// Two games as TCEC writes them; the second is Fischer random with castling.
 pub const PGN: &str = r#"[Event "A"]
@@ -76,73 +76,42 @@ fn the_held_out_events_never_change() {
 const HELD_OUT_SEASONS: [u32; 4] = [29, 88, 95, 99];
 
 /// Returns a teacher's game: 1. e4 from the book, then 1... e5 with two candidates, the second one played.
-pub fn teacher_bytes() -> Vec<u8> {
-    let code = |uci: &str, history: &History| history.parse_move(uci).unwrap().to_bits().to_le_bytes();
+fn teachers_game() -> LabelledGame {
     let mut history = History::start();
-    let e4 = code("e2e4", &history);
-    history.push(history.parse_move("e2e4").unwrap());
-    let [e5, c5] = ["e7e5", "c7c5"].map(|uci| code(uci, &history));
-    let mut bytes = vec![2, 0, 1, 0, 1, 5];
-    bytes.extend([e4, c5].concat());
-    bytes.extend([2, 1]);
-    bytes.extend([e5, (-30i16).to_le_bytes(), c5, (-95i16).to_le_bytes()].concat());
-    bytes
-}
-
-#[test]
-fn imports_a_teachers_games() {
-    let games = teacher::read_games(&teacher_bytes()).unwrap();
-    let game = &games[0];
-    assert_eq!(moves(game), ["e2e4", "c7c5"]);
-    assert_eq!((game.result, game.ending, game.source), (1, Ending::DeadDraw, LabelSource::Teacher));
-    assert_eq!(game.plies[0].choice, MoveChoice::Book);
-    assert_eq!((game.plies[1].choice, game.plies[1].centipawns), (MoveChoice::Deviation, Some(-30)));
-    assert_eq!(game.plies[1].candidates.len(), 2);
-}
-
-#[test]
-fn a_teachers_damaged_games_are_errors() {
-    let bytes = teacher_bytes();
-    for length in 1..bytes.len() {
-        let error = teacher::read_games(&bytes[..length]).unwrap_err();
-        assert!(matches!(error, TrainingDataError::Damaged { .. }), "{length} bytes: {error}");
-    }
-    let with = |index: usize, value: u8| {
-        let mut bytes = teacher_bytes();
-        bytes[index] = value;
-        teacher::read_games(&bytes).unwrap_err().to_string()
+    let e4 = history.parse_move("e2e4").unwrap();
+    history.push(e4);
+    let [e5, c5] = ["e7e5", "c7c5"].map(|uci| history.parse_move(uci).unwrap());
+    let candidates = [(e5, -30), (c5, -95)].map(|(r#move, centipawns)| TeacherMove { r#move, centipawns });
+    let deviation = LabelledPly {
+        centipawns: Some(-30),
+        candidates: candidates.into(),
+        ..LabelledPly::new(c5, MoveChoice::Deviation)
     };
-    assert_eq!(with(2, 3), "damaged training data at byte 6: a game's header contradicts itself");
-    assert_eq!(with(4, 7), "damaged training data at byte 6: a game's header contradicts itself");
-    assert_eq!(with(5, 99), "damaged training data at byte 6: unknown ending");
+    LabelledGame {
+        by_teacher: true,
+        held_out: true,
+        reference: false,
+        start: None,
+        result: 1,
+        ending: Ending::DeadDraw,
+        plies: vec![LabelledPly::new(e4, MoveChoice::Book), deviation],
+    }
 }
 
 pub fn write_records(games: &[LabelledGame]) -> Vec<u8> {
-    let mut writer = RecordWriter::new(Vec::new()).unwrap();
-    for game in games {
-        writer.write(game).unwrap();
-    }
-    writer.into_inner()
+    let games = games.iter().flat_map(|game| encode(game).unwrap());
+    MAGIC.iter().copied().chain(games).collect()
 }
 
 pub fn read_records(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError> {
-    RecordReader::new(bytes)?.collect()
+    Records::new(bytes)?.collect()
 }
 
 #[test]
 fn imported_games_survive_the_record_format() {
     let mut games = pgn::read_games(PGN.as_bytes()).unwrap().games;
-    games.extend(teacher::read_games(&teacher_bytes()).unwrap());
+    games.push(teachers_game());
     assert_eq!(read_records(&write_records(&games)).unwrap(), games);
-}
-
-#[test]
-fn gaps_are_exact_when_small_and_close_when_large() {
-    for gap in 0..=65535 {
-        let read = gap_of(gap_code(gap));
-        let tolerance = if gap < 128 { 0.0 } else { f64::from(gap) * 0.026 + 1.0 };
-        assert!(f64::from((read - gap).abs()) <= tolerance, "{gap} became {read}");
-    }
 }
 
 #[test]
@@ -166,7 +135,7 @@ fn a_reader_stops_at_the_first_fault() {
     let games = pgn::read_games(PGN.as_bytes()).unwrap().games;
     let mut bytes = write_records(&games);
     bytes[7] = 5;
-    let mut reader = RecordReader::new(&bytes).unwrap();
+    let mut reader = Records::new(&bytes).unwrap();
     assert!(reader.next().unwrap().is_err());
     assert!(reader.next().is_none());
 }
@@ -189,14 +158,14 @@ fn random_game(choices: &[(u16, u8, i16)]) -> LabelledGame {
         let move_played = legal[usize::from(played) % legal.len()];
         plies.push(LabelledPly {
             played: move_played,
-            choice: MoveChoice::from_code(played & 3).unwrap(),
+            choice: MoveChoice::ALL[usize::from(played & 3)],
             centipawns: Some(centipawns),
             candidates,
         });
         history.push(move_played);
     }
     LabelledGame {
-        source: LabelSource::Teacher,
+        by_teacher: true,
         held_out: choices.len().is_multiple_of(2),
         reference: choices.len().is_multiple_of(3),
         start: None,
@@ -228,24 +197,18 @@ proptest! {
         let place = place.index(bytes.len());
         bytes[place] = value;
         if let Ok(games) = read_records(&bytes) {
-            let mut table = TableWriter::new(Vec::new(), Vec::new());
-            for game in &games {
-                prop_assert!(table.write_game(game).is_ok());
-            }
+            let mut tables = Tables::default();
+            prop_assert!(games.iter().all(|game| tables.add(game).is_ok()));
         }
     }
 }
 
 /// Returns the tables of games, in memory.
 fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
-    let (mut rows, mut moves) = (Vec::new(), Vec::new());
-    let mut table = TableWriter::new(&mut rows, &mut moves);
-    for game in games {
-        table.write_game(game).unwrap();
-    }
-    table.finish().unwrap();
-    let rows = rows.as_chunks::<ROW>().0.to_vec();
-    (rows, moves.as_chunks::<2>().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect())
+    let mut tables = Tables::default();
+    games.iter().for_each(|game| tables.add(game).unwrap());
+    let rows = tables.rows.as_chunks::<ROW>().0.to_vec();
+    (rows, tables.moves.as_chunks::<2>().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect())
 }
 
 #[test]
@@ -278,9 +241,7 @@ fn table_rows_say_what_their_layout_promises() {
 
 #[test]
 fn results_before_a_teachers_oddities_are_no_evidence() {
-    let mut games = teacher::read_games(&teacher_bytes()).unwrap();
-    games[0].ending = Ending::Checkmate;
-    let (rows, _) = tables(&games);
+    let (rows, _) = tables(&[LabelledGame { ending: Ending::Checkmate, ..teachers_game() }]);
     // The position with the deviation itself is no evidence either: the result came after it.
     assert_eq!(rows.iter().map(|row| row[127] & 2).collect::<Vec<_>>(), [0, 0]);
 }

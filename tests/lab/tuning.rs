@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{data, json, run, stderr, stdout, zeitnot};
+use crate::common::{assert_refused, data, json, run, stderr, stdout, zeitnot};
 
 const PARAMS: &str = "CPuct=1.745:0.4,FpuValue=0.33:0.1,MinibatchSize=4:1:1:16";
 
@@ -105,9 +105,7 @@ fn a_run_that_was_killed_ends_as_if_nothing_had_happened() {
     assert!(tune(&whole, &["--threads=1"]).output().unwrap().status.success());
     assert!(rows(&whole).starts_with(&before));
     assert_eq!(rows(&whole), rows(&killed));
-    let refused = tune(&killed, &["--r-end=0.01"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("holds another run"), "{}", stderr(&refused));
+    assert_refused(&tune(&killed, &["--r-end=0.01"]).output().unwrap(), "holds another run");
 }
 
 #[test]

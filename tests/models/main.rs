@@ -1,4 +1,4 @@
-//! Runs the models of the tree's concurrency (`src/search/tree/models`) under loom, which tries every order of their threads'
+//! Runs the models of the tree's concurrency (`src/search/tree/models.rs`) under loom, which tries every order of their threads'
 //! steps, and every value that a load may return under the orderings given.
 //!
 //! As they take half a minute, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and

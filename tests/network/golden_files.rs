@@ -12,7 +12,9 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::EvalSlot;
+use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot::network::weights::{HeadChoice, NetworkFile, PolicyHeadName, ValueHeadName};
 use zeitnot::options::OptionChoice;
 
 use crate::common::data;
@@ -74,6 +76,13 @@ impl Golden {
         HistoryFill::from_name(&self.history_fill).unwrap()
     }
 
+    /// Returns the network with the heads that were evaluated.
+    pub fn network(&self) -> NetworkFile {
+        let policy = PolicyHeadName::from_name(&self.policy_head).unwrap();
+        let value = ValueHeadName::from_name(&self.value_head).unwrap();
+        NetworkFile::load(&folder("nets").join(&self.net), HeadChoice { policy, value }).unwrap()
+    }
+
     /// Returns a position as a backend gets it.
     pub fn slot(&self, position: &GoldenPosition) -> EvalSlot {
         let mut slot = EvalSlot::default();
@@ -110,4 +119,52 @@ pub fn files() -> Vec<PathBuf> {
     let least = if std::env::var_os("ZEITNOT_GOLDENS").is_some() { 1 } else { 11 };
     assert!(files.len() >= least, "golden files are missing from {}", folder("golden").display());
     files
+}
+
+/// The largest differences from Lc0, found or allowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Errors {
+    pub value: f32,
+    pub moves_left: f32,
+    pub logit: f32,
+}
+
+/// What is allowed in single precision.
+pub const SINGLE: Errors = Errors { value: 1e-4, moves_left: 0.01, logit: 1e-3 };
+
+/// Evaluates the positions of each golden file for which `limits` says what is allowed, in one batch, and prints the largest errors.
+/// Files that embed a model keep their own precision. Returns how many files they were.
+pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Errors>) -> usize {
+    let (mut compared, mut failures) = (0, Vec::new());
+    println!("\n{options:<36} {:>9} {:>9} {:>9} {:>9}", "positions", "value", "m", "logit");
+    for path in files() {
+        let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
+        let Some(limits) = limits(&name) else { continue };
+        compared += 1;
+        let golden = Golden::load(&path);
+        let config = BackendConfig::parse(backend, options).unwrap();
+        let backend = backends::create(&config, Some(golden.network())).unwrap();
+        assert_eq!(backend.info().input_format, golden.format());
+        let notes = backend.take_notes();
+        assert!(!notes.iter().any(|note| note.contains("only")), "nothing was refused: {notes:?}");
+        let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
+        backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
+
+        let Errors { mut value, mut moves_left, mut logit } = Errors::default();
+        for (slot, position) in slots.iter().zip(&golden.positions) {
+            let evaluation = &slot.evaluation;
+            value = value.max((evaluation.q - position.q).abs()).max((evaluation.d - position.d).abs());
+            moves_left = moves_left.max((evaluation.m - position.m).abs());
+            assert_eq!(slot.logits.len(), position.legal().len());
+            for (found, (_, _, expected)) in slot.logits.iter().zip(position.legal()) {
+                logit = logit.max((found - expected).abs());
+            }
+        }
+        println!("{name:<36} {:>9} {value:>9.1e} {moves_left:>9.1e} {logit:>9.1e}", golden.positions.len());
+        if !(value < limits.value && moves_left < limits.moves_left && logit < limits.logit) {
+            failures.push(format!("{name}: value {value}, moves left {moves_left}, logit {logit}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    compared
 }

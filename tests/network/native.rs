@@ -7,17 +7,21 @@ use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
 use zeitnot::params::Params;
 
+use crate::common::network;
 use crate::golden_files::{self, Golden};
 
 /// Positions of the golden files in which the side to move could take the king; Lc0 evaluates them, we refuse them.
 const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
 
-fn load_network(name: &str, heads: HeadChoice) -> Option<Network> {
-    let file = NetworkFile::load(&golden_files::folder("nets").join(name), heads).unwrap();
+fn layers(file: NetworkFile) -> Option<Network> {
     match file.model {
         Model::Layers(network, _) => Some(*network),
         Model::Onnx(_) => None,
     }
+}
+
+fn tiny() -> Network {
+    layers(NetworkFile::load(&network("tiny.pb.gz"), HeadChoice::default()).unwrap()).unwrap()
 }
 
 /// Returns the golden files whose networks are here and made of layers.
@@ -27,11 +31,7 @@ fn goldens() -> Vec<(Golden, Network)> {
             return None;
         }
         golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
-        let heads = HeadChoice {
-            policy: golden.policy_head.parse().unwrap(),
-            value: golden.value_head.parse().unwrap(),
-        };
-        let network = load_network(&golden.net, heads)?;
+        let network = layers(golden.network())?;
         Some((golden, network))
     };
     let found: Vec<_> =
@@ -126,21 +126,18 @@ fn compare_batches(backend: &Native, slots: &[EvalSlot], place: &str) {
 
 #[test]
 fn wrong_options_are_refused_with_what_is_valid() {
-    let error = |net: &str, options: &str| {
-        let network = load_network(net, HeadChoice::default()).unwrap();
-        Native::new(&network, net, &Params::parse(options).unwrap()).unwrap_err().to_string()
+    let network = tiny();
+    let error = |options: &str| {
+        Native::new(&network, "tiny", &Params::parse(options).unwrap()).unwrap_err().to_string()
     };
     let valid = available_kernels().join(", ");
     assert_eq!(
-        error("tiny.pb.gz", "kernel=mmx"),
+        error("kernel=mmx"),
         format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
     );
+    assert_eq!(error("threads=2"), "unknown parameter of native \"threads\"; valid: kernel, precision");
     assert_eq!(
-        error("tiny.pb.gz", "threads=2"),
-        "unknown parameter of native \"threads\"; valid: kernel, precision"
-    );
-    assert_eq!(
-        error("tiny.pb.gz", "kernel=portable,precision=bf16"),
+        error("kernel=portable,precision=bf16"),
         "precision=bf16: expected fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
          avx512"
     );
@@ -148,9 +145,8 @@ fn wrong_options_are_refused_with_what_is_valid() {
 
 #[test]
 fn a_policy_index_out_of_range_is_an_error() {
-    let network = load_network("tiny.pb.gz", HeadChoice::default()).unwrap();
     let mut slot = EvalSlot::default();
     slot.moves.push(POLICY_SIZE as u16);
-    let error = native(&network, "").evaluator().unwrap().evaluate(&mut [slot]).unwrap_err();
+    let error = native(&tiny(), "").evaluator().unwrap().evaluate(&mut [slot]).unwrap_err();
     assert!(error.to_string().contains("policy index 1858"), "{error}");
 }

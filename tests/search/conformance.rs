@@ -97,10 +97,11 @@ fn a_batch_of_one_visits_what_lc0_visits() {
     let (mut same_best, mut searches) = (0, 0);
     for Case { position, searches: recorded } in &recording.cases {
         for RecordedSearch { nodes, root_visits, bestmove, visits: expected } in recorded {
-            engine.send("ucinewgame");
-            engine.send(&format!("position {position}"));
-            engine.send(&format!("go nodes {root_visits}"));
-            let lines = engine.read_until("bestmove");
+            let lines = engine.search(&[
+                "ucinewgame",
+                &format!("position {position}"),
+                &format!("go nodes {root_visits}"),
+            ]);
             let distance = distance(&visits(&lines), expected);
             assert!(distance <= LARGEST, "{distance} after {nodes} nodes in {position}");
             distances.entry(*nodes).or_default().push(distance);

@@ -8,29 +8,17 @@ const MIDDLEGAME: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/
 const ENDGAME: &str = "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1";
 const MATE_IN_TWO: &str = "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1";
 
-/// Returns an engine that makes the same search each time.
+/// Returns an engine that makes the same search each time and tells of all moves.
 fn repeatable() -> Engine {
-    let mut engine = Engine::start(&[
-        "--backend=random",
-        "--threads=1",
-        "--minibatch-size=1",
-        "--nncache=0",
-        "--verbose-move-stats=true",
-    ]);
+    let mut engine = Engine::repeatable();
+    engine.set(&[("VerboseMoveStats", "true")]);
     engine.ask(&["isready"], "readyok");
     engine
 }
 
-fn set(engine: &mut Engine, name: &str, value: &str) {
-    engine.send(&format!("setoption name {name} value {value}"));
-}
-
 /// Returns what a search of a fresh tree finds, without times and speeds.
 fn search(engine: &mut Engine, position: &str, go: &str) -> Vec<String> {
-    engine.send("ucinewgame");
-    engine.send(&format!("position {position}"));
-    engine.send(go);
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["ucinewgame", &format!("position {position}"), go]);
     lines
         .into_iter()
         .filter(|line| line.starts_with("info string ") || line.starts_with("bestmove"))
@@ -64,7 +52,7 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
 fn root_moves_that_cannot_overtake_get_no_more_visits() {
     let mut engine = repeatable();
     let mut visits = |factor: &str| -> Vec<u32> {
-        set(&mut engine, "SmartPruningFactor", factor);
+        engine.set(&[("SmartPruningFactor", factor)]);
         let lines = search(&mut engine, MIDDLEGAME, "go nodes 600");
         let of_move = |line: &String| {
             let (head, rest) = line.strip_prefix("info string ")?.split_once(" N: ")?;
@@ -85,7 +73,7 @@ fn root_moves_that_cannot_overtake_get_no_more_visits() {
 #[test]
 fn every_option_of_the_moves_left_utility_changes_the_search() {
     let mut engine = repeatable();
-    set(&mut engine, "MovesLeftThreshold", "0");
+    engine.set(&[("MovesLeftThreshold", "0")]);
     changes_the_search(
         &mut engine,
         &[
@@ -101,7 +89,7 @@ fn every_option_of_the_moves_left_utility_changes_the_search() {
 #[test]
 fn every_option_of_the_batches_changes_the_search() {
     let mut engine = repeatable();
-    set(&mut engine, "MinibatchSize", "32");
+    engine.set(&[("MinibatchSize", "32")]);
     changes_the_search(
         &mut engine,
         &[
@@ -112,7 +100,7 @@ fn every_option_of_the_batches_changes_the_search() {
             ("MaxCollisionVisitsScalingStart", "100000", "28", MIDDLEGAME),
         ],
     );
-    set(&mut engine, "MaxCollisionVisitsScalingStart", "700");
+    engine.set(&[("MaxCollisionVisitsScalingStart", "700")]);
     changes_the_search(
         &mut engine,
         &[
@@ -126,9 +114,9 @@ fn every_option_of_the_batches_changes_the_search() {
 fn changes_the_search(engine: &mut Engine, options: &[(&str, &str, &str, &str)]) {
     for &(name, value, default, position) in options {
         let plain = search(engine, position, "go nodes 800");
-        set(engine, name, value);
+        engine.set(&[(name, value)]);
         assert!(search(engine, position, "go nodes 800") != plain, "{name}");
-        set(engine, name, default);
+        engine.set(&[(name, default)]);
         assert!(search(engine, position, "go nodes 800") == plain, "{name} taken back");
     }
 }
@@ -142,22 +130,22 @@ fn options_of_the_root_count_only_when_they_are_switched_on() {
         ("FpuStrategyAtRoot", "reduction", "same", "FpuValueAtRoot"),
     ] {
         let plain = search(&mut engine, MIDDLEGAME, "go nodes 800");
-        set(&mut engine, own, "7");
+        engine.set(&[(own, "7")]);
         assert!(search(&mut engine, MIDDLEGAME, "go nodes 800") == plain, "{own} without {switch}");
-        set(&mut engine, switch, on);
+        engine.set(&[(switch, on)]);
         assert!(search(&mut engine, MIDDLEGAME, "go nodes 800") != plain, "{own}");
-        set(&mut engine, switch, off);
+        engine.set(&[(switch, off)]);
     }
 }
 
 #[test]
 fn a_policy_out_of_the_cache_is_of_the_present_temperature() {
     let mut engine = repeatable();
-    set(&mut engine, "NNCacheSize", "10000");
+    engine.set(&[("NNCacheSize", "10000")]);
     let plain = search(&mut engine, MIDDLEGAME, "go nodes 200");
-    set(&mut engine, "PolicyTemperature", "5");
+    engine.set(&[("PolicyTemperature", "5")]);
     let flat = search(&mut engine, MIDDLEGAME, "go nodes 200");
-    set(&mut engine, "NNCacheSize", "0");
+    engine.set(&[("NNCacheSize", "0")]);
     assert!(flat != plain && flat.last() == search(&mut engine, MIDDLEGAME, "go nodes 200").last());
     let policy = |lines: &[String]| {
         let of = |line: &String| {
@@ -171,9 +159,7 @@ fn a_policy_out_of_the_cache_is_of_the_present_temperature() {
 #[test]
 fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
     let mut engine = repeatable();
-    engine.send("position startpos");
-    engine.send("go nodes 1");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos", "go nodes 1"]);
     let policy = |line: &String| {
         let percent = line.split_once("(P: ")?.1.split_once('%')?.0.trim().parse::<f32>().unwrap();
         line.strip_prefix("info string ")
@@ -192,7 +178,7 @@ fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
 /// Returns the best moves of searches with the seeds 1 to `seeds`.
 fn moves_by_seed(engine: &mut Engine, position: &str, go: &str, seeds: u32) -> HashSet<String> {
     let moves = (1..=seeds).map(|seed| {
-        set(engine, "RandomSeed", &seed.to_string());
+        engine.set(&[("RandomSeed", &seed.to_string())]);
         search(engine, position, go).pop().unwrap().split(' ').nth(1).unwrap().to_string()
     });
     moves.collect()
@@ -202,28 +188,28 @@ fn moves_by_seed(engine: &mut Engine, position: &str, go: &str, seeds: u32) -> H
 fn noise_changes_the_policy_of_the_root_and_is_the_same_for_the_same_seed() {
     let mut engine = repeatable();
     let plain = search(&mut engine, MIDDLEGAME, "go nodes 200");
-    set(&mut engine, "DirichletNoiseEpsilon", "0.5");
-    set(&mut engine, "RandomSeed", "1");
+    engine.set(&[("DirichletNoiseEpsilon", "0.5")]);
+    engine.set(&[("RandomSeed", "1")]);
     let first = search(&mut engine, MIDDLEGAME, "go nodes 200");
     assert!(first != plain);
     assert!(first == search(&mut engine, MIDDLEGAME, "go nodes 200"));
-    set(&mut engine, "RandomSeed", "2");
+    engine.set(&[("RandomSeed", "2")]);
     assert!(first != search(&mut engine, MIDDLEGAME, "go nodes 200"));
-    set(&mut engine, "RandomSeed", "1");
-    set(&mut engine, "DirichletNoiseAlpha", "100");
+    engine.set(&[("RandomSeed", "1")]);
+    engine.set(&[("DirichletNoiseAlpha", "100")]);
     assert!(first != search(&mut engine, MIDDLEGAME, "go nodes 200"));
-    set(&mut engine, "RandomSeed", "0");
+    engine.set(&[("RandomSeed", "0")]);
     assert!(
         search(&mut engine, MIDDLEGAME, "go nodes 200") != search(&mut engine, MIDDLEGAME, "go nodes 200")
     );
-    set(&mut engine, "DirichletNoiseEpsilon", "0");
+    engine.set(&[("DirichletNoiseEpsilon", "0")]);
     assert!(plain == search(&mut engine, MIDDLEGAME, "go nodes 200"));
 }
 
 #[test]
 fn noise_is_drawn_anew_for_a_tree_that_is_kept() {
     let mut engine = repeatable();
-    set(&mut engine, "DirichletNoiseEpsilon", "0.9");
+    engine.set(&[("DirichletNoiseEpsilon", "0.9")]);
     engine.best_move(&["position startpos", "go nodes 300"]);
     let policies = |engine: &mut Engine| -> Vec<String> {
         engine.send("go nodes 301");
@@ -240,7 +226,7 @@ fn moves_are_drawn_at_a_temperature() {
     let mut engine = repeatable();
     let draws = |engine: &mut Engine, position: &str, go: &str| moves_by_seed(engine, position, go, 12);
     assert_eq!(draws(&mut engine, "startpos", "go nodes 100").len(), 1);
-    set(&mut engine, "Temperature", "2");
+    engine.set(&[("Temperature", "2")]);
     let drawn = draws(&mut engine, "startpos", "go nodes 100");
     assert!(drawn.len() > 3, "{drawn:?}");
     assert_eq!(drawn, draws(&mut engine, "startpos", "go nodes 100"), "the same for the same seeds");
@@ -252,7 +238,7 @@ fn moves_are_drawn_at_a_temperature() {
 #[test]
 fn every_option_of_the_temperature_holds_draws_back() {
     let mut engine = repeatable();
-    set(&mut engine, "Temperature", "2");
+    engine.set(&[("Temperature", "2")]);
     let second_move = "startpos moves e2e4 e7e5";
     for (name, value, default) in [
         ("TempDecayMoves", "1", "0"),
@@ -261,17 +247,17 @@ fn every_option_of_the_temperature_holds_draws_back() {
         ("TempVisitOffset", "-9.5", "0"),
     ] {
         let all = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
-        set(&mut engine, name, value);
+        engine.set(&[(name, value)]);
         let fewer = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
         assert!(fewer < all, "{name}: {fewer} of {all}");
-        set(&mut engine, name, default);
+        engine.set(&[(name, default)]);
     }
-    set(&mut engine, "TempDecayMoves", "1");
+    engine.set(&[("TempDecayMoves", "1")]);
     for (name, value) in [("TempDecayDelayMoves", "1"), ("TempEndgame", "2")] {
         assert_eq!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len(), 1, "{name}");
-        set(&mut engine, name, value);
+        engine.set(&[(name, value)]);
         assert!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len() > 3, "{name}");
-        set(&mut engine, name, "0");
+        engine.set(&[(name, "0")]);
     }
 }
 
@@ -279,28 +265,26 @@ fn every_option_of_the_temperature_holds_draws_back() {
 fn nodes_per_second_can_be_limited() {
     let mut engine = repeatable();
     let nodes = |engine: &mut Engine| {
-        engine.send("ucinewgame");
-        engine.send("go movetime 700");
-        let lines = engine.read_until("bestmove");
+        let lines = engine.search(&["ucinewgame", "go movetime 700"]);
         let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
         last.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap().parse::<u64>().unwrap()
     };
-    set(&mut engine, "MoveOverheadMs", "0");
-    set(&mut engine, "SmartPruningFactor", "0");
-    set(&mut engine, "NodesPerSecondLimit", "300");
+    engine.set(&[("MoveOverheadMs", "0")]);
+    engine.set(&[("SmartPruningFactor", "0")]);
+    engine.set(&[("NodesPerSecondLimit", "300")]);
     let limited = nodes(&mut engine);
     assert!((50..=230).contains(&limited), "{limited}");
-    set(&mut engine, "NodesPerSecondLimit", "0");
+    engine.set(&[("NodesPerSecondLimit", "0")]);
     assert!(nodes(&mut engine) > 2 * limited);
 }
 
 #[test]
 fn short_batches_are_filled_up_if_the_option_says_so() {
     let mut engine = repeatable();
-    set(&mut engine, "MinibatchSize", "4");
-    set(&mut engine, "NNCacheSize", "10000");
+    engine.set(&[("MinibatchSize", "4")]);
+    engine.set(&[("NNCacheSize", "10000")]);
     let plain = search(&mut engine, MIDDLEGAME, "go nodes 500");
-    set(&mut engine, "NNCacheSize", "10001");
-    set(&mut engine, "MaxPrefetch", "32");
+    engine.set(&[("NNCacheSize", "10001")]);
+    engine.set(&[("MaxPrefetch", "32")]);
     assert!(search(&mut engine, MIDDLEGAME, "go nodes 500") != plain);
 }

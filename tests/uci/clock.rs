@@ -1,21 +1,15 @@
 //! Tests of time management as a GUI meets it: its options, and the moves that count.
 
-use std::time::Duration;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use crate::common::engine::Engine;
-
-/// Returns the number after `key=` in a report on a move's time.
-fn figure(report: &str, key: &str) -> f64 {
-    let mut words = report.split(' ').filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    words.next().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {key}: {report}"))
-}
+use crate::common::engine::{Engine, last_info, number, time_report};
+use crate::common::skipped;
 
 /// Searches and returns the report on the use of the time.
-fn time_report(engine: &mut Engine, go: &str) -> String {
-    engine.send(go);
-    let lines = engine.read_until("bestmove");
-    let report = lines.iter().rfind(|line| line.starts_with("info string time "));
-    report.unwrap_or_else(|| panic!("{lines:#?}")).clone()
+fn report_of(engine: &mut Engine, go: &str) -> String {
+    time_report(&engine.search(&[go])).to_owned()
 }
 
 #[test]
@@ -24,11 +18,11 @@ fn slowmover_is_refused_beside_a_manager_that_is_named() {
     engine.send("setoption name TimeManager value smooth");
     let answer = engine.ask(&["setoption name Slowmover value 1.5"], "info string");
     assert!(answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="), "{answer}");
-    let report = time_report(&mut engine, "go wtime 1000 btime 1000");
+    let report = report_of(&mut engine, "go wtime 1000 btime 1000");
     assert!(report.contains("manager=smooth"), "{report}");
     // Where nobody has named a manager it chooses one, as in Lc0.
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", "--slowmover=1.5"]);
-    assert!(time_report(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
+    assert!(report_of(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
 }
 
 /// A regression: the default manager that a GUI sends with all options counted as named, and `Slowmover` was refused. That it chooses
@@ -46,8 +40,7 @@ fn slowmover_can_be_set_by_a_gui_that_sends_the_default_manager_too() {
     {
         let answer = engine.ask(&commands, "info string");
         assert!(answer.contains("Slowmover chooses the time manager legacy"), "{answer}");
-        engine.send("go wtime 1000 btime 1000");
-        let lines = engine.read_until("bestmove");
+        let lines = engine.search(&["go wtime 1000 btime 1000"]);
         assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
         assert!(lines.iter().any(|line| line.contains("manager=legacy")), "{lines:#?}");
         engine.send("setoption name Slowmover value 1");
@@ -64,7 +57,7 @@ fn another_manager_waits_for_the_next_search() {
     engine.send("setoption name Slowmover value 1");
     engine.assert_no_best_move(Duration::from_millis(300));
     engine.best_move(&["stop"]);
-    assert!(time_report(&mut engine, "go wtime 1000 btime 1000").contains("manager=alphazero"));
+    assert!(report_of(&mut engine, "go wtime 1000 btime 1000").contains("manager=alphazero"));
 }
 
 /// A regression: analyses and ponder misses counted as moves, so that the first move of the game got no bonus.
@@ -78,13 +71,13 @@ fn only_moves_with_a_clock_take_the_first_moves_bonus_away() {
     engine.read_until("info depth");
     engine.best_move(&["stop"]);
     // 2,800 ms for 51.5 moves less the one that is played: 55.4; 1 + 1.8 for the first move and 2·0.25 for the book.
-    let first = time_report(&mut engine, "go wtime 3000 btime 3000");
-    let (budget, average) = (figure(&first, "budget_ms"), figure(&first, "average_ms"));
+    let first = report_of(&mut engine, "go wtime 3000 btime 3000");
+    let (budget, average) = (number::<f64>(&first, "budget_ms"), number::<f64>(&first, "average_ms"));
     assert!((budget / average - 3.3).abs() < 0.02, "{first}");
-    let used = figure(&first, "used_ms");
-    let second = time_report(&mut engine, "go wtime 3000 btime 3000");
+    let used = number::<f64>(&first, "used_ms");
+    let second = report_of(&mut engine, "go wtime 3000 btime 3000");
     let spared = (budget - used).max(0.0);
-    let (budget, average) = (figure(&second, "budget_ms"), figure(&second, "average_ms"));
+    let (budget, average) = (number::<f64>(&second, "budget_ms"), number::<f64>(&second, "average_ms"));
     assert!((budget - average - spared).abs() < 1.0, "no bonus: {second} after {first}");
 }
 
@@ -94,9 +87,82 @@ fn a_proven_draw_is_played_at_once() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
     // Every move completes fifty.
     engine.send("position fen 8/8/8/3k4/8/8/8/R3K3 w - - 99 100");
-    let report = time_report(&mut engine, "go wtime 60000 btime 60000");
+    let report = report_of(&mut engine, "go wtime 60000 btime 60000");
     assert!(report.contains("end=proven-result"), "{report}");
     engine.send("go ponder wtime 60000 btime 60000");
     engine.assert_no_best_move(Duration::from_millis(300));
     engine.best_move(&["ponderhit"]);
+}
+
+/// Runs `work` beside threads that keep the processors busy.
+fn beside_busy_threads<T>(count: usize, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    black_box((0..1000).sum::<u32>());
+                }
+            });
+        }
+        let result = work();
+        done.store(true, Relaxed);
+        result
+    })
+}
+
+#[test]
+fn under_nodestime_a_busy_machine_changes_no_move() {
+    let game = || {
+        let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2"];
+        let mut engine = Engine::start(&flags);
+        let (mut position, mut reports) = ("position startpos moves e2e4".to_owned(), Vec::new());
+        for _ in 0..24 {
+            let lines = engine.search(&[&position, "go wtime 20000 btime 20000 winc 100 binc 100"]);
+            let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+            reports.push(format!("{best} {}", number::<u64>(last_info(&lines), "nodes")));
+            position = format!("{position} {best}");
+        }
+        reports
+    };
+    assert_eq!(game(), beside_busy_threads(4, game));
+}
+
+/// A clock of one second, and batches that take half of it.
+#[test]
+fn a_device_too_slow_for_the_clock_is_not_waited_for() {
+    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=500000)"]);
+    engine.ask(&["isready"], "readyok");
+    for moves in ["e2e4 e7e5", "e2e4 e7e5 g1f3", "e2e4 e7e5 g1f3 b8c6"] {
+        let began = Instant::now();
+        engine.best_move(&[&format!("position startpos moves {moves}"), "go wtime 1000 btime 1000"]);
+        assert!(began.elapsed() < Duration::from_millis(450), "{moves}: {:?}", began.elapsed());
+    }
+}
+
+/// `ZEITNOT_IDLE=1 cargo test --release --test uci -- --ignored --nocapture budget` prints the figures.
+#[test]
+#[ignore = "needs a machine that does nothing else, as ZEITNOT_IDLE says"]
+fn beside_busy_threads_moves_come_when_their_budget_ends() {
+    if std::env::var_os("ZEITNOT_IDLE").is_none() {
+        return skipped("ZEITNOT_IDLE is not set");
+    }
+    let mut engine = Engine::start(&["--threads=1", "--verbose-time"]);
+    let mut late: Vec<f64> = beside_busy_threads(4, || {
+        let game = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 e8g8";
+        let moves: Vec<&str> = game.split(' ').collect();
+        let searches = (0..400).map(|turn| {
+            let played = moves[..turn % (moves.len() + 1)].join(" ");
+            engine.send("ucinewgame");
+            engine.ask(&[&format!("position startpos moves {played}"), "isready"], "readyok");
+            let began = Instant::now();
+            let report = report_of(&mut engine, "go wtime 1000 btime 1000 winc 10 binc 10");
+            1000.0 * began.elapsed().as_secs_f64() - number::<f64>(&report, "budget_ms")
+        });
+        searches.collect()
+    });
+    late.sort_by(f64::total_cmp);
+    let [median, most] = [late[late.len() / 2], late[late.len() - 1]];
+    println!("bestmove came {median:+.1} ms from its budget in the median, {most:+.1} ms at worst");
+    assert!(late.iter().filter(|ms| **ms <= 10.0).count() * 100 >= 99 * late.len(), "{late:?}");
 }

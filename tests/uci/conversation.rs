@@ -53,9 +53,7 @@ fn without_a_legal_move_infinite_waits_too() {
     engine.assert_no_best_move(Duration::from_millis(200));
     engine.send("stop");
     assert_eq!(engine.read_until("bestmove").last().map(String::as_str), Some("bestmove 0000"));
-    engine.send("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1");
-    engine.send("go nodes 5");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go nodes 5"]);
     assert!(lines.iter().any(|line| line == "info depth 0 score cp 0"), "{lines:#?}");
 }
 
@@ -77,9 +75,7 @@ fn a_depth_that_cannot_be_reached_ends_the_search() {
 #[test]
 fn a_slow_device_is_waited_for() {
     let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=300000)"]);
-    engine.send("position startpos moves e2e4");
-    engine.send("go wtime 10000 btime 10000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos moves e2e4", "go wtime 10000 btime 10000"]);
     assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{lines:#?}");
 }
 
@@ -91,9 +87,7 @@ fn no_move_is_played_blindly() {
     for go in ["go movetime 300", "go wtime 1 btime 1"] {
         let mut engine = slow();
         engine.ask(&["isready"], "readyok");
-        engine.send(MATE_IN_ONE);
-        engine.send(go);
-        let lines = engine.read_until("bestmove");
+        let lines = engine.search(&[MATE_IN_ONE, go]);
         assert!(lines.iter().any(|line| line.contains(" score mate 1 ")), "{go}: {lines:#?}");
         assert!(lines.iter().any(|line| line.starts_with("bestmove d1d8")), "{go}: {lines:#?}");
     }
@@ -101,10 +95,7 @@ fn no_move_is_played_blindly() {
     for end in ["stop", "quit"] {
         let mut engine = slow();
         engine.ask(&["isready"], "readyok");
-        engine.send("position startpos");
-        engine.send("go infinite");
-        engine.send(end);
-        let lines = engine.read_until("bestmove");
+        let lines = engine.search(&["position startpos", "go infinite", end]);
         assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{end}: {lines:#?}");
     }
 }
@@ -134,9 +125,8 @@ fn an_only_move_comes_with_a_score_and_a_reply() {
         let mut engine = Engine::start(args);
         engine.send("setoption name Ponder value true");
         engine.ask(&["isready"], "readyok");
-        engine.send("position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1");
-        engine.send("go wtime 60000 btime 60000");
-        let lines = engine.read_until("bestmove");
+        let lines =
+            engine.search(&["position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go wtime 60000 btime 60000"]);
         assert!(lines.iter().any(|line| line.contains(" score ") && line.contains(" pv h1h2")), "{lines:#?}");
         assert!(!lines.iter().any(|line| line.starts_with("info string no evaluation")), "{lines:#?}");
         assert!(lines[lines.len() - 1].starts_with("bestmove h1h2 ponder "), "{lines:#?}");
@@ -144,9 +134,8 @@ fn an_only_move_comes_with_a_score_and_a_reply() {
     // A device that is too slow for the clock is not waited for: there is nothing to choose.
     let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=5000000)"]);
     engine.ask(&["isready"], "readyok");
-    engine.send("position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1");
-    engine.send("go wtime 60000 btime 60000");
-    let lines = engine.read_until("bestmove");
+    let lines =
+        engine.search(&["position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go wtime 60000 btime 60000"]);
     let [info, answer] = &lines[..] else { panic!("{lines:#?}") };
     assert!(info.contains(" score ") && info.contains(" pv h1h2"), "{lines:#?}");
     assert!(answer.starts_with("bestmove h1h2 ponder "), "{lines:#?}");
@@ -177,9 +166,7 @@ fn a_search_ends_when_nobody_listens() {
 #[test]
 fn searching_one_of_many_moves_takes_its_nodes() {
     let mut engine = Engine::random();
-    engine.send("position startpos");
-    engine.send("go nodes 300 searchmoves e2e4");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos", "go nodes 300 searchmoves e2e4"]);
     let last = lines.iter().rev().find(|line| line.contains(" nodes ")).expect("an info line");
     let nodes = last.split_once(" nodes ").and_then(|(_, rest)| rest.split(' ').next());
     let nodes: u32 = nodes.and_then(|text| text.parse().ok()).unwrap();
@@ -191,8 +178,7 @@ fn searches_for_the_side_to_move_and_finds_mates() {
     let mut engine = Engine::random();
     let mate = "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
     assert_eq!(engine.best_move(&[mate, "go mate 1"]), "d1d8");
-    engine.send("go nodes 1000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["go nodes 1000"]);
     assert!(lines[lines.len() - 2].contains(" score mate 1 "), "{lines:#?}");
 }
 
@@ -271,8 +257,7 @@ fn errors_are_named_and_the_old_state_stays() {
 #[test]
 fn search_moves_that_are_not_legal_are_named() {
     let mut engine = Engine::random();
-    engine.send("go searchmoves e2e5 a2a3 nodes 50");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["go searchmoves e2e5 a2a3 nodes 50"]);
     assert!(lines[0].contains("e2e5"), "{lines:#?}");
     assert_eq!(lines.last().unwrap().split(' ').nth(1), Some("a2a3"));
 }
@@ -296,8 +281,7 @@ fn the_tree_is_kept_from_move_to_move() {
         let words: Vec<_> = line.split(' ').collect();
         engine.send(&format!("position startpos moves {} {}", words[1], words[3]));
         // The visits that are there already count: a limit below them is reached at once.
-        engine.send("go nodes 2");
-        let lines = engine.read_until("bestmove");
+        let lines = engine.search(&["go nodes 2"]);
         let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
         let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
         assert!(nodes.parse::<u32>().unwrap() > 100, "{info}");
@@ -310,8 +294,7 @@ fn info_shows_what_is_asked_for() {
     for option in ["UCI_ShowWDL value true", "UCI_ShowMovesLeft value true", "MultiPV value 3"] {
         engine.send(&format!("setoption name {option}"));
     }
-    engine.send("go nodes 1000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["go nodes 1000"]);
     let last: Vec<_> = lines.iter().filter(|line| line.starts_with("info depth")).rev().take(3).collect();
     for (line, index) in last.iter().zip(["3", "2", "1"]) {
         for key in ["seldepth", "time", "nodes", "score cp", "wdl", "movesleft", "nps", "hashfull", "pv"] {
@@ -352,9 +335,7 @@ fn a_search_outlives_the_failure_of_one_device() {
         let start = format!("info string demux: device {number} (");
         assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}: {lines:#?}");
     }
-    engine.send("position startpos");
-    engine.send("go nodes 3000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos", "go nodes 3000"]);
     let news: Vec<_> = lines.iter().filter(|line| line.contains(" drops out, 1 of 2 go on: ")).collect();
     assert_eq!(news.len(), 1, "{lines:#?}");
     let last = lines.iter().rev().find(|line| line.contains(" nodes ")).unwrap();

@@ -1,15 +1,14 @@
 //! Tests that hosts and users of Lc0 find what they know: options, configuration files, commands, positions.
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::engine::Engine;
-use crate::common::{network, stderr, zeitnot};
+use crate::common::engine::{Engine, last_info, number};
+use crate::common::{assert_refused, network, run_with_input, stderr, zeitnot};
 
 /// The options of Lc0 0.33 as `uci` lists them, without defaults that depend on its build. Those behind the empty line are listed
 /// under `--show-hidden` only.
@@ -52,7 +51,7 @@ fn every_option_of_lc0_is_listed_with_its_type_and_its_words_where_lc0_lists_it(
 #[test]
 fn settings_of_lichess_bot_and_fastchess_are_taken() {
     let mut engine = Engine::random();
-    for (name, value) in [
+    engine.set(&[
         ("Move Overhead", "100"),
         ("Threads", "4"),
         ("Hash", "512"),
@@ -72,12 +71,8 @@ fn settings_of_lichess_bot_and_fastchess_are_taken() {
         ("Contempt", "0"),
         ("WDLCalibrationElo", "0"),
         ("WDLEvalObjectivity", "0"),
-    ] {
-        engine.send(&format!("setoption name {name} value {value}"));
-    }
-    engine.send("position startpos");
-    engine.send("go nodes 100");
-    let lines = engine.read_until("bestmove");
+    ]);
+    let lines = engine.search(&["position startpos", "go nodes 100"]);
     let complaints: Vec<_> = lines
         .iter()
         .filter(|line| line.to_lowercase().contains("error") || line.contains("unknown option"))
@@ -104,12 +99,8 @@ fn what_the_command_line_set_is_the_default() {
 #[test]
 fn figures_of_all_moves_come_as_often_as_from_lc0() {
     let mut engine = Engine::random();
-    for (name, value) in [("VerboseMoveStats", "true"), ("LogLiveStats", "true"), ("MultiPV", "500")] {
-        engine.send(&format!("setoption name {name} value {value}"));
-    }
-    engine.send("position startpos");
-    engine.send("go movetime 3000");
-    let lines = engine.read_until("bestmove");
+    engine.set(&[("VerboseMoveStats", "true"), ("LogLiveStats", "true"), ("MultiPV", "500")]);
+    let lines = engine.search(&["position startpos", "go movetime 3000"]);
     let reports = lines.iter().filter(|line| line.starts_with("info string node ")).count();
     assert!((6..=25).contains(&reports), "{reports}");
 }
@@ -128,12 +119,7 @@ fn the_name_can_be_another() {
 #[test]
 fn clear_tree_makes_the_next_search_begin_anew() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1"]);
-    let nodes = |engine: &mut Engine| -> u64 {
-        engine.send("go nodes 1");
-        let lines = engine.read_until("bestmove");
-        let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-        info.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
-    };
+    let nodes = |engine: &mut Engine| -> u64 { number(last_info(&engine.search(&["go nodes 1"])), "nodes") };
     engine.best_move(&["position startpos", "go nodes 300"]);
     assert!(nodes(&mut engine) > 100);
     engine.send("setoption name ClearTree");
@@ -192,18 +178,8 @@ impl Installed {
 
     /// Runs the program with `arguments` and `input`, which may not need more than its end.
     fn run(&self, arguments: &[&str], input: &str) -> std::process::Output {
-        let mut process = crate::common::program(&self.program(), arguments)
-            .current_dir(Path::new(env!("CARGO_TARGET_TMPDIR")))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A regression: a program that refuses its command line may be gone before anything is written.
-        let written = process.stdin.take().unwrap().write_all(input.as_bytes());
-        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        assert!(written.as_ref().err().is_none_or(is_gone), "{written:?}");
-        process.wait_with_output().unwrap()
+        let mut command = crate::common::program(&self.program(), arguments);
+        run_with_input(command.current_dir(env!("CARGO_TARGET_TMPDIR")), input)
     }
 
     /// Returns the default of an option as `uci` shows it.
@@ -271,7 +247,7 @@ fn a_copied_program_plays_with_its_own_network_unless_another_lies_beside_it() {
     assert!(evaluated_by().contains("zeitnot-small.pb.gz (built in), "));
     fs::create_dir(installed.path("networks")).unwrap();
     fs::copy(network("tiny.pb.gz"), installed.path("networks/tiny.pb.gz")).unwrap();
-    assert!(evaluated_by().contains("networks/tiny.pb.gz, "));
+    assert!(evaluated_by().contains(" tiny.pb.gz, "));
     // What was asked for and cannot be had is an error.
     let output = installed.run(&["bench", "--weights=none.pb.gz"], "");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -302,9 +278,7 @@ fn flags_of_lc0_do_not_end_the_process() {
         let output = zeitnot(&flags.split(' ').collect::<Vec<_>>()).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{flags}: {}", stderr(&output));
     }
-    let output = zeitnot(&["selfplay", "--games=1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("zeitnot match"), "{}", stderr(&output));
+    assert_refused(&zeitnot(&["selfplay", "--games=1"]).output().unwrap(), "zeitnot match");
 }
 
 /// A regression: GUIs could ask neither for a weaker opponent nor for an analysis that favours nobody.
@@ -328,9 +302,7 @@ fn strength_can_be_limited_but_not_that_of_an_analysis() {
         nodes.and_then(|nodes| nodes.parse::<u64>().ok())
     };
     assert!(visits(&lines).is_none_or(|nodes| nodes <= 2), "{lines:?}");
-    engine.send("setoption name UCI_AnalyseMode value true");
-    engine.send("go nodes 300");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["setoption name UCI_AnalyseMode value true", "go nodes 300"]);
     assert!(visits(&lines).is_some_and(|nodes| nodes >= 300), "{lines:?}");
     engine.send("setoption name UCI_Elo value 99");
     assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));

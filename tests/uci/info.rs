@@ -1,38 +1,18 @@
 //! Tests what a search reports: scores, figures of root moves, how often, and the log.
 
 use std::fs;
-use std::io::Write;
-use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::engine::Engine;
-use crate::common::{run, run_json, stdout, zeitnot};
+use crate::common::engine::{Engine, last_info, number};
+use crate::common::{run, run_json, run_with_input, stdout, zeitnot};
 
 fn one_thread() -> Engine {
     Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8"])
 }
 
-/// Returns an engine that makes the same search each time.
-fn repeatable() -> Engine {
-    Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"])
-}
-
-fn set(engine: &mut Engine, options: &[(&str, &str)]) {
-    options.iter().for_each(|(name, value)| engine.send(&format!("setoption name {name} value {value}")));
-}
-
 /// Returns what a search of a fresh tree says, `bestmove` last.
 fn search(engine: &mut Engine, go: &str) -> Vec<String> {
-    engine.send("ucinewgame");
-    engine.send("position startpos");
-    engine.send(go);
-    engine.read_until("bestmove")
-}
-
-/// Returns the word after `key`, as a number.
-fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
-    let word = line.split_whitespace().skip_while(|word| *word != key).nth(1);
-    word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
+    engine.search(&["ucinewgame", "position startpos", go])
 }
 
 fn is_info(line: &&String) -> bool {
@@ -49,14 +29,14 @@ fn move_stats(lines: &[String]) -> Vec<&str> {
 }
 
 fn last_score(lines: &[String]) -> i32 {
-    number(lines.iter().rfind(is_info).unwrap(), "cp")
+    number(last_info(lines), "cp")
 }
 
 #[test]
 fn move_stats_come_once_after_a_search() {
     let mut engine = one_thread();
     assert_eq!(move_stats(&search(&mut engine, "go nodes 1000")), [""; 0]);
-    set(&mut engine, &[("VerboseMoveStats", "true")]);
+    engine.set(&[("VerboseMoveStats", "true")]);
     let lines = search(&mut engine, "go nodes 1000");
     let stats = move_stats(&lines);
     assert_eq!(stats.len(), 21, "{lines:#?}");
@@ -85,7 +65,7 @@ fn move_stats_come_once_after_a_search() {
 #[test]
 fn network_values_that_are_not_kept_are_left_open() {
     let mut engine = one_thread();
-    set(&mut engine, &[("VerboseMoveStats", "true"), ("NNCacheSize", "0")]);
+    engine.set(&[("VerboseMoveStats", "true"), ("NNCacheSize", "0")]);
     let lines = search(&mut engine, "go nodes 100");
     let stats = move_stats(&lines);
     assert!(stats.len() == 21 && stats.iter().all(|line| line.ends_with("(V:  -.----) ")), "{lines:#?}");
@@ -94,7 +74,7 @@ fn network_values_that_are_not_kept_are_left_open() {
 #[test]
 fn move_stats_come_during_a_search() {
     let mut engine = one_thread();
-    set(&mut engine, &[("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
+    engine.set(&[("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
     let lines = search(&mut engine, "go movetime 2500");
     let roots = lines.iter().filter(|line| line.starts_with("info string node ")).count();
     assert!(roots >= 2, "{lines:#?}");
@@ -107,9 +87,9 @@ fn the_log_is_told_of_root_moves_if_the_gui_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("zeitnot.log");
     let mut engine = one_thread();
-    set(&mut engine, &[("LogFile", file.to_str().unwrap())]);
+    engine.set(&[("LogFile", file.to_str().unwrap())]);
     let told = |live: &str, engine: &mut Engine| {
-        set(engine, &[("LogLiveStats", live)]);
+        engine.set(&[("LogLiveStats", live)]);
         let before = fs::read_to_string(&file).unwrap_or_default().len();
         let lines = search(engine, "go movetime 1500");
         assert_eq!(move_stats(&lines), [""; 0]);
@@ -124,11 +104,11 @@ fn the_log_is_told_of_root_moves_if_the_gui_is_not() {
 fn evaluations_per_second_are_shown_if_asked_for() {
     let mut engine = one_thread();
     let eps = |lines: &[String]| {
-        let last = lines.iter().rfind(is_info).unwrap();
+        let last = last_info(lines);
         last.contains(" eps ").then(|| (number::<u64>(last, "nps"), number::<u64>(last, "eps")))
     };
     assert_eq!(eps(&search(&mut engine, "go nodes 500")), None);
-    set(&mut engine, &[("UCI_ShowEPS", "true"), ("NNCacheSize", "1000")]);
+    engine.set(&[("UCI_ShowEPS", "true"), ("NNCacheSize", "1000")]);
     search(&mut engine, "go nodes 500");
     let (nps, eps) = eps(&search(&mut engine, "go nodes 500")).unwrap();
     assert!(eps < nps, "{eps} of {nps}: the second search finds positions in the cache");
@@ -137,7 +117,7 @@ fn evaluations_per_second_are_shown_if_asked_for() {
 /// Depth counts as in Lc0: the root is at depth 1.
 #[test]
 fn depth_counts_the_positions_of_a_line() {
-    let lines = search(&mut repeatable(), "go nodes 2");
+    let lines = search(&mut Engine::repeatable(), "go nodes 2");
     let last = lines.iter().rfind(is_info).unwrap();
     assert!(last.starts_with("info depth 1 seldepth 2 "), "{last}");
 }
@@ -147,7 +127,7 @@ fn options_that_only_lc0_needs_are_accepted_and_explained() {
     let mut engine = one_thread();
     let note = engine.ask(&["setoption name TaskWorkers value 4"], "info string");
     assert!(note.starts_with("info string option TaskWorkers: Has no effect: "), "{note}");
-    set(&mut engine, &[("WeightsFile", "<autodiscover>"), ("Backend", "auto")]);
+    engine.set(&[("WeightsFile", "<autodiscover>"), ("Backend", "auto")]);
     let found = engine.ask(&["isready"], "info string");
     assert!(found.contains("zeitnot-small"), "{found}");
     engine.best_move(&["go nodes 10"]);
@@ -156,10 +136,8 @@ fn options_that_only_lc0_needs_are_accepted_and_explained() {
 #[test]
 fn finished_games_are_marked() {
     let mut engine = one_thread();
-    set(&mut engine, &[("VerboseMoveStats", "true")]);
-    engine.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    engine.send("go nodes 200");
-    let lines = engine.read_until("bestmove");
+    engine.set(&[("VerboseMoveStats", "true")]);
+    let lines = engine.search(&["position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "go nodes 200"]);
     let mate = move_stats(&lines).into_iter().find(|line| line.starts_with("d1d8")).unwrap();
     assert!(mate.ends_with("(V:  1.0000) (T) "), "{mate}");
 }
@@ -167,7 +145,7 @@ fn finished_games_are_marked() {
 #[test]
 fn nodes_can_be_those_of_each_line() {
     let mut engine = one_thread();
-    set(&mut engine, &[("VerboseMoveStats", "true"), ("MultiPV", "3"), ("PerPVCounters", "true")]);
+    engine.set(&[("VerboseMoveStats", "true"), ("MultiPV", "3"), ("PerPVCounters", "true")]);
     let lines = search(&mut engine, "go nodes 500");
     let stats = move_stats(&lines);
     for line in lines.iter().filter(is_info).rev().take(3) {
@@ -181,7 +159,7 @@ fn nodes_can_be_those_of_each_line() {
 #[test]
 fn lines_beside_a_mate_are_searched_or_left_out() {
     let mut engine = one_thread();
-    set(&mut engine, &[("MultiPV", "3"), ("PerPVCounters", "true")]);
+    engine.set(&[("MultiPV", "3"), ("PerPVCounters", "true")]);
     let mut nodes_of_lines = |go: &str| {
         engine.send("ucinewgame");
         engine.send("position startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6");
@@ -202,9 +180,9 @@ fn lines_beside_a_mate_are_searched_or_left_out() {
 
 #[test]
 fn the_score_has_the_form_that_is_asked_for() {
-    let mut engine = repeatable();
+    let mut engine = Engine::repeatable();
     let mut score = |form: &str| {
-        set(&mut engine, &[("ScoreType", form)]);
+        engine.set(&[("ScoreType", form)]);
         last_score(&search(&mut engine, "go nodes 300"))
     };
     let wl = f64::from(score("W-L")) / 10_000.0;
@@ -225,41 +203,39 @@ fn the_score_has_the_form_that_is_asked_for() {
 
 #[test]
 fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
-    let mut engine = repeatable();
-    set(&mut engine, &[("ScoreType", "W-L")]);
+    let mut engine = Engine::repeatable();
+    engine.set(&[("ScoreType", "W-L")]);
     let plain = last_score(&search(&mut engine, "go nodes 100"));
-    set(&mut engine, &[("Contempt", "stockfish=-400, leela=400"), ("WDLEvalObjectivity", "0")]);
+    engine.set(&[("Contempt", "stockfish=-400, leela=400"), ("WDLEvalObjectivity", "0")]);
     assert_eq!(last_score(&search(&mut engine, "go nodes 100")), plain, "an opponent without a name");
-    set(&mut engine, &[("UCI_Opponent", "none 3600 computer Stockfish 17")]);
+    engine.set(&[("UCI_Opponent", "none 3600 computer Stockfish 17")]);
     let weaker = last_score(&search(&mut engine, "go nodes 100"));
-    set(&mut engine, &[("UCI_Opponent", "none 3600 computer Leela")]);
+    engine.set(&[("UCI_Opponent", "none 3600 computer Leela")]);
     let stronger = last_score(&search(&mut engine, "go nodes 100"));
     assert!(weaker < plain && plain < stronger, "{weaker} {plain} {stronger}");
-    set(&mut engine, &[("WDLEvalObjectivity", "1")]);
+    engine.set(&[("WDLEvalObjectivity", "1")]);
     let shown = last_score(&search(&mut engine, "go nodes 100"));
     assert!(shown < stronger, "{shown} {stronger}");
-    set(&mut engine, &[("ContemptMode", "black_side_analysis"), ("WDLEvalObjectivity", "0")]);
+    engine.set(&[("ContemptMode", "black_side_analysis"), ("WDLEvalObjectivity", "0")]);
     let other_side = last_score(&search(&mut engine, "go nodes 100"));
     assert!(other_side < plain, "{other_side} {plain}");
-    set(&mut engine, &[("ContemptMode", "disable")]);
+    engine.set(&[("ContemptMode", "disable")]);
     assert_eq!(last_score(&search(&mut engine, "go nodes 100")), plain);
 }
 
 #[test]
 fn contempt_needs_a_side_in_infinite_search_and_a_number() {
-    let mut engine = repeatable();
+    let mut engine = Engine::repeatable();
     let refusal = engine.ask(&["setoption name Contempt value leela=much"], "info string");
     assert!(refusal.contains("leela=much") && refusal.contains("the old value stays"), "{refusal}");
-    set(&mut engine, &[("UCI_RatingAdv", "100")]);
+    engine.set(&[("UCI_RatingAdv", "100")]);
     engine.ask(&["isready"], "readyok");
     let note = engine.ask(&["go infinite"], "info string");
     assert!(note.contains("ContemptMode"), "{note}");
     engine.best_move(&["stop"]);
     // A regression: in an analysis, where contempt has no effect, there was the same advice.
-    set(&mut engine, &[("UCI_AnalyseMode", "true")]);
-    engine.send("go infinite");
-    engine.send("stop");
-    let lines = engine.read_until("bestmove");
+    engine.set(&[("UCI_AnalyseMode", "true")]);
+    let lines = engine.search(&["go infinite", "stop"]);
     assert!(!lines.iter().any(|line| line.contains("ContemptMode")), "{lines:#?}");
 }
 
@@ -267,7 +243,7 @@ fn contempt_needs_a_side_in_infinite_search_and_a_number() {
 fn information_never_floods() {
     for lines_per_info in [1, 6] {
         let mut engine = Engine::random();
-        set(&mut engine, &[("MultiPV", &lines_per_info.to_string())]);
+        engine.set(&[("MultiPV", &lines_per_info.to_string())]);
         let lines = search(&mut engine, "go movetime 2500");
         let times: Vec<u64> = lines.iter().filter(is_info).map(|line| number(line, "time")).collect();
         // The last information of a search comes whenever that ends.
@@ -319,9 +295,9 @@ fn the_log_has_all_that_is_said() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", &format!("--logfile={name}")]);
     let best = engine.ask(&["position startpos", "go wtime 1000 btime 1000"], "bestmove");
     // Another search without a log.
-    set(&mut engine, &[("LogFile", "")]);
+    engine.set(&[("LogFile", "")]);
     engine.best_move(&["go nodes 77"]);
-    set(&mut engine, &[("LogFile", name), ("VerboseTime", "true")]);
+    engine.set(&[("LogFile", name), ("VerboseTime", "true")]);
     engine.best_move(&["go wtime 1000 btime 1000"]);
     engine.finish();
     let log = fs::read_to_string(&file).unwrap();
@@ -374,17 +350,13 @@ fn a_path_may_come_in_latin_1() {
     let folder = tempfile::tempdir().unwrap();
     let mut input = format!("setoption name LogFile value {}/", folder.path().display()).into_bytes();
     input.extend_from_slice(b"\xe4.txt\n");
-    let mut process =
-        zeitnot(&["--backend=random"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    process.stdin.take().unwrap().write_all(&input).unwrap();
-    assert!(process.wait().unwrap().success());
+    assert!(run_with_input(&mut zeitnot(&["--backend=random"]), input).status.success());
     assert!(folder.path().join("\u{e4}.txt").is_file());
 }
 
 #[test]
 fn the_log_can_be_the_console() {
-    let output =
-        zeitnot(&["uci", "--backend=random", "--logfile=<stderr>"]).stdin(Stdio::null()).output().unwrap();
+    let output = run_with_input(&mut zeitnot(&["uci", "--backend=random", "--logfile=<stderr>"]), "");
     assert_eq!(output.stdout, b"");
     assert!(String::from_utf8(output.stderr).unwrap().contains(" -- Zeitnot "));
 }
@@ -407,8 +379,8 @@ fn the_reference_lists_the_options_that_uci_lists() {
 
 #[test]
 fn many_lines_do_not_hold_back_the_answer() {
-    let mut engine = repeatable();
-    set(&mut engine, &[("MultiPV", "500"), ("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
+    let mut engine = Engine::repeatable();
+    engine.set(&[("MultiPV", "500"), ("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
     let start = std::time::Instant::now();
     search(&mut engine, "go movetime 300");
     assert!(start.elapsed() < Duration::from_secs(3));

@@ -8,5 +8,6 @@ mod drop_in;
 mod info;
 mod pondering;
 mod refusals;
+mod sessions;
 #[cfg(unix)]
 mod system_faults;

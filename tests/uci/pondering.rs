@@ -2,30 +2,14 @@
 
 use std::time::Duration;
 
-use crate::common::engine::Engine;
+use crate::common::engine::{Engine, last_info, number, time_report};
 
 /// The time for which the tests ponder.
 const WHILE: Duration = Duration::from_millis(700);
 
-/// Returns the number after `key`.
-fn number(line: &str, key: &str) -> f64 {
-    let mut words = line.split([' ', '=']).skip_while(|word| *word != key).skip(1);
-    words.next().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {key}: {line}"))
-}
-
-/// Returns the last line of information about a search.
-fn last_info(lines: &[String]) -> &str {
-    lines.iter().rfind(|line| line.starts_with("info depth")).unwrap_or_else(|| panic!("{lines:#?}"))
-}
-
 /// Returns the first move of a line of information.
 fn first_move(info: &str) -> &str {
     info.split(" pv ").nth(1).and_then(|line| line.split(' ').next()).unwrap_or_else(|| panic!("{info}"))
-}
-
-/// Returns the line on how the last move's time was used.
-fn time_report(lines: &[String]) -> &str {
-    lines.iter().rfind(|line| line.starts_with("info string time ")).unwrap_or_else(|| panic!("{lines:#?}"))
 }
 
 /// A regression: only the expected reply was searched, and a miss began from nothing.
@@ -36,16 +20,13 @@ fn a_miss_finds_what_was_searched_below_the_reply_that_was_played() {
     engine.send("position startpos moves e2e4 e7e5");
     engine.send("go ponder wtime 60000 btime 60000");
     std::thread::sleep(WHILE);
-    engine.send("stop");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["stop"]);
     // The move is one for the position that was sent.
     let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
     assert!(best.ends_with(['3', '4', '5', '6', '7', '2']) && !best.starts_with(['0']), "{lines:#?}");
     assert_eq!(first_move(last_info(&lines)), best);
-    engine.send("position startpos moves e2e4 d7d5");
-    engine.send("go nodes 1");
-    let lines = engine.read_until("bestmove");
-    assert!(number(last_info(&lines), "nodes") > 1.0, "{lines:#?}");
+    let lines = engine.search(&["position startpos moves e2e4 d7d5", "go nodes 1"]);
+    assert!(number::<f64>(last_info(&lines), "nodes") > 1.0, "{lines:#?}");
 }
 
 #[test]
@@ -86,8 +67,7 @@ fn pondering_keeps_to_the_moves_of_searchmoves() {
             engine.send(&format!("position {position}"));
             engine.send(&format!("go ponder nodes 2000 searchmoves {}", moves.join(" ")));
             std::thread::sleep(WHILE);
-            engine.send(command);
-            let lines = engine.read_until("bestmove");
+            let lines = engine.search(&[command]);
             let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
             assert!(moves.contains(&best), "{lines:#?}");
             assert!(!has_info || first_move(last_info(&lines)) == best, "{lines:#?}");
@@ -103,18 +83,16 @@ fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
     engine.send("position startpos moves e2e4 e7e5");
     engine.send("go ponder nodes 20000");
     engine.read_until("info depth");
-    engine.send("ponderhit");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["ponderhit"]);
     let hit = lines.iter().rposition(|line| line.starts_with("info depth")).unwrap();
-    assert_eq!(number(&lines[hit], "nodes"), 20_000.0, "{lines:#?}");
+    assert_eq!(number::<f64>(&lines[hit], "nodes"), 20_000.0, "{lines:#?}");
     // A limit that the tree has reached already.
     let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
     engine.send(&format!("position startpos moves e2e4 e7e5 {} {}", answer[1], answer[3]));
     engine.send("go ponder nodes 2");
     std::thread::sleep(WHILE);
-    engine.send("ponderhit");
-    let lines = engine.read_until("bestmove");
-    assert!(number(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
+    let lines = engine.search(&["ponderhit"]);
+    assert!(number::<f64>(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
 }
 
 /// A regression: nothing ended the search after the hit, and the process searched on for ever when the input had ended, or when `wait`
@@ -149,12 +127,11 @@ fn playouts_count_from_the_hit() {
     engine.send("go ponder nodes 2000 wtime 6000000 btime 6000000");
     engine.read_until("info depth");
     std::thread::sleep(WHILE);
-    engine.send("ponderhit");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["ponderhit"]);
     let report = time_report(&lines);
     // With a clock the search does not wait for what the one before still backs up: a batch may come on top.
-    assert!((2_000.0..2_100.0).contains(&number(report, "new_nodes")), "{report}");
-    assert!(number(report, "nodes") > number(report, "new_nodes"), "{report}");
+    assert!((2_000.0..2_100.0).contains(&number::<f64>(report, "new_nodes")), "{report}");
+    assert!(number::<f64>(report, "nodes") > number::<f64>(report, "new_nodes"), "{report}");
 }
 
 /// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
@@ -165,10 +142,8 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         engine.send("setoption name VerboseTime value true");
         engine.send("setoption name Ponder value true");
         engine.ask(&["isready"], "readyok");
-        engine.send("position startpos");
-        engine.send("go wtime 8000 btime 8000");
-        let lines = engine.read_until("bestmove");
-        let nodes_before = number(last_info(&lines), "nodes");
+        let lines = engine.search(&["position startpos", "go wtime 8000 btime 8000"]);
+        let nodes_before = number::<f64>(last_info(&lines), "nodes");
         let answer: Vec<_> = lines[lines.len() - 1].split(' ').map(String::from).collect();
         let (best, expected) = (&answer[1], &answer[3]);
         // A reply that nobody expects, but that is legal after any first move of White.
@@ -191,14 +166,14 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         }
         let lines = engine.read_until("bestmove");
         let report = time_report(&lines);
-        let (reused, nodes) = (number(report, "reused_nodes"), number(report, "nodes"));
+        let (reused, nodes) = (number::<f64>(report, "reused_nodes"), number::<f64>(report, "nodes"));
         // What was there after our last move, less what the reply has left of it.
         assert!(reused < nodes_before, "{report} after {nodes_before}");
         assert!(reused > 0.0 || !hit, "{report}");
-        let in_tree = nodes - number(report, "new_nodes");
+        let in_tree = nodes - number::<f64>(report, "new_nodes");
         assert!(in_tree > reused, "{report}");
         // Learnt from the first guess of 0.2 towards the share that was kept.
-        let (share, learnt) = (reused / nodes_before, number(report, "tree_reuse"));
+        let (share, learnt) = (reused / nodes_before, number::<f64>(report, "tree_reuse"));
         let between = share.min(0.2) - 1e-3..=share.max(0.2) + 1e-3;
         assert!(between.contains(&learnt) && (hit || learnt < 0.2), "{share} {report}");
     }
@@ -209,18 +184,17 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
 fn without_pondering_all_nodes_that_were_kept_count_as_reused() {
     let manager = "--time-manager=smooth(init-tree-reuse=0.9,max-tree-reuse=0.9)";
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", manager]);
-    engine.send("position startpos");
-    engine.send("go wtime 4000 btime 4000");
-    let lines = engine.read_until("bestmove");
-    let nodes_before = number(last_info(&lines), "nodes");
+    let lines = engine.search(&["position startpos", "go wtime 4000 btime 4000"]);
+    let nodes_before = number::<f64>(last_info(&lines), "nodes");
     let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
-    engine.send(&format!("position startpos moves {} {}", answer[1], answer[3]));
-    engine.send("go wtime 3000 btime 3000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&[
+        &format!("position startpos moves {} {}", answer[1], answer[3]),
+        "go wtime 3000 btime 3000",
+    ]);
     let report = time_report(&lines);
-    let reused = number(report, "reused_nodes");
+    let reused = number::<f64>(report, "reused_nodes");
     assert!(reused > 0.0, "{report}");
-    assert_eq!(reused, number(report, "nodes") - number(report, "new_nodes"), "{report}");
-    let (share, learnt) = (reused / nodes_before, number(report, "tree_reuse"));
+    assert_eq!(reused, number::<f64>(report, "nodes") - number::<f64>(report, "new_nodes"), "{report}");
+    let (share, learnt) = (reused / nodes_before, number::<f64>(report, "tree_reuse"));
     assert!(share < learnt && learnt < 0.899, "{share} {report}");
 }

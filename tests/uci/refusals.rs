@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::engine::Engine;
+use crate::common::engine::{Engine, last_info};
 use crate::common::{network, stderr, stdout, zeitnot};
 
 /// The time in which a wrong `bestmove` would have come.
@@ -56,18 +56,14 @@ fn without_a_network_no_move_is_played() {
 /// Returns score and principal variation of a small search from the start position.
 fn opinion(engine: &mut Engine) -> String {
     let lines = game(engine);
-    let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-    let words: Vec<_> = info.split(' ').collect();
+    let words: Vec<_> = last_info(&lines).split(' ').collect();
     let after = |key| words.iter().skip_while(|word| **word != key).copied().collect::<Vec<_>>();
     format!("{} {}", after("score")[..3].join(" "), after("pv").join(" "))
 }
 
 /// Begins a game and returns what the first search says.
 fn game(engine: &mut Engine) -> Vec<String> {
-    for command in ["ucinewgame", "position startpos", "go nodes 10"] {
-        engine.send(command);
-    }
-    engine.read_until("bestmove")
+    engine.search(&["ucinewgame", "position startpos", "go nodes 10"])
 }
 
 #[test]
@@ -143,9 +139,7 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     let mut engine = Engine::start(&["--threads=1", "--backend=simulated(fail-after=1)"]);
     engine.ask(&["isready"], "readyok");
     // The first batch comes back: its move is played, with the message.
-    engine.send("position startpos");
-    engine.send("go nodes 1000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos", "go nodes 1000"]);
     assert!(lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
     engine.send("ucinewgame");
     engine.send("position startpos moves d2d4");

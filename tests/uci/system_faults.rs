@@ -1,7 +1,7 @@
 //! Tests what the system may do to a session: signals, a clock of the day that jumps.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::engine::Engine;
@@ -12,7 +12,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn signals_end_the_engine_in_the_middle_of_a_search() {
-    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::process::ExitStatusExt;
     for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
         if is_ignored(number) {
@@ -21,12 +20,9 @@ fn signals_end_the_engine_in_the_middle_of_a_search() {
             );
             continue;
         }
-        let mut command = zeitnot(&["--backend=random", "--threads=2"]);
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        process.stdin.as_mut().unwrap().write_all(b"go infinite\n").unwrap();
-        let mut first = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        assert!(first.starts_with("info"), "{first}");
+        let mut engine = Engine::random();
+        engine.ask(&["go infinite"], "info");
+        let process = &mut engine.process;
         let sent = Command::new("kill").args(["-s", name, &process.id().to_string()]).status().unwrap();
         assert!(sent.success());
         let began = Instant::now();

@@ -6,22 +6,12 @@
 
 use std::process::Command;
 
-use zeitnot::network::backends::{self, BackendConfig};
-use zeitnot::network::weights::{HeadChoice, NetworkFile};
-
-use crate::golden_files::{self, Golden};
+use crate::golden_files::{self, Errors, SINGLE};
 use crate::playing::has_openvino;
 use crate::software_gpu::SoftwareGpu;
 
 /// The variable that tells a process that it sees the software GPU.
 const SEEING: &str = "ZEITNOT_SEES_SOFTWARE_GPU";
-
-/// The largest differences from Lc0 that are allowed.
-struct Limits {
-    value: f32,
-    moves_left: f32,
-    logit: f32,
-}
 
 /// Runs the test `name` of this program in a process that sees the software GPU, unless this is that process.
 /// Returns whether it is.
@@ -55,55 +45,17 @@ const OF_EACH_KIND: [&str; 11] = [
     "se_mlh",
 ];
 
-/// Evaluates the golden positions of the networks on a backend. Files that embed a model keep their own precision.
 fn compare(backend: &str, options: &str) {
     let takes_all = std::env::var_os("ZEITNOT_ALL_GOLDENS").is_some_and(|it| it == "1");
-    let mut compared = 0;
-    let mut failures = Vec::new();
-    println!("\n{options:<36} {:>9} {:>9} {:>9} {:>9}", "positions", "value", "m", "logit");
-    for path in golden_files::files() {
-        let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
-        if !takes_all && !OF_EACH_KIND.contains(&name.as_str()) {
-            continue;
-        }
-        compared += 1;
+    let limits = |name: &str| {
         let is_half = options.contains("fp16") || name.ends_with("_f16");
-        let limits = if is_half { HALF } else { SINGLE };
-        let golden = Golden::load(&path);
-        let choice = HeadChoice {
-            policy: golden.policy_head.parse().unwrap(),
-            value: golden.value_head.parse().unwrap(),
-        };
-        let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
-        let config = BackendConfig::parse(backend, options).unwrap();
-        let backend = backends::create(&config, Some(network)).unwrap();
-        let notes = backend.take_notes();
-        assert!(!notes.iter().any(|note| note.contains("only")), "nothing was refused: {notes:?}");
-        let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
-        backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
-
-        let (mut value, mut moves_left, mut logit) = (0f32, 0f32, 0f32);
-        for (slot, position) in slots.iter().zip(&golden.positions) {
-            let evaluation = &slot.evaluation;
-            value = value.max((evaluation.q - position.q).abs()).max((evaluation.d - position.d).abs());
-            moves_left = moves_left.max((evaluation.m - position.m).abs());
-            assert_eq!(slot.logits.len(), position.legal().len());
-            for (found, (_, _, expected)) in slot.logits.iter().zip(position.legal()) {
-                logit = logit.max((found - expected).abs());
-            }
-        }
-        println!("{name:<36} {:>9} {value:>9.1e} {moves_left:>9.1e} {logit:>9.1e}", golden.positions.len());
-        if !(value < limits.value && moves_left < limits.moves_left && logit < limits.logit) {
-            failures.push(format!("{name}: value {value}, moves left {moves_left}, logit {logit}"));
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(compared >= OF_EACH_KIND.len());
+        (takes_all || OF_EACH_KIND.contains(&name)).then_some(if is_half { HALF } else { SINGLE })
+    };
+    assert!(golden_files::compare(backend, options, limits) >= OF_EACH_KIND.len());
 }
 
-const SINGLE: Limits = Limits { value: 1e-4, moves_left: 0.01, logit: 1e-3 };
 /// WebGPU also adds up in half precision.
-const HALF: Limits = Limits { value: 5e-2, moves_left: 2.0, logit: 0.3 };
+const HALF: Errors = Errors { value: 5e-2, moves_left: 2.0, logit: 0.3 };
 
 #[test]
 #[ignore = "needs the software GPU of Mesa's Vulkan drivers"]

@@ -1,28 +1,31 @@
-//! Searches the positions of games, one after the other.
+//! Searches the positions of games, one after the other, and asks what a time manager would have spent on each move.
 
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
 use crate::chess::{Terminal, Variant};
 use crate::engine::{Engine, EngineError, FinishedSearch};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
+use crate::lab::replay::{
+    ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
+};
 use crate::network::BackendInfo;
 use crate::search::PvLine;
-use crate::time::{GoLimits, centipawns};
+use crate::time::{GoLimits, Plies, RootEvaluation, TimeControl, centipawns, manager_from};
 
 /// New visits, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SearchEffort {
+pub(crate) struct SearchEffort {
     pub(super) new_nodes: u64,
     pub(super) time_ms: f64,
 }
 
 /// An engine that analyses games.
 #[derive(Debug)]
-pub struct Analyst {
+pub(crate) struct Analyst {
     engine: Engine,
     limits: GoLimits,
     /// That of all searches.
@@ -31,31 +34,27 @@ pub struct Analyst {
 
 impl Analyst {
     /// Takes an engine that is ready, and in which nothing but `limits` ends a search.
-    pub fn new(engine: Engine, limits: GoLimits) -> Analyst {
+    pub(crate) fn new(engine: Engine, limits: GoLimits) -> Analyst {
         Analyst { engine, limits, effort: SearchEffort::default() }
     }
 
     /// Describes network and backend; of the network's file the name alone, as pages and games are passed on.
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         self.engine.backend().map(BackendInfo::description_without_folder).unwrap_or_default()
     }
 
-    /// Returns the SHA-256 of the network's file; `None` without a network.
-    pub fn network_sha256(&self) -> Option<&str> {
+    pub(crate) fn network_sha256(&self) -> Option<&str> {
         self.engine.network_sha256()
     }
 
     /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had been now.
-    pub fn add_effort(&mut self, effort: SearchEffort) {
+    pub(crate) fn add_effort(&mut self, effort: SearchEffort) {
         self.effort.new_nodes += effort.new_nodes;
         self.effort.time_ms += effort.time_ms;
     }
 
     /// Analyses a game. `progress` is called after each position, and may give up what is left; then there is no result.
-    ///
-    /// # Errors
-    /// Fails if a search fails.
-    pub fn analyse(
+    pub(crate) fn analyse(
         &mut self,
         game: RecordedGame,
         plan: &SpendingPlan,
@@ -72,7 +71,7 @@ impl Analyst {
                 Some(terminal) => game_over(terminal),
                 None => self.search(&text)?,
             };
-            self.add_effort(SearchEffort { new_nodes: found.new_nodes, time_ms: found.time_ms });
+            self.add_effort(found.effort);
             positions.push(found);
             let is_given_up = progress().is_break();
             if let Some(played) = played {
@@ -87,7 +86,6 @@ impl Analyst {
         Ok(Some(AnalysedGame { recorded: game, positions, planned_ms }))
     }
 
-    /// Returns the new visits per second of all searches so far.
     fn nps(&self) -> f64 {
         1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
     }
@@ -106,13 +104,12 @@ impl Analyst {
         Ok(AnalysedPosition {
             lines,
             nodes: summary.nodes,
-            new_nodes: summary.new_nodes,
-            time_ms: summary.time.as_secs_f64() * 1e3,
+            effort: SearchEffort { new_nodes: summary.new_nodes, time_ms: summary.time.as_secs_f64() * 1e3 },
         })
     }
 }
 
-/// Returns the lines of a search, that of the move to play first.
+/// The lines of a search, that of the move to play first.
 fn lines(found: &FinishedSearch) -> Vec<AnalysedLine> {
     let info = found.result.info.iter();
     let mut lines: Vec<_> = info.flat_map(|info| &info.lines).map(line).collect();
@@ -134,12 +131,80 @@ fn line(line: &PvLine) -> AnalysedLine {
     }
 }
 
-/// Returns what is known of a position in which the game is over.
+/// What is known of a position in which the game is over.
 fn game_over(terminal: Terminal) -> AnalysedPosition {
     let (wl, d, score) = match terminal {
         Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),
         _ => (0.0, 1.0, MoveScore::Centipawns(0)),
     };
     let line = AnalysedLine { wl, d, score, moves_left: Some(0.0), moves: Vec::new() };
-    AnalysedPosition { lines: vec![line], nodes: 0, new_nodes: 0, time_ms: 0.0 }
+    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default() }
+}
+
+/// The clocks that a time manager gets to see.
+#[derive(Clone, Debug)]
+pub(crate) struct SpendingPlan {
+    /// The time manager, as in the option `TimeManager`.
+    pub(crate) manager: String,
+    /// The time control of games whose tags have none.
+    pub(crate) control: Option<TimeControl>,
+    /// Time that is kept back of every clock, ms.
+    pub(crate) overhead_ms: f64,
+}
+
+impl SpendingPlan {
+    /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes `nps` new
+    /// visits per second. Where the game has clocks, it sees them as they were; else its own, which runs down by what it spends.
+    /// Without a time control there are no times.
+    pub(super) fn spend(
+        &self,
+        game: &RecordedGame,
+        positions: &[AnalysedPosition],
+        nps: f64,
+    ) -> Vec<Option<f64>> {
+        let mut spent = vec![None; game.moves.len()];
+        let Some(control) = control_of(game).or(self.control) else { return spent };
+        for side in 0..2 {
+            let Ok(manager) = manager_from(&self.manager) else { return spent };
+            let moves = searched_moves(game, positions, side, control);
+            let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
+            let speed = Speed::constant(nps);
+            let options = ReplayOptions {
+                control,
+                clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
+                model: EngineModel {
+                    speed,
+                    nps_scatter: 0.0,
+                    batch: 8,
+                    batch_latency_ms: 0.0,
+                    ..EngineModel::default()
+                },
+                overhead_ms: self.overhead_ms,
+                ..ReplayOptions::default()
+            };
+            let replayed = replay(&moves, manager, &options);
+            for (own, played) in replayed.moves.iter().enumerate() {
+                spent[side + 2 * own] = Some(played.used_ms);
+            }
+        }
+        spent
+    }
+}
+
+/// Returns every second move from `first` on, with the clock before it and what the search found.
+fn searched_moves(
+    game: &RecordedGame,
+    positions: &[AnalysedPosition],
+    first: usize,
+    control: TimeControl,
+) -> Vec<ReplayMove> {
+    let own = positions.iter().skip(first).step_by(2);
+    let moves = recorded_moves(game, first, Some(control)).into_iter().zip(own);
+    let moves = moves.map(|(recorded, found)| {
+        let best = found.best();
+        let m = best.moves_left.map(Plies);
+        let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
+        ReplayMove { root, plies_to_mate: None, ..recorded }
+    });
+    moves.collect()
 }

@@ -3,12 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::annotation::{number, numbered_moves, permille_of_white};
-use super::summary::table;
-use super::{AnalysedGame, AnalysisRow};
+use super::pgn::{number, numbered_moves, permille_of_white};
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
 use crate::chess::{Move, Position, Variant};
 use crate::lab::matches::{MoveScore, eval_of_white};
-use crate::report::{Page, PageProgram};
+use crate::report::{Align, Page, PageProgram, Table};
 
 /// Most plies of a line.
 const LONGEST: usize = 14;
@@ -20,12 +19,6 @@ const VIEWER: PageProgram = PageProgram {
     markup: "<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>",
     script: include_str!("viewer.js"),
 };
-
-/// What the viewer reads.
-#[derive(Serialize)]
-struct ViewedGames<'a> {
-    games: Vec<&'a ViewedGame>,
-}
 
 /// What the viewer reads of a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,12 +71,12 @@ struct ViewedMove {
     planned: Option<f64>,
 }
 
-/// Returns the page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
-pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
-    let viewed = ViewedGames { games: games.iter().map(|game| &game.viewed).collect() };
+/// The page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
+pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
+    let viewed: Vec<_> = games.iter().map(|game| &game.viewed).collect();
     Page::new("Analysis")
         .paragraph(&format!("By {engine}. The time manager is {manager}."))
-        .program(&VIEWER, &viewed)
+        .program(&VIEWER, &serde_json::json!({ "games": viewed }))
         .heading("Players")
         .paragraph(
             "?!, ? and ?? are moves that give away at least 5, 10 and 15 % of a point, as the search expects it, against its best move.",
@@ -91,7 +84,44 @@ pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
         .table(&table(games.iter().map(|game| &game.summary)))
 }
 
-/// Returns what the viewer reads of a game.
+pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
+    use Align::{Left, Right};
+    let columns = [
+        ("game", Right),
+        ("player", Left),
+        ("result", Left),
+        ("moves", Right),
+        ("as the engine, %", Right),
+        ("points given away per move, %", Right),
+        ("?!", Right),
+        ("?", Right),
+        ("??", Right),
+        ("time used, s", Right),
+        ("by the time manager, s", Right),
+    ];
+    let mut table = Table::new("", &columns);
+    for game in games {
+        for (side, result) in [(&game.white, game.result.as_str()), (&game.black, "")] {
+            let seconds = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{:.1}", ms / 1000.0));
+            table.row([
+                game.game.to_string(),
+                side.name.clone(),
+                result.to_owned(),
+                side.moves.to_string(),
+                format!("{:.0}", 100.0 * side.agreement),
+                format!("{:.1}", 100.0 * side.mean_loss),
+                side.inaccuracies.to_string(),
+                side.mistakes.to_string(),
+                side.blunders.to_string(),
+                seconds(side.used_ms),
+                seconds(side.planned_ms),
+            ]);
+        }
+    }
+    table
+}
+
+/// What the viewer reads of a game.
 pub(super) fn viewed_game(game: &AnalysedGame) -> ViewedGame {
     let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
     let boards = game.boards();
@@ -137,7 +167,6 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
     }
 }
 
-/// Returns the squares of a move, one behind the other.
 fn squares(board: &Position, mv: Move) -> String {
     board.format_move(mv, Variant::Standard).chars().take(4).collect()
 }

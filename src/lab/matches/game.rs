@@ -1,45 +1,79 @@
-//! One game from its opening to its result, step by step.
+//! One game from its opening to its result, step by step: what a side may spend, who moves, and the rules that end it.
 
-use super::adjudication::{Adjudication, Adjudicator};
-use super::foreign::ForeignPlayer;
-use super::limit::{SideBudget, SideLimit};
-use super::schedule::GameAssignment;
-use super::{MatchError, Side, Team};
+use std::fmt;
+use std::sync::Arc;
+
+use super::external::ExternalPlayer;
+use super::openings::GameAssignment;
+use super::{Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, PlayerMove};
-use crate::network::EvalSlot;
+use crate::lab::{GOLDEN, LabError};
+use crate::options::option_group;
 use crate::search::NextStep;
-use crate::time::{Millis, Nodes, centipawns};
+use crate::tablebase::{ProbeResult, Tablebase};
+use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
 
-/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The limit of what a side may spend on its moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SideLimit {
+    /// This many visits for every move.
+    Nodes(u64),
+    Clock(TimeControl),
+}
+
+impl fmt::Display for SideLimit {
+    /// Writes a time control as in PGN, or `N nodes`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
+            SideLimit::Clock(control) => control.fmt(f),
+        }
+    }
+}
+
+/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes under `nodestime`.
+#[derive(Clone, Copy, Debug)]
+struct SideBudget {
+    /// The visits of every move.
+    nodes: Option<u64>,
+    clock: Option<GameClock>,
+}
+
+impl SideBudget {
+    fn new(limit: SideLimit) -> SideBudget {
+        match limit {
+            SideLimit::Nodes(nodes) => SideBudget { nodes: Some(nodes), clock: None },
+            SideLimit::Clock(control) => SideBudget { nodes: None, clock: Some(GameClock::new(control)) },
+        }
+    }
+
+    /// Returns what `go` tells the side.
+    fn limits(&self) -> GoLimits {
+        let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
+        GoLimits { nodes: self.nodes.map(Nodes), ..limits }
+    }
+}
 
 /// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
-pub struct MatchRules {
-    /// The limits of A and B.
-    pub limits: [SideLimit; 2],
-    /// The rules that end games early.
-    pub adjudication: Adjudication,
+pub(crate) struct MatchRules {
+    pub(crate) limits: [SideLimit; 2],
+    pub(crate) adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
-/// Who has won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GameOutcome {
-    /// This side.
+pub(crate) enum GameOutcome {
+    /// This side has won.
     Win(Color),
-    /// Nobody.
     Draw,
 }
 
-/// The reason why a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Termination {
-    /// By the rules of chess.
+pub(crate) enum Termination {
     Rules(Terminal),
-    /// A flag fell.
     TimeForfeit,
     /// A search returned no legal move; that is a bug.
     IllegalMove,
@@ -48,8 +82,7 @@ pub enum Termination {
 }
 
 impl Termination {
-    /// Returns one word for rows and reports.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Termination::Rules(Terminal::Checkmate) => "checkmate",
             Termination::Rules(Terminal::Stalemate) => "stalemate",
@@ -61,6 +94,12 @@ impl Termination {
             Termination::Adjudication => "adjudication",
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GameEnd {
+    pub(super) outcome: GameOutcome,
+    pub(super) termination: Termination,
 }
 
 /// The score that a search gave its move, from the mover's point of view.
@@ -85,50 +124,44 @@ impl MoveScore {
 
 /// A move with the figures of its search.
 #[derive(Clone, Debug)]
-pub struct MoveRecord {
-    /// The move.
-    pub mv: Move,
+pub(crate) struct MoveRecord {
+    pub(crate) mv: Move,
     /// The mover's clock after it, ms; `None` where only nodes count.
-    pub clock_ms: Option<f64>,
+    pub(crate) clock_ms: Option<f64>,
     /// Time that the move cost the clock, ms: real time, or nodes under `nodestime`.
-    pub used_ms: f64,
+    pub(crate) used_ms: f64,
     /// Visits of the root at the end, those of earlier searches included.
-    pub nodes: u64,
-    /// Visits that were new.
-    pub new_nodes: u64,
+    pub(crate) nodes: u64,
+    pub(crate) new_nodes: u64,
     /// The search's score; `None` if it saw nothing below the root.
-    pub score: Option<MoveScore>,
+    pub(crate) score: Option<MoveScore>,
     /// Plies to the end of the game, as the search saw it, if the network knows.
-    pub moves_left: Option<f32>,
+    pub(crate) moves_left: Option<f32>,
     /// The manager's budget, ms, if a clock was watched.
-    pub budget_ms: Option<f64>,
+    pub(crate) budget_ms: Option<f64>,
     /// Full moves that the mover still had to make, as the time manager estimated.
-    pub managers_moves_left: Option<f64>,
-    /// The rule that ended the search; of engines of others `bestmove`.
-    pub end: String,
+    pub(crate) managers_moves_left: Option<f64>,
+    /// The rule that ended the search; of external engines `bestmove`.
+    pub(crate) end: String,
 }
 
 /// A finished game.
 #[derive(Clone, Debug)]
-pub struct GameRecord {
-    /// Its number, pair and colours.
-    pub assignment: GameAssignment,
+pub(crate) struct GameRecord {
+    pub(crate) assignment: GameAssignment,
     /// All its positions, the opening's included.
-    pub history: History,
+    pub(crate) history: History,
     /// The engines' moves; those of the opening are not among them.
-    pub moves: Vec<MoveRecord>,
+    pub(crate) moves: Vec<MoveRecord>,
     /// The move that came after the flag had fallen, which is none of the game.
-    pub late: Option<MoveRecord>,
-    /// Who has won.
-    pub outcome: GameOutcome,
-    /// The reason why it ended.
-    pub termination: Termination,
+    pub(crate) late: Option<MoveRecord>,
+    pub(crate) end: GameEnd,
 }
 
 impl GameRecord {
     /// Returns the half points that A has: 0, 1 or 2.
-    pub fn half_points_of_a(&self) -> u8 {
-        match self.outcome {
+    pub(crate) fn half_points_of_a(&self) -> u8 {
+        match self.end.outcome {
             GameOutcome::Draw => 1,
             GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
             GameOutcome::Win(_) => 0,
@@ -136,23 +169,22 @@ impl GameRecord {
     }
 
     /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
-    pub fn mover(&self, index: usize) -> Side {
+    pub(crate) fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_white = first.is_white() == index.is_multiple_of(2);
         if is_white { self.assignment.white } else { self.assignment.white.other() }
     }
 
     /// Returns the index in `history` of the position in which the engines began.
-    pub fn first_position(&self) -> usize {
+    pub(crate) fn first_position(&self) -> usize {
         self.history.len() - 1 - self.moves.len()
     }
 }
 
-/// Who plays a side.
 #[derive(Debug)]
 enum Player {
     Own(Box<EnginePlayer>),
-    Foreign(Box<ForeignPlayer>),
+    External(Box<ExternalPlayer>),
 }
 
 /// A game under way.
@@ -165,7 +197,6 @@ pub(super) struct OngoingGame {
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<MoveRecord>,
-    /// See [`GameRecord::late`].
     late: Option<MoveRecord>,
     activity: Activity,
 }
@@ -173,21 +204,10 @@ pub(super) struct OngoingGame {
 /// What the side to move does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
-    /// It has yet to begin.
     Waiting,
     /// It ponders: it makes up for the time that the opponent's clock ran, in the tree that it had then.
     Pondering,
-    /// It searches its move by its own clock.
     Thinking,
-}
-
-/// The end of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GameEnd {
-    /// Who has won.
-    pub(super) outcome: GameOutcome,
-    /// The reason why the game ended.
-    pub(super) termination: Termination,
 }
 
 /// The next thing that a game needs.
@@ -195,7 +215,6 @@ pub(super) struct GameEnd {
 pub(super) enum GameNeed {
     /// This many positions of the mover wait for evaluation by its network.
     Evaluation(usize),
-    /// Nothing: the game is over.
     Nothing(GameEnd),
 }
 
@@ -206,17 +225,17 @@ impl OngoingGame {
         opening: History,
         teams: &[Team; 2],
         rules: &MatchRules,
-    ) -> Result<OngoingGame, MatchError> {
+    ) -> Result<OngoingGame, LabError> {
         let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
-        let player = |side: usize| -> Result<Player, MatchError> {
+        let player = |side: usize| -> Result<Player, LabError> {
             Ok(match &teams[side] {
                 Team::Own(setup) => {
                     let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
                     Player::Own(Box::new(player))
                 }
-                Team::Foreign(engine) => {
-                    Player::Foreign(Box::new(ForeignPlayer::new(engine.clone(), &opening)?))
+                Team::External(engine) => {
+                    Player::External(Box::new(ExternalPlayer::new(engine.clone(), &opening)?))
                 }
             })
         };
@@ -234,9 +253,8 @@ impl OngoingGame {
     }
 
     /// Goes on until positions wait for evaluation or the game is over.
-    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, MatchError> {
+    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
         loop {
-            let side = self.side_to_move();
             if self.activity == Activity::Waiting {
                 if let Some(end) = self.end_by_rules() {
                     return Ok(GameNeed::Nothing(end));
@@ -248,7 +266,7 @@ impl OngoingGame {
                     self.begin_move()?;
                 }
             }
-            if let Player::Own(player) = &mut self.players[side]
+            if let Some(player) = self.searcher()
                 && player.advance() == NextStep::Evaluate
             {
                 return Ok(GameNeed::Evaluation(player.waiting()));
@@ -262,30 +280,27 @@ impl OngoingGame {
         }
     }
 
-    /// Lets the side to move search by its own clock.
-    fn begin_move(&mut self) -> Result<(), MatchError> {
+    fn begin_move(&mut self) -> Result<(), LabError> {
         let side = self.side_to_move();
         let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
         match &mut self.players[side] {
             Player::Own(player) => player.begin_move(&self.history, own)?,
-            Player::Foreign(player) => player.begin_move(&self.history, own, &opponent)?,
+            Player::External(player) => player.begin_move(&self.history, own, &opponent)?,
         }
         Ok(())
     }
 
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns whether it does.
-    fn begin_pondering(&mut self) -> Result<bool, MatchError> {
-        let side = self.side_to_move();
-        let limits = self.clocks[side].limits();
-        let (Player::Own(player), Some(last)) = (&mut self.players[side], self.moves.last()) else {
-            return Ok(false);
-        };
-        if limits.mover_clock().is_none() {
-            return Ok(false);
-        }
+    fn begin_pondering(&mut self) -> Result<bool, LabError> {
+        let limits = self.clocks[self.side_to_move()].limits();
+        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
+        let used = Millis(last.used_ms);
         let mut before = self.history.clone();
         before.pop();
-        Ok(player.begin_pondering(&before, limits, Millis(last.used_ms))?)
+        match self.searcher() {
+            Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
+            None => Ok(false),
+        }
     }
 
     /// Returns 0 if White is to move, 1 for Black.
@@ -299,19 +314,12 @@ impl OngoingGame {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    /// Exchanges the waiting positions for `slots`, as [`EnginePlayer::swap_slots`].
-    pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+    /// Returns the player whose positions wait.
+    pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.swap_slots(slots);
-        }
-    }
-
-    /// Tells the mover that the waiting positions have been evaluated.
-    pub(super) fn evaluated(&mut self) {
-        let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.evaluated();
+        match &mut self.players[side] {
+            Player::Own(player) => Some(player),
+            Player::External(_) => None,
         }
     }
 
@@ -325,7 +333,7 @@ impl OngoingGame {
     }
 
     /// Makes the move of a search that is over, unless time or rules end the game first.
-    fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, MatchError> {
+    fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
         self.activity = Activity::Waiting;
         let side = self.side_to_move();
         let winner = !self.history.current().turn();
@@ -342,7 +350,7 @@ impl OngoingGame {
                 let record = played.and_then(|played| Some(note(best(&played)?, &played)));
                 (record, used, node_time)
             }
-            Player::Foreign(player) => {
+            Player::External(player) => {
                 let (played, used_ms) = player.end_move(&self.history)?;
                 (played, Millis(used_ms), Millis::ZERO)
             }
@@ -350,8 +358,9 @@ impl OngoingGame {
         let Some(played) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
-        let is_in_time = self.clocks[side].press(used, node_time);
-        let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..played };
+        let clock = &mut self.clocks[side].clock;
+        let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
+        let played = MoveRecord { clock_ms: clock.map(|clock| clock.left().0), ..played };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
@@ -366,15 +375,12 @@ impl OngoingGame {
         Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
-    /// Returns the record of the game, which ended as `end` says.
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let GameEnd { outcome, termination } = end;
         let OngoingGame { assignment, history, moves, late, .. } = self;
-        GameRecord { assignment, history, moves, late, outcome, termination }
+        GameRecord { assignment, history, moves, late, end }
     }
 }
 
-/// Returns what is recorded of a search.
 fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     let score = line.map(|line| match line.mate {
@@ -392,5 +398,161 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
         managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason.to_string(),
+    }
+}
+
+option_group! {
+    /// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more
+    /// than `centipawns`. A capture or a pawn move starts the count anew.
+    #[derive(Copy)]
+    pub(crate) struct DrawRule {
+        /// The first full move at which a game may be drawn.
+        move_number: u32 = 40, in 1..=10_000, "move";
+        /// Moves of each side in a row.
+        moves: u32 = 8, in 1..=10_000, "count";
+        /// The score that is still a draw, centipawns.
+        centipawns: i32 = 10, in 0..=100_000, "score";
+    }
+}
+
+option_group! {
+    /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
+    #[derive(Copy)]
+    pub(crate) struct WinRule {
+        /// Moves of each side in a row.
+        moves: u32 = 3, in 1..=10_000, "count";
+        /// The score that wins, centipawns.
+        centipawns: i32 = 600, in 1..=100_000, "score";
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Adjudication {
+    pub(crate) draw: Option<DrawRule>,
+    pub(crate) win: Option<WinRule>,
+    pub(crate) tables: Option<Arc<Tablebase>>,
+    /// The number of plies, those of the opening not counted, after which a game is drawn.
+    pub(crate) max_plies: Option<u32>,
+}
+
+/// Follows the evaluations of one game.
+#[derive(Clone, Debug, Default)]
+struct Adjudicator {
+    quiet_plies: u32,
+    /// Plies in a row in which White, or Black, was said to be winning.
+    winning_plies: [u32; 2],
+    plies: u32,
+}
+
+impl Adjudicator {
+    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns the outcome, if
+    /// there is one. An evaluation of `None` counts as no agreement.
+    fn judge(
+        &mut self,
+        rules: &Adjudication,
+        game: &History,
+        centipawns: Option<i32>,
+    ) -> Option<GameOutcome> {
+        let position = game.current();
+        let mover = !position.turn();
+        self.plies += 1;
+        self.count_wins(rules, mover, centipawns);
+        if self.is_quiet(rules, game, centipawns) {
+            self.quiet_plies += 1;
+        } else {
+            self.quiet_plies = 0;
+        }
+        self.by_evaluations(rules).or_else(|| by_tables(rules, game)).or_else(|| {
+            let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
+            is_too_long.then_some(GameOutcome::Draw)
+        })
+    }
+
+    fn is_quiet(&self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
+        let Some(rule) = rules.draw else { return false };
+        let position = game.current();
+        let move_number = (position.game_ply().saturating_sub(1)) / 2 + 1;
+        position.rule50() > 0
+            && move_number >= rule.move_number
+            && centipawns.is_some_and(|score| score.abs() <= rule.centipawns)
+    }
+
+    fn count_wins(&mut self, rules: &Adjudication, mover: Color, centipawns: Option<i32>) {
+        let Some(rule) = rules.win else { return };
+        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
+        for (plies, score) in self.winning_plies.iter_mut().zip([white, -white]) {
+            *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
+        }
+    }
+
+    fn by_evaluations(&self, rules: &Adjudication) -> Option<GameOutcome> {
+        if let Some(rule) = rules.win {
+            let [white, black] = self.winning_plies.map(|plies| plies >= 2 * rule.moves);
+            if white || black {
+                return Some(GameOutcome::Win(if white { Color::White } else { Color::Black }));
+            }
+        }
+        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| GameOutcome::Draw)
+    }
+}
+
+fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {
+    let turn = game.current().turn();
+    Some(match rules.tables.as_ref()?.probe(game.current())? {
+        ProbeResult::Win => GameOutcome::Win(turn),
+        ProbeResult::Draw => GameOutcome::Draw,
+        ProbeResult::Loss => GameOutcome::Win(!turn),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Variant;
+
+    /// Knights and rooks go out and home; `scores` are the movers' evaluations. Returns the outcome and its ply.
+    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {
+        let mut game = History::from_uci_position("startpos", Variant::Standard).unwrap();
+        let mut adjudicator = Adjudicator::default();
+        let moves = ["g1f3", "g8f6", "f3g1", "f6g8"];
+        scores.iter().enumerate().find_map(|(ply, &score)| {
+            let mv = game.parse_move(moves[ply % 4]).unwrap();
+            game.push(mv);
+            adjudicator.judge(rules, &game, score).map(|outcome| (ply + 1, outcome))
+        })
+    }
+
+    #[test]
+    fn nothing_is_judged_unless_asked_for() {
+        assert_eq!(judged(&Adjudication::default(), &[Some(0); 90]), None);
+        assert_eq!(judged(&Adjudication::default(), &[Some(5000); 90]), None);
+    }
+
+    #[test]
+    fn draws_need_the_move_number_and_both_sides() {
+        let draw = Some(DrawRule { move_number: 3, moves: 2, centipawns: 10 });
+        let rules = Adjudication { draw, ..Adjudication::default() };
+        // Move 3 begins with ply 5; four plies in a row are needed.
+        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
+        let mut scores = [Some(5); 20];
+        scores[6] = Some(11);
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
+        scores[6] = None;
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
+    }
+
+    #[test]
+    fn wins_need_both_sides_to_agree() {
+        let rules =
+            Adjudication { win: Some(WinRule { moves: 2, centipawns: 600 }), ..Adjudication::default() };
+        let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
+        assert_eq!(judged(&rules, &black_wins), Some((4, GameOutcome::Win(Color::Black))));
+        assert_eq!(judged(&rules, &[Some(700); 20]), None, "each thinks it is winning");
+    }
+
+    #[test]
+    fn endless_games_end() {
+        let rules = Adjudication { max_plies: Some(7), ..Adjudication::default() };
+        assert_eq!(judged(&rules, &[None; 20]), Some((7, GameOutcome::Draw)));
     }
 }

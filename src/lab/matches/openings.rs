@@ -1,4 +1,4 @@
-//! Openings: positions from EPD or FEN lines, or the moves of PGN games, plain or compressed.
+//! Which games are played: openings, from EPD or FEN lines or PGN games, and the colours of pairs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -6,47 +6,18 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::Side;
 use crate::chess::{History, Move, Position, PositionError, Variant, split_epd};
 use crate::lab::compressed;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 
 /// The reason why there are no openings.
 #[derive(Debug, Error)]
-pub enum OpeningsError {
-    /// The file cannot be read.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// A line is no position.
-    #[error("{}, line {line}: {error}", path.display())]
-    Position {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: usize,
-        /// The problem with it.
-        error: PositionError,
-    },
-    /// A game cannot be played through.
-    #[error("{}, game {number}: {reason}", path.display())]
-    RecordedGame {
-        /// The file.
-        path: PathBuf,
-        /// The game's number, from 1.
-        number: u64,
-        /// The problem with it.
-        reason: String,
-    },
-    /// There is nothing in it.
-    #[error("{}: no openings in it; give EPD or FEN lines, or PGN games", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+#[error("{}{problem}", path.display())]
+pub struct OpeningsError {
+    path: PathBuf,
+    /// The place in the file, if there is one, and what is wrong with it.
+    problem: String,
 }
 
 /// The position where a game starts, and the moves that are played from it without thinking.
@@ -80,7 +51,7 @@ pub struct Openings {
 
 impl Openings {
     /// Returns the one opening that is the start position of standard chess.
-    pub fn standard() -> Openings {
+    pub(crate) fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }] }
     }
 
@@ -90,21 +61,22 @@ impl Openings {
     /// # Errors
     /// [`OpeningsError`], with the line or game that cannot be used.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
-        let io_fault = |error| OpeningsError::Io { path: path.into(), error };
-        let (name, content) = open(path).map_err(io_fault)?;
+        let fault = |problem| OpeningsError { path: path.into(), problem };
+        let (name, content) = open(path).map_err(|error| fault(format!(": {error}")))?;
         let list = if name.ends_with(".pgn") {
-            read_pgn(content, path, max_plies.unwrap_or(usize::MAX))?
+            read_pgn(content, max_plies.unwrap_or(usize::MAX))
         } else {
-            read_lines(content, path)?
+            read_lines(content)
         };
+        let list = list.map_err(fault)?;
         if list.is_empty() {
-            return Err(OpeningsError::Empty { path: path.into() });
+            return Err(fault(": no openings in it; give EPD or FEN lines, or PGN games".into()));
         }
         Ok(Openings { list })
     }
 
     /// Puts them into an order that only the seed decides.
-    pub fn shuffle(&mut self, seed: u64) {
+    pub(crate) fn shuffle(&mut self, seed: u64) {
         fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
     }
 
@@ -115,7 +87,7 @@ impl Openings {
     }
 
     /// Returns a number that differs where the openings or their order do; it is equal on every machine.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
             // No move is larger; separates openings.
@@ -132,7 +104,7 @@ impl Openings {
 }
 
 /// Opens a file and returns its inflated content, with the file's name less the ending of its compression.
-fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
+fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead + Send>)> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let file = File::open(path)?;
     if name.ends_with(".zip") {
@@ -149,34 +121,30 @@ fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
     Ok((inner, Box::new(BufReader::new(compressed::inflate(file)?))))
 }
 
-fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, OpeningsError> {
+/// Reads lines. A fault is the text of an [`OpeningsError`].
+fn read_lines(content: impl BufRead) -> Result<Vec<Opening>, String> {
     let mut list = Vec::new();
     // By bytes: names in comments may be in any old encoding.
-    for (index, line) in content.split(b'\n').enumerate() {
-        let line = line.map_err(|error| OpeningsError::Io { path: path.into(), error })?;
+    for (line, number) in content.split(b'\n').zip(1..) {
+        let line = line.map_err(|error| format!(": {error}"))?;
         let line = String::from_utf8_lossy(&line);
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let (fen, _) = split_epd(line);
-        Position::from_fen(&fen).map_err(|error| OpeningsError::Position {
-            path: path.into(),
-            line: index + 1,
-            error,
-        })?;
+        Position::from_fen(&fen).map_err(|error| format!(", line {number}: {error}"))?;
         list.push(Opening { fen: Some(fen), moves: Vec::new() });
     }
     Ok(list)
 }
 
-fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
+/// Reads PGN games, with faults as [`read_lines`].
+fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
-            GameError::Broken { number, reason } => {
-                OpeningsError::RecordedGame { path: path.into(), number, reason }
-            }
-            GameError::Read { error, .. } => OpeningsError::Io { path: path.into(), error },
+            GameError::Broken { number, reason } => format!(", game {number}: {reason}"),
+            GameError::Read { error, .. } => format!(": {error}"),
         })?;
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
         Ok(Opening {
@@ -184,7 +152,24 @@ fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Ope
             moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
         })
     };
-    Games::new(path.display().to_string(), content).map(opening).collect()
+    Games::new("", content).map(opening).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GameAssignment {
+    /// The game's number in the whole match, from 0.
+    pub(crate) game: u64,
+    /// The pair it belongs to, from 0. Pairs take the openings one after the other.
+    pub(crate) pair: u64,
+    pub(crate) white: Side,
+}
+
+impl GameAssignment {
+    /// Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
+    pub(crate) fn of(game: u64) -> GameAssignment {
+        let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
+        GameAssignment { game, pair: game / 2, white }
+    }
 }
 
 #[cfg(test)]
@@ -212,18 +197,22 @@ mod tests {
             "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
             "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
         ];
-        for (name, text, expected) in [("a.epd", EPD, epd_positions), ("b.pgn", PGN, pgn_positions)] {
+        // Old encodings are no fault.
+        let epd = [&b"# Gr\xfcnfeld\r\n"[..], EPD.as_bytes()].concat();
+        for (name, text, expected) in
+            [("a.epd", &epd[..], epd_positions), ("b.pgn", PGN.as_bytes(), pgn_positions)]
+        {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            gz.write_all(text.as_bytes()).unwrap();
+            gz.write_all(text).unwrap();
             let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-            bz2.write_all(text.as_bytes()).unwrap();
+            bz2.write_all(text).unwrap();
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
             zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
-            zip.write_all(text.as_bytes()).unwrap();
+            zip.write_all(text).unwrap();
             for (ending, bytes) in [
-                ("", text.as_bytes().to_vec()),
+                ("", text.to_vec()),
                 (".gz", gz.finish().unwrap()),
-                (".zst", zstd::encode_all(text.as_bytes(), 1).unwrap()),
+                (".zst", zstd::encode_all(text, 1).unwrap()),
                 (".bz2", bz2.finish().unwrap()),
                 (".zip", zip.finish().unwrap().into_inner()),
             ] {
@@ -232,14 +221,6 @@ mod tests {
                 assert_eq!(positions(&Openings::read(&path, None).unwrap()), expected, "{name}{ending}");
             }
         }
-    }
-
-    #[test]
-    fn old_encodings_are_no_fault() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("latin-1.epd");
-        std::fs::write(&path, b"# Gr\xfcnfeld\n8/8/8/8/4k3/8/4P3/4K3 w - - id \"R\xe9ti\";\r\n").unwrap();
-        assert_eq!(positions(&Openings::read(&path, None).unwrap()), ["8/8/8/8/4k3/8/4P3/4K3 w - - 0 1"]);
     }
 
     fn fault(name: &str, text: &str) -> String {

@@ -1,146 +1,69 @@
-//! Threads that play many games at once and evaluate the positions of all of them together.
+//! Plays many games at once on each thread, and evaluates the positions of all of them together.
 //!
-//! Each thread has games and evaluators of its own: it lets every game gather the leaves of its mover's search, joins
-//! them to one batch for each network, has that evaluated, and hands the results back. Games share nothing else, so that
-//! none depends on which others run beside it. Finished games go out in the order of their numbers.
+//! A thread lets every game gather the leaves of its mover's search, joins them to one batch for each network, has that evaluated
+//! except for what [`SharedEvalCache`] knows, and hands the results back. Games share nothing else, so that none depends on which others
+//! run beside it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crossbeam::channel::{Sender, unbounded};
-
+use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
-use super::game_source::{GameSource, NextGame, PlannedGame};
-use super::openings::Openings;
-use super::shared_eval_cache::SharedEvalCache;
-use super::{MatchError, Team};
+use super::openings::{GameAssignment, Openings};
 use crate::chess::Variant;
-use crate::engine::EngineError;
-use crate::network::{Backend, BackendError, EvalSlot};
+use crate::engine::{EngineError, EnginePlayer};
+use crate::lab::LabError;
+use crate::lab::runner::{self, Jobs, Next};
+use crate::network::cache::KeyHasher;
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
 
-/// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
-const STACK_BYTES: usize = 32 << 20;
 /// The time that a thread without games waits before it asks for one again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The description of a match: the engines, what all games have in common, and the number of threads that play them.
 #[derive(Debug)]
-pub struct MatchConfig<'a> {
+pub(crate) struct MatchConfig<'a> {
     /// The engines A and B.
-    pub teams: [Team; 2],
+    pub(crate) teams: [Team; 2],
     /// Notation and rules of castling.
-    pub variant: Variant,
-    /// The openings.
-    pub openings: &'a Openings,
+    pub(crate) variant: Variant,
+    pub(crate) openings: &'a Openings,
     /// The limits of the sides, and adjudication.
-    pub rules: MatchRules,
+    pub(crate) rules: MatchRules,
     /// Threads, at least 1.
-    pub threads: usize,
-    /// Games at once, all threads together; at least one for each thread runs.
-    pub concurrency: usize,
+    pub(crate) threads: usize,
+    /// Games at once, all threads together; at least one runs.
+    pub(crate) concurrency: usize,
 }
 
-/// Plays the games of `source`, whose first one has the place `first`. `finished` gets them in order and may end the match; games
-/// that are under way are then given up.
-///
-/// # Errors
-/// [`MatchError`] if an engine or a network fails, or the system starts no thread.
-pub fn play(
+/// A game that is to be played.
+#[derive(Debug)]
+pub(crate) struct PlannedGame {
+    /// Its number, pair and colours.
+    pub(crate) assignment: GameAssignment,
+    /// The engines A and B. Their networks are those of the [`MatchConfig`].
+    pub(crate) teams: [Team; 2],
+}
+
+/// Plays the games of `next`. `finished` gets them in order and may end the match; games that are under way are then given up, as they
+/// are when `stop` becomes true.
+pub(crate) fn play(
     config: &MatchConfig<'_>,
-    source: &dyn GameSource,
-    first: u64,
-    mut finished: impl FnMut(GameRecord) -> ControlFlow<()>,
-) -> Result<(), MatchError> {
-    let state = Shared { source, stop: AtomicBool::new(false) };
-    let (sender, records) = unbounded();
-    std::thread::scope(|scope| {
-        let mut games_left = config.concurrency.max(1);
-        for index in 0..config.threads.max(1) {
-            let size = games_left.div_ceil(config.threads.max(1) - index);
-            if size == 0 {
-                break;
-            }
-            games_left -= size;
-            let (sender, state) = (sender.clone(), &state);
-            let thread = std::thread::Builder::new().name(format!("match-{index}")).stack_size(STACK_BYTES);
-            // A thread that cannot be had leaves its games to the others; the first one is needed.
-            let spawned = thread.spawn_scoped(scope, move || play_batch(config, state, size, &sender));
-            if let (Err(error), 0) = (spawned, index) {
-                return Err(MatchError::Thread(error));
-            }
-        }
-        drop(sender);
-        let mut waiting = BTreeMap::new();
-        let mut next = first;
-        let mut outcome = Ok(());
-        for message in records {
-            match message {
-                Ok((place, record)) => drop(waiting.insert(place, record)),
-                Err(error) => outcome = Err(error),
-            }
-            while let Some(record) = waiting.remove(&next).filter(|_| !state.stop.load(Ordering::Relaxed)) {
-                next += 1;
-                if finished(record).is_break() {
-                    state.stop.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-        outcome
-    })
-}
-
-/// The state that all threads share.
-struct Shared<'a> {
-    source: &'a dyn GameSource,
-    stop: AtomicBool,
-}
-
-impl Shared<'_> {
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.source.is_stopped()
-    }
-}
-
-/// A place in the schedule with its finished game, or the reason why no more games can be played.
-type WorkerMessage = Result<(u64, GameRecord), MatchError>;
-
-/// Plays games on this thread until there are no more, `size` at once.
-fn play_batch(config: &MatchConfig<'_>, state: &Shared<'_>, size: usize, sender: &Sender<WorkerMessage>) {
-    let played = catch_unwind(AssertUnwindSafe(|| GameBatch::new(config, size)?.play(state, sender)));
-    if let Err(error) = played.unwrap_or(Err(MatchError::Panic)) {
-        state.stop.store(true, Ordering::Relaxed);
-        // The receiver outlives the threads.
-        let _ = sender.send(Err(error));
-    }
-}
-
-/// The networks of a thread; both engines may have the same one, and engines of others have none here.
-struct Networks {
-    caches: Vec<SharedEvalCache>,
-    /// The indices of the networks of A and B; `None` for engines of others.
-    of_team: [Option<usize>; 2],
-}
-
-impl Networks {
-    fn new(teams: &[Team; 2]) -> Result<Networks, BackendError> {
-        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
-        let of_team = teams.each_ref().map(|team| {
-            let Team::Own(setup) = team else { return None };
-            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
-            Some(known.unwrap_or_else(|| {
-                backends.push(setup.backend());
-                backends.len() - 1
-            }))
-        });
-        let cache = |backend: &Arc<dyn Backend>| {
-            Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().clone()))
-        };
-        Ok(Networks { caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?, of_team })
-    }
+    stop: &AtomicBool,
+    next: impl FnMut() -> Result<Next<PlannedGame>, LabError> + Send,
+    finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
+) -> Result<(), LabError> {
+    let concurrency = config.concurrency.max(1);
+    let threads = config.threads.clamp(1, concurrency);
+    let play = |index: usize, jobs: &Jobs<'_, PlannedGame, GameRecord>| {
+        let size = concurrency / threads + usize::from(index < concurrency % threads);
+        GameBatch::new(config, size)?.play(jobs)
+    };
+    runner::run(threads, stop, next, play, finished)
 }
 
 /// The games of one thread.
@@ -148,22 +71,35 @@ struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
     /// Games at once.
     size: usize,
-    /// Games under way with their places in the schedule.
+    /// Games under way with their places in the order of results.
     games: Vec<(u64, OngoingGame)>,
-    networks: Networks,
+    /// The networks; both engines may have the same one.
+    networks: Vec<SharedEvalCache>,
+    /// The indices of the networks of A and B; `None` for external engines.
+    of_team: [Option<usize>; 2],
     /// Positions of all games that wait for a network; reused, grows to the largest batch.
     slots: Vec<EvalSlot>,
 }
 
 impl<'a> GameBatch<'a> {
-    fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, MatchError> {
-        let networks = Networks::new(&config.teams)?;
-        Ok(GameBatch { config, size, games: Vec::new(), networks, slots: Vec::new() })
+    fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, LabError> {
+        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
+        let of_team = config.teams.each_ref().map(|team| {
+            let Team::Own(setup) = team else { return None };
+            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
+            Some(known.unwrap_or_else(|| {
+                backends.push(setup.backend());
+                backends.len() - 1
+            }))
+        });
+        let networks = backends.into_iter().map(|backend| SharedEvalCache::new(&**backend));
+        let networks = networks.collect::<Result<_, _>>()?;
+        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, slots: Vec::new() })
     }
 
-    fn play(&mut self, state: &Shared<'_>, sender: &Sender<WorkerMessage>) -> Result<(), MatchError> {
-        while !state.is_stopped() {
-            let is_at_end = self.fill(state.source)?;
+    fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
+        while !jobs.are_stopped() {
+            let is_at_end = self.fill(jobs)?;
             if self.games.is_empty() {
                 if is_at_end {
                     break;
@@ -172,8 +108,8 @@ impl<'a> GameBatch<'a> {
                 std::thread::sleep(ASK_AGAIN);
                 continue;
             }
-            let waiting = self.gather(sender)?;
-            for network in 0..self.networks.caches.len() {
+            let waiting = self.gather(jobs)?;
+            for network in 0..self.networks.len() {
                 self.evaluate(network, &waiting)?;
             }
         }
@@ -181,12 +117,12 @@ impl<'a> GameBatch<'a> {
     }
 
     /// Begins games until the batch is full or none can begin now. Returns true if there are no more.
-    fn fill(&mut self, source: &dyn GameSource) -> Result<bool, MatchError> {
+    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
         while self.games.len() < self.size {
-            let PlannedGame { place, assignment, teams } = match source.next()? {
-                NextGame::Begin(game) => game,
-                NextGame::Later => return Ok(false),
-                NextGame::End => return Ok(true),
+            let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
+                Next::Job(planned) => planned,
+                Next::Later => return Ok(false),
+                Next::End => return Ok(true),
             };
             let opening = self.config.openings.of_pair(assignment.pair);
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
@@ -198,15 +134,14 @@ impl<'a> GameBatch<'a> {
 
     /// Lets every game go on until it waits for evaluations; those that end leave. Returns how many positions of each game
     /// wait, in the order of the games.
-    fn gather(&mut self, sender: &Sender<WorkerMessage>) -> Result<Vec<usize>, MatchError> {
+    fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<Vec<usize>, LabError> {
         let mut waiting = Vec::with_capacity(self.games.len());
         while let Some((_, game)) = self.games.get_mut(waiting.len()) {
             match game.advance(&self.config.rules)? {
                 GameNeed::Evaluation(positions) => waiting.push(positions),
                 GameNeed::Nothing(end) => {
                     let (place, game) = self.games.remove(waiting.len());
-                    // The receiver outlives the threads.
-                    let _ = sender.send(Ok((place, game.into_record(end))));
+                    jobs.deliver(place, game.into_record(end));
                 }
             }
         }
@@ -214,20 +149,19 @@ impl<'a> GameBatch<'a> {
     }
 
     /// Evaluates all positions that wait for `network`.
-    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), MatchError> {
-        let of_team = &self.networks.of_team;
+    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), LabError> {
         let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
         let mut games: Vec<_> =
-            games.filter(|(game, _)| of_team[game.mover().index()] == Some(network)).collect();
+            games.filter(|(game, _)| self.of_team[game.mover().index()] == Some(network)).collect();
         let positions = games.iter().map(|(_, positions)| **positions).sum();
         if self.slots.len() < positions {
             self.slots.resize_with(positions, EvalSlot::default);
         }
         let slots = &mut self.slots[..positions];
         swap_slots(&mut games, slots);
-        self.networks.caches[network].evaluate(slots)?;
+        self.networks[network].evaluate(slots)?;
         swap_slots(&mut games, slots);
-        games.iter_mut().for_each(|(game, _)| game.evaluated());
+        games.iter_mut().filter_map(|(game, _)| game.searcher()).for_each(EnginePlayer::evaluated);
         Ok(())
     }
 }
@@ -237,7 +171,132 @@ fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) 
     let mut rest = slots;
     for (game, positions) in games {
         let (own, others) = rest.split_at_mut(**positions);
-        game.swap_slots(own);
+        if let Some(player) = game.searcher() {
+            player.swap_slots(own);
+        }
         rest = others;
+    }
+}
+
+/// Evaluations in each of the two generations of a [`SharedEvalCache`].
+const CAPACITY: usize = 100_000;
+
+/// A network's outputs for a position, by the position's key.
+type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
+
+/// A network behind a cache that all games of a thread share, for positions that come again: both sides of a game search much the same
+/// ones. When the young generation is full it becomes the old one, which is dropped.
+///
+/// A search does not notice: it gets the evaluation that its network would give, at the time at which it would come. That sets this
+/// apart from a search's own cache, and is why games still do not depend on each other.
+struct SharedEvalCache {
+    evaluator: Box<dyn Evaluator>,
+    info: BackendInfo,
+    young: Generation,
+    old: Generation,
+}
+
+impl SharedEvalCache {
+    fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
+        let (young, old) = (Generation::default(), Generation::default());
+        Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
+    }
+
+    /// Fills the outputs of all `slots`, in batches that the network takes.
+    fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let mut misses = Vec::new();
+        for (place, slot) in slots.iter_mut().enumerate() {
+            let key = key_of(slot);
+            if !self.recall(key, slot) {
+                misses.push((place, key));
+            }
+        }
+        // What is to be evaluated comes to the front, and goes back in the reverse order.
+        misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
+        let evaluated = &mut slots[..misses.len()];
+        for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
+            self.evaluator.evaluate(batch)?;
+            EvalSlot::check_numbers(&self.info, batch)?;
+        }
+        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+            self.young.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+        }
+        if self.young.len() >= CAPACITY {
+            self.old = std::mem::take(&mut self.young);
+        }
+        misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
+        Ok(())
+    }
+
+    /// Fills the outputs of `slot` from the cache and returns true, if it is there.
+    fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
+        let found = self.young.get(&key).or_else(|| self.old.get(&key));
+        let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
+            return false;
+        };
+        slot.evaluation = *evaluation;
+        slot.logits = logits.iter().copied().collect();
+        true
+    }
+}
+
+/// Returns a hash of all that an evaluation depends on: the input planes and the moves.
+fn key_of(slot: &EvalSlot) -> u64 {
+    // Multiplication carries low bits up, the rotation brings them down again.
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let planes = slot.planes.masks.iter().zip(&slot.planes.values);
+    let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
+        // Empty planes are most of them; their values mean nothing.
+        if mask == 0 { mix(hash, 1) } else { mix(mix(hash, mask), value.to_bits().into()) }
+    });
+    let hash = slot.moves.iter().fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
+    mix(hash, hash >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::backends::synthetic::random::Random;
+    use crate::params::Params;
+
+    fn slot(number: u64) -> EvalSlot {
+        let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+        slot.planes.masks[3] = number;
+        slot.moves = (0..(number % 7) as u16 + 1).collect();
+        slot
+    }
+
+    #[test]
+    fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
+        let backend = Random::new(&Params::default()).unwrap();
+        let mut cache = SharedEvalCache::new(&backend).unwrap();
+        cache.info.max_batch = 4;
+        for start in [0, 5, 3, 20, 0] {
+            // Known and unknown ones, mixed.
+            let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
+            let mut expected = slots.clone();
+            cache.evaluate(&mut slots).unwrap();
+            backend.evaluator().unwrap().evaluate(&mut expected).unwrap();
+            for (found, expected) in slots.iter().zip(&expected) {
+                assert_eq!((found.key, found.evaluation), (expected.key, expected.evaluation));
+                assert_eq!(found.logits, expected.logits);
+            }
+        }
+        assert_eq!(cache.young.len(), 31);
+    }
+
+    #[test]
+    fn keys_tell_planes_values_and_moves_apart() {
+        let plain = slot(5);
+        let mut other_plane = plain.clone();
+        other_plane.planes.masks.swap(3, 4);
+        let mut other_value = plain.clone();
+        other_value.planes.values[3] = 0.5;
+        let mut other_move = plain.clone();
+        other_move.moves[0] = 99;
+        let keys = [&plain, &other_plane, &other_value, &other_move].map(key_of);
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
     }
 }

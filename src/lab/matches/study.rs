@@ -1,28 +1,55 @@
-//! Computes the findings from the rows of matches: the result of each, and means over its games by move number.
+//! The study of matches, computed from their rows: the result of each, and means over its games by move number. The page that shows it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::ranking::Ranking;
 use super::rows::{MatchGameRow, MatchMoveRow};
-use super::statistics::Sprt;
-use super::summary::{MatchCounts, MatchSummary};
-use crate::lab::rows::{MergedGames, RowError, files_of};
+use super::statistics::{Elo, ResultTally, Sprt};
+use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
+use crate::lab::RowError;
+use crate::lab::rows::{MergedGames, files_of};
+use crate::report::{Bar, BarPlot, Page, Plot};
 
-/// The findings of one match.
+/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match: the first points swing
+/// wildly, but a short match shall have a course too.
+const FIRST_GAMES: u64 = 20;
+/// Most points of such a plot.
+const POINTS: usize = 200;
+/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that anybody wrote.
+const MOST_MOVES: usize = 10_000;
+/// What is plotted by move number: title and axis.
+const CURVES: [(&str, &str); 4] = [
+    ("Time used for a move", "ms, mean"),
+    ("Clock after a move", "ms, mean"),
+    ("Nodes in the tree at the end of a move", "nodes, mean"),
+    ("Error of the estimated moves left", "full moves, mean absolute"),
+];
+
+/// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
+type CurvePoint = [(f64, u64); CURVES.len()];
+
+/// What is computed of one match.
 #[derive(Clone, Debug)]
 pub struct MatchStudy {
-    /// The result.
-    pub summary: MatchSummary,
+    pub(crate) summary: MatchSummary,
     /// The rows of its games, in the order of their numbers.
-    pub games: Vec<MatchGameRow>,
-    /// Means by move number.
-    pub(super) curves: MatchCurves,
+    games: Vec<MatchGameRow>,
+    /// Means by the number of the mover's move, for A and B.
+    curves: [Vec<CurvePoint>; 2],
+}
+
+/// The rows of one match; those of moves are added up at once.
+#[derive(Default)]
+struct MatchRows {
+    games: Vec<MatchGameRow>,
+    /// Of the moves alone, until the games are added.
+    counts: MatchCounts,
+    curves: [Vec<CurvePoint>; 2],
 }
 
 impl MatchStudy {
-    /// Reads files of [`MatchGameRow`]s and [`MatchMoveRow`]s, in any order, and computes the findings of each match in them, with
-    /// the state of a sequential test if one is given.
+    /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in them, with the state of a
+    /// sequential test if one is given.
     ///
     /// # Errors
     /// [`RowError`] if a file cannot be read or a game is in two of them.
@@ -35,7 +62,9 @@ impl MatchStudy {
         }
         for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files)?)? {
             for row in game? {
-                matches.entry(row.match_id.clone()).or_default().add_move(&row);
+                let rows = matches.entry(row.match_id.clone()).or_default();
+                rows.counts.add_move(&row);
+                add_to_curves(&mut rows.curves[usize::from(!row.by_a)], &row);
             }
         }
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
@@ -56,90 +85,118 @@ impl MatchStudy {
     }
 }
 
-/// The rows of one match; those of moves are added up at once.
-#[derive(Default)]
-struct MatchRows {
-    games: Vec<MatchGameRow>,
-    /// Of the moves alone, until the games are added.
-    counts: MatchCounts,
-    curves: MatchCurves,
-}
-
-impl MatchRows {
-    fn add_move(&mut self, row: &MatchMoveRow) {
-        self.counts.add_move(row);
-        self.curves.add(row);
+fn add_to_curves(points: &mut Vec<CurvePoint>, row: &MatchMoveRow) {
+    let index = row.number.saturating_sub(1) as usize;
+    if index >= MOST_MOVES {
+        return;
+    }
+    if points.len() <= index {
+        points.resize(index + 1, CurvePoint::default());
+    }
+    let error_moves = row.moves_left.map(|estimate| (estimate - f64::from(row.really_left)).abs());
+    let of_clock = |ms: Option<f64>| Some(ms.unwrap_or(0.0));
+    let values = [of_clock(row.used_ms), of_clock(row.clock_ms), Some(row.nodes as f64), error_moves];
+    for ((sum, count), value) in points[index].iter_mut().zip(values) {
+        *sum += value.unwrap_or(0.0);
+        *count += u64::from(value.is_some());
     }
 }
 
-/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that anybody wrote.
-const MOST_MOVES: usize = 10_000;
-
-/// Sums over the games by the number of the mover's move, for A and B.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MatchCurves {
-    points: [Vec<MatchCurvePoint>; 2],
-}
-
-/// Sums over the games at one move number.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MatchCurvePoint {
-    /// Moves with this number.
-    pub(super) moves: u64,
-    /// Time used, ms.
-    pub(super) used_ms: f64,
-    /// Clock after the move, ms.
-    pub(super) clock_ms: f64,
-    /// Nodes in the tree.
-    pub(super) nodes: f64,
-    /// Moves for which the time manager has estimated the moves left.
-    pub(super) estimates: u64,
-    /// The absolute errors of those estimates, full moves.
-    pub(super) error_moves: f64,
-}
-
-/// A sum and how many values it has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CountedSum {
-    pub(super) sum: f64,
-    pub(super) count: u64,
-}
-
-impl MatchCurves {
-    fn add(&mut self, row: &MatchMoveRow) {
-        let points = &mut self.points[usize::from(!row.by_a)];
-        let index = row.number.saturating_sub(1) as usize;
-        if index >= MOST_MOVES {
-            return;
-        }
-        if points.len() <= index {
-            points.resize(index + 1, MatchCurvePoint::default());
-        }
-        let point = &mut points[index];
-        point.moves += 1;
-        point.used_ms += row.used_ms.unwrap_or(0.0);
-        point.clock_ms += row.clock_ms.unwrap_or(0.0);
-        point.nodes += row.nodes as f64;
-        if let Some(estimate) = row.moves_left {
-            point.estimates += 1;
-            point.error_moves += (estimate - f64::from(row.really_left)).abs();
-        }
-    }
-
-    /// Says whether there are no moves.
-    pub(super) fn is_empty(&self) -> bool {
-        self.points.iter().all(Vec::is_empty)
-    }
-
-    /// Returns the mean of a quantity by move number for A (0) or B (1), as far as a tenth of the games goes on.
-    pub(super) fn line(&self, side: usize, quantity: fn(&MatchCurvePoint) -> CountedSum) -> Vec<(f64, f64)> {
-        let points = &self.points[side];
-        let enough = points.first().map_or(0, |first| first.moves / 10).max(1);
-        let kept = points.iter().enumerate().take_while(|(_, point)| point.moves >= enough);
-        kept.filter_map(|(index, point)| {
-            let CountedSum { sum, count } = quantity(point);
-            (count > 0).then(|| (index as f64 + 1.0, sum / count as f64))
-        })
+/// Returns the mean of one of [`CURVES`] by move number, as far as a tenth of the games goes on.
+fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
+    let moves = |point: &CurvePoint| point[0].1;
+    let enough = points.first().map_or(0, |first| moves(first) / 10).max(1);
+    let kept = points.iter().zip(1..).take_while(|(point, _)| moves(point) >= enough);
+    let means = kept.map(|(point, number)| (f64::from(number), point[quantity]));
+    means
+        .filter(|(_, (_, count))| *count > 0)
+        .map(|(number, (sum, count))| (number, sum / count as f64))
         .collect()
+}
+
+/// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
+pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
+    let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
+    let mut page = Page::new("Matches").paragraph(
+        "Elo from pairs: two games from one opening with colours swapped count as one result. Normalized Elo measures the \
+         difference in standard deviations of a game; LOS is how likely A is the stronger one.",
+    );
+    page = page.table(&table(&summaries));
+    if let Some(ranking) = ranking {
+        page = page.table(&ranking.table());
+    }
+    if let Some(table) = pruning_table(&summaries) {
+        page = page.table(&table);
+    }
+    for study in studies {
+        let [a, b] = study.summary.names();
+        page = page.heading(&format!("{a} against {b}"));
+        let bars = tally_of(&study.games).pairs.map(|count| Bar { value: count as f64, error: None });
+        let pairs =
+            BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars);
+        page = page.figure(&pairs.to_svg(), "How the pairs ended.");
+        let (line, band) = course(&study.games);
+        let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
+        page = page.figure(&course.to_svg(), "Elo of A by the number of games, with its error of 95 %.");
+        if study.curves.iter().all(Vec::is_empty) {
+            continue;
+        }
+        for (quantity, (title, label)) in CURVES.into_iter().enumerate() {
+            let mut plot = Plot::new(title, "move of the engine", label).y_from(0.0);
+            for (points, name) in study.curves.iter().zip([a, b]) {
+                let line = curve(points, quantity);
+                plot = if line.is_empty() { plot } else { plot.line(name, &line) };
+            }
+            page = page.figure(&plot.to_svg(), "");
+        }
+    }
+    page
+}
+
+type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+
+/// Returns the Elo of A by the number of games, and its interval.
+fn course(games: &[MatchGameRow]) -> LineAndBand {
+    let mut tally = ResultTally::default();
+    let (mut line, mut band) = (Vec::new(), Vec::new());
+    let step = games.len().div_ceil(POINTS).max(1);
+    for (index, row) in games.iter().enumerate() {
+        tally.add(row.pair, row.half_points.min(2) as u8);
+        let is_shown = index % step == step - 1 || index + 1 == games.len();
+        let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.elo_error.is_finite()) else { continue };
+        if tally.games() >= FIRST_GAMES.min(games.len() as u64 / 2) {
+            let games = tally.games() as f64;
+            line.push((games, elo.elo));
+            band.push((games, elo.elo - elo.elo_error, elo.elo + elo.elo_error));
+        }
+    }
+    (line, band)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: a match of 20 games had a course of one point, which no line shows.
+    #[test]
+    fn a_short_match_has_a_course_too() {
+        let points = |count: u64| {
+            let row = |game: u64| {
+                let half_points = [2, 1, 0, 2, 1, 1][game as usize % 6];
+                let row = serde_json::json!({
+                    "match_id": "id", "game": game, "pair": game / 2, "a": "A", "b": "B", "a_is_white": true,
+                    "half_points": half_points, "termination": "checkmate", "opening": "", "a_moves": 1, "b_moves": 1,
+                    "a_nodes": 1, "b_nodes": 1, "a_clock_ms": null, "b_clock_ms": null,
+                });
+                serde_json::from_value(row).unwrap()
+            };
+            let (line, band) = course(&(0..count).map(row).collect::<Vec<_>>());
+            assert_eq!(line.len(), band.len());
+            line.iter().map(|(games, _)| *games as u64).collect::<Vec<_>>()
+        };
+        for (count, first) in [(8, 4), (20, 10), (21, 10), (40, 20), (100, 20)] {
+            let found = points(count);
+            assert_eq!(found, (first..=count).collect::<Vec<_>>(), "{count} games");
+        }
     }
 }

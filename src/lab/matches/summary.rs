@@ -1,37 +1,71 @@
-//! The result of a match so far, computed from its rows: as JSON, as text, and as one line.
+//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of several matches are ranked in
+//! one list.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::pruning::PruningCounts;
 use super::rows::{MatchGameRow, MatchMoveRow};
-use super::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
+use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, ratings};
+use crate::report::{Align, Table};
+use crate::time::StopReason;
+
+/// Fewest players that are ranked: with two, a list says no more than their match.
+const FEWEST_PLAYERS: usize = 3;
+
+/// The part that smart pruning had in the moves of one side: how many it ended, and how much time that saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PruningCounts {
+    /// Moves with a clock, and those of them that smart pruning ended.
+    moves: u64,
+    pruned: u64,
+    used_ms: f64,
+    /// Time that the budgets of pruned moves had left, ms.
+    saved_ms: f64,
+}
+
+impl PruningCounts {
+    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the limit.
+    pub(super) fn add(&mut self, row: &MatchMoveRow) {
+        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
+        self.moves += 1;
+        self.used_ms += used_ms;
+        if row.end == StopReason::SmartPruning.to_string() {
+            self.pruned += 1;
+            self.saved_ms += (budget_ms - used_ms).max(0.0);
+        }
+    }
+
+    /// Returns the share of the moves that smart pruning ended; `None` without moves.
+    pub(crate) fn pruned(&self) -> Option<f64> {
+        (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
+    }
+
+    /// Returns the time that this saved as a share of the time used; `None` where none was used.
+    pub(crate) fn saved(&self) -> Option<f64> {
+        (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
+    }
+}
 
 /// The counts over all games of a match, from A's point of view.
 #[derive(Clone, Debug, Default)]
-pub struct MatchCounts {
-    /// The results of games and pairs.
-    pub tally: ResultTally,
+pub(crate) struct MatchCounts {
+    pub(crate) tally: ResultTally,
     terminations: BTreeMap<String, u64>,
-    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
     /// Moves of A and B, and the new nodes that they searched.
     moves: [u64; 2],
     nodes: [u64; 2],
-    /// The part that smart pruning had in the moves of A and B.
     pruning: [PruningCounts; 2],
 }
 
 impl MatchCounts {
-    /// Adds a move.
-    pub fn add_move(&mut self, row: &MatchMoveRow) {
+    pub(crate) fn add_move(&mut self, row: &MatchMoveRow) {
         self.pruning[usize::from(!row.by_a)].add(row);
     }
 
-    /// Adds a game.
-    pub fn add(&mut self, row: &MatchGameRow) {
+    pub(crate) fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let [a_lost, b_lost] = row.time_losses();
@@ -46,16 +80,14 @@ impl MatchCounts {
 
 /// The nodes that a run has searched, and the time that took.
 #[derive(Clone, Copy, Debug)]
-pub struct RunSpeed {
-    /// New nodes of both sides.
-    pub nodes: u64,
-    /// Real time, seconds.
-    pub seconds: f64,
+pub(crate) struct RunSpeed {
+    pub(crate) nodes: u64,
+    pub(crate) seconds: f64,
 }
 
 /// The result of a match. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
-pub struct MatchSummary {
+pub(crate) struct MatchSummary {
     a: String,
     b: String,
     games: u64,
@@ -68,14 +100,12 @@ pub struct MatchSummary {
     /// Points of A per game of a pair.
     score: Option<f64>,
     elo: Option<f64>,
-    /// Half the 95 % confidence interval of `elo`.
     elo_error: Option<f64>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
     los: Option<f64>,
-    sprt: Option<SprtSummary>,
+    sprt: Option<SprtState>,
     terminations: BTreeMap<String, u64>,
-    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
@@ -89,29 +119,9 @@ pub struct MatchSummary {
     nps: Option<u64>,
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct SprtSummary {
-    elo0: f64,
-    elo1: f64,
-    /// The scale of both: `normalized` or `logistic`.
-    model: &'static str,
-    llr: f64,
-    lower: f64,
-    upper: f64,
-    /// `H0`, `H1` or `undecided`.
-    verdict: &'static str,
-}
-
-impl fmt::Display for SprtSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SprtSummary { llr, lower, upper, verdict, .. } = self;
-        write!(f, "LLR {llr:.2} in [{lower:.2}, {upper:.2}]: {verdict}")
-    }
-}
-
 impl MatchSummary {
     /// Computes the summary of a match between engines with these `names`, A and B; `speed` is that of this run, if it played.
-    pub fn new(
+    pub(crate) fn new(
         names: [&str; 2],
         counts: &MatchCounts,
         sprt: Option<&Sprt>,
@@ -136,20 +146,7 @@ impl MatchSummary {
             nelo: finite(|elo| elo.nelo),
             nelo_error: finite(|elo| elo.nelo_error),
             los: finite(|elo| elo.los),
-            sprt: sprt.map(|sprt| {
-                let state = sprt.state(tally);
-                let verdict = match state.verdict() {
-                    SprtVerdict::H0 => "H0",
-                    SprtVerdict::H1 => "H1",
-                    SprtVerdict::Undecided => "undecided",
-                };
-                let (llr, lower, upper) = (state.llr, state.lower, state.upper);
-                let model = match sprt.model {
-                    EloModel::Normalized => "normalized",
-                    EloModel::Logistic => "logistic",
-                };
-                SprtSummary { elo0: sprt.elo0, elo1: sprt.elo1, model, llr, lower, upper, verdict }
-            }),
+            sprt: sprt.map(|sprt| sprt.state(tally)),
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
             nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
@@ -161,41 +158,19 @@ impl MatchSummary {
         }
     }
 
-    /// Returns the names of A and B.
-    pub fn names(&self) -> [&str; 2] {
+    pub(crate) fn names(&self) -> [&str; 2] {
         [&self.a, &self.b]
     }
 
-    /// Returns the cells of the match in a table of matches.
-    pub(super) fn cells(&self) -> Vec<String> {
-        vec![
-            self.a.clone(),
-            self.b.clone(),
-            self.games.to_string(),
-            self.wins.to_string(),
-            self.draws.to_string(),
-            self.losses.to_string(),
-            figure(self.elo, self.elo_error),
-            figure(self.nelo, self.nelo_error),
-            self.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
-            format!("{} / {}", self.time_losses[0], self.time_losses[1]),
-        ]
-    }
-
-    /// Returns the state of the sequential test, if there is one.
-    pub(super) fn sprt_cell(&self) -> Option<String> {
-        self.sprt.as_ref().map(ToString::to_string)
-    }
-
     /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of them.
-    pub(super) fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
+    fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
     /// Returns the result so far in one line, for a progress bar.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
         if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
             line += &format!("  Elo {elo:+.1} ± {error:.1}");
@@ -251,6 +226,132 @@ impl fmt::Display for MatchSummary {
     }
 }
 
+pub(crate) fn table(matches: &[MatchSummary]) -> Table {
+    use Align::{Left, Right};
+    let mut columns = vec![
+        ("A", Left),
+        ("B", Left),
+        ("games", Right),
+        ("won", Right),
+        ("drawn", Right),
+        ("lost", Right),
+        ("Elo", Right),
+        ("normalized Elo", Right),
+        ("LOS, %", Right),
+        ("lost on time, A / B", Right),
+    ];
+    if matches.iter().any(|summary| summary.sprt.is_some()) {
+        columns.push(("SPRT", Left));
+    }
+    let mut table = Table::new("Results of A; errors are those of 95 %", &columns);
+    for summary in matches {
+        let MatchSummary {
+            a, b, games, wins, draws, losses, elo, nelo, time_losses: [a_lost, b_lost], ..
+        } = summary;
+        let cells = [
+            a.clone(),
+            b.clone(),
+            games.to_string(),
+            wins.to_string(),
+            draws.to_string(),
+            losses.to_string(),
+            figure(*elo, summary.elo_error),
+            figure(*nelo, summary.nelo_error),
+            summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
+            format!("{a_lost} / {b_lost}"),
+        ];
+        table.row(cells.into_iter().chain(summary.sprt.as_ref().map(ToString::to_string)));
+    }
+    table
+}
+
+/// Returns the table of what smart pruning did to each player's moves; `None` where no clocks ran.
+pub(crate) fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
+    use Align::{Left, Right};
+    let columns = [
+        ("player", Left),
+        ("against", Left),
+        ("ended by smart pruning, % of the moves", Right),
+        ("time saved, % of the time used", Right),
+    ];
+    let mut table = Table::new("Smart pruning", &columns);
+    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
+    for [a, b] in &sides {
+        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
+            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
+            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
+        }
+    }
+    (!sides.is_empty()).then_some(table)
+}
+
+/// Players by strength, the strongest first.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Ranking {
+    players: Vec<RankedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RankedPlayer {
+    name: String,
+    #[serde(flatten)]
+    rating: Rating,
+}
+
+impl Ranking {
+    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer than three, or if some
+    /// cannot be compared with the others.
+    pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut place = |name: &'a str| {
+            names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        let mut played = Vec::new();
+        for games in matches {
+            let Some(first) = games.first() else { continue };
+            played.push(([place(&first.a), place(&first.b)], tally_of(games)));
+        }
+        if names.len() < FEWEST_PLAYERS {
+            return None;
+        }
+        let results: Vec<_> = played.iter().map(|(players, tally)| (*players, tally)).collect();
+        let ratings = ratings(names.len(), &results)?;
+        let players = names.into_iter().zip(ratings);
+        let mut players: Vec<_> =
+            players.map(|(name, rating)| RankedPlayer { name: name.into(), rating }).collect();
+        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
+        Some(Ranking { players })
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        use Align::{Left, Right};
+        let columns =
+            [("player", Left), ("Elo", Right), ("± 95 %", Right), ("games", Right), ("score, %", Right)];
+        let mut table = Table::new("All players; the mean of all is 0", &columns);
+        for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
+            table.row([
+                name.clone(),
+                format!("{elo:+.1}"),
+                format!("{elo_error:.1}"),
+                games.to_string(),
+                format!("{:.1}", 100.0 * score),
+            ]);
+        }
+        table
+    }
+}
+
+/// Counts the results of games.
+pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
+    let mut tally = ResultTally::default();
+    games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
+    tally
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,5 +369,32 @@ mod tests {
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
+    }
+
+    fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
+        MatchMoveRow {
+            used_ms,
+            budget_ms: Some(budget_ms),
+            by_a: true,
+            end: end.to_string(),
+            ..MatchMoveRow::default()
+        }
+    }
+
+    #[test]
+    fn shares_by_hand() {
+        let mut counts = PruningCounts::default();
+        assert_eq!((counts.pruned(), counts.saved()), (None, None));
+        for row in [
+            row(Some(300.0), 300.0, StopReason::Budget),
+            row(Some(100.0), 250.0, StopReason::SmartPruning),
+            // Late by a little: nothing was saved.
+            row(Some(201.0), 200.0, StopReason::SmartPruning),
+            row(Some(199.0), 900.0, StopReason::OnlyMove),
+            row(None, 900.0, StopReason::SmartPruning),
+        ] {
+            counts.add(&row);
+        }
+        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
     }
 }

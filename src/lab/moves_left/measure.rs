@@ -1,295 +1,159 @@
-//! Measures games: reads them, asks the network, hands over the rows in the order of the games.
-//!
-//! One thread reads, any number evaluate (batches go across games), the caller's thread receives. Bounded queues between them keep the memory
-//! the same for any number of games.
+//! Measures games: which games and positions are taken, what the network and a search say of each position, and the settings that rows
+//! were made with.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::num::NonZero;
+use std::path::Path;
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::encoder::GameEvaluator;
-use super::rows::PositionRow;
-use super::searcher::Searcher;
-use super::selection::Selection;
-use super::{Estimator, MovesLeftError, MovesLeftSource};
-use crate::chess::{Color, History};
-use crate::engine::Settings;
-use crate::lab::pgn::{GameError, Games, RecordedGame};
+use super::{Estimator, MovesLeftSource, PositionRow, mix};
+use crate::chess::{Color, History, Variant};
+use crate::engine::{Engine, EngineError, Settings};
+use crate::lab::LabError;
+use crate::lab::pgn::RecordedGame;
+use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
-use crate::lab::training::pgn::ending;
-use crate::network::Backend;
+use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
+use crate::network::{Backend, BatchEvaluator};
+use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
 
-/// Games that wait for a thread.
-const QUEUE: usize = 64;
-
-/// The games to be measured, and the settings for that.
-pub struct Task<'a> {
-    /// PGN files, plain or compressed; `-` is stdin.
-    pub files: &'a [PathBuf],
-    /// The filters for games and positions.
-    pub selection: &'a Selection,
-    /// Says whether the game with this number (from 1) is ours. Shards and resumed runs leave games to others.
-    pub takes_game: &'a (dyn Fn(u64) -> bool + Sync),
-    /// The backend with its network.
-    pub backend: &'a dyn Backend,
-    /// Options of the engine that searches, and the way to fill histories.
-    pub settings: &'a Settings,
-    /// Nodes for which each position is also searched, if it is.
-    pub nodes: Option<u64>,
-    /// Threads that evaluate.
-    pub threads: usize,
-    /// Positions in a batch; `None`: as many as the backend prefers.
-    pub batch: Option<usize>,
-    /// Becomes true when the measurement is to end early; games under way are given up.
-    pub stop: &'a AtomicBool,
-    /// Counts the bytes of the files that were read.
-    pub bytes_read: Arc<AtomicU64>,
+/// The games and positions that are looked at. By default these are all games whose length counts, and all their positions.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Selection {
+    /// Take at most N games
+    #[arg(long, value_name = "N")]
+    pub(crate) max_games: Option<u64>,
+    /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) sample: u64,
+    /// Positions from this ply on (plies, not moves)
+    #[arg(long, value_name = "PLY", default_value_t = 0)]
+    from_ply: u32,
+    /// Games of at least this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = 1)]
+    min_plies: u32,
+    /// Games of at most this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
+    max_plies: u32,
+    /// Games with this ending; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
+    #[arg(long, value_name = "T", value_parser = ending_of)]
+    termination: Vec<Ending>,
+    /// Games with at least this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    min_base: f64,
+    /// Games with at most this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
+    max_base: f64,
+    /// Games in which both players have at least this Elo
+    #[arg(long, value_name = "ELO")]
+    min_elo: Option<u32>,
+    /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
+    #[arg(long)]
+    held_out: bool,
 }
 
-impl fmt::Debug for Task<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("files", &self.files).field("nodes", &self.nodes).finish_non_exhaustive()
+fn ending_of(name: &str) -> Result<Ending, String> {
+    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
+    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
+}
+
+impl Selection {
+    /// Returns those that were given, but for the sample, as on the command line.
+    pub(crate) fn flags(&self) -> String {
+        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
+            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
+        }
+        let endings: Vec<_> =
+            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
+        let flags = [
+            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
+            flag("from-ply", self.from_ply, 0),
+            flag("min-plies", self.min_plies, 1),
+            flag("max-plies", self.max_plies, u32::MAX),
+            endings.join(" "),
+            flag("min-base", self.min_base, 0.0),
+            flag("max-base", self.max_base, f64::INFINITY),
+            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
+            if self.held_out { "--held-out".into() } else { String::new() },
+        ];
+        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
     }
-}
 
-/// The output of a measurement: games ascending by number, messages when they arise.
-#[derive(Debug)]
-pub enum Event {
-    /// The rows of a game; there may be none.
-    Game(Vec<PositionRow>),
-    /// A game that was skipped, and why.
-    Skipped(String),
-}
-
-/// The counts of games.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GameCounts {
-    /// Games read, broken ones included.
-    pub read: u64,
-    /// Broken ones.
-    pub broken: u64,
-    /// Unfinished ones, and those that an accident ended.
-    pub broken_off: u64,
-    /// Those that the filters took; shards and resumed runs look at some of them.
-    pub taken: u64,
-    /// True if `stop` ended it.
-    pub stopped: bool,
-}
-
-/// A game for a worker.
-struct GameWork {
-    sequence: u64,
-    game: RecordedGame,
-}
-
-/// A message from a thread to the caller.
-enum MeasureMessage {
-    Finished(u64, Vec<PositionRow>),
-    Skipped(String),
-    Failed(MovesLeftError),
-}
-
-/// Runs the task; `receive` gets all events.
-///
-/// # Errors
-/// [`MovesLeftError`] if a file cannot be read, the network fails, or `receive` fails.
-pub fn run(
-    task: &Task<'_>,
-    mut receive: impl FnMut(Event) -> Result<(), MovesLeftError>,
-) -> Result<GameCounts, MovesLeftError> {
-    let (work_sender, work) = bounded(QUEUE);
-    let (messages, inbox) = bounded(QUEUE);
-    thread::scope(|scope| {
-        let reader_messages = messages.clone();
-        let reader = scope.spawn(move || read(task, &work_sender, &reader_messages));
-        for _ in 0..task.threads.max(1) {
-            let (work, messages) = (work.clone(), messages.clone());
-            scope.spawn(move || {
-                if let Err(error) = evaluate_all(task, &work, &messages) {
-                    // Nobody listens any more only where another failure was first.
-                    let _ = messages.send(MeasureMessage::Failed(error));
-                }
-            });
-        }
-        drop((work, messages));
-        let result = in_order(&inbox, &mut receive);
-        if result.is_err() {
-            task.stop.store(true, Ordering::Relaxed);
-        }
-        // Threads that still want to send must not wait for ever.
-        drop(inbox);
-        let counts = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let stopped = task.stop.load(Ordering::Relaxed);
-        result.map(|()| GameCounts { stopped, ..counts })
-    })
-}
-
-/// Hands messages over, games by their sequence.
-fn in_order(
-    inbox: &Receiver<MeasureMessage>,
-    receive: &mut impl FnMut(Event) -> Result<(), MovesLeftError>,
-) -> Result<(), MovesLeftError> {
-    let (mut next, mut early) = (0, BTreeMap::new());
-    for message in inbox {
-        match message {
-            MeasureMessage::Failed(error) => return Err(error),
-            MeasureMessage::Skipped(reason) => receive(Event::Skipped(reason))?,
-            MeasureMessage::Finished(sequence, rows) => {
-                early.insert(sequence, rows);
-                while let Some(rows) = early.remove(&next) {
-                    next += 1;
-                    receive(Event::Game(rows))?;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Reads all files and deals out the games that are wanted.
-fn read(task: &Task<'_>, work: &Sender<GameWork>, messages: &Sender<MeasureMessage>) -> GameCounts {
-    let mut counts = GameCounts::default();
-    let mut sequence = 0;
-    for path in task.files {
-        let games = match open(path, task.bytes_read.clone()) {
-            Ok(games) => games,
-            Err(error) => {
-                let _ = messages.send(MeasureMessage::Failed(error.into()));
-                return counts;
-            }
+    pub(crate) fn takes_game(&self, game: &RecordedGame) -> bool {
+        let tag = |name| game.tags.get(name).unwrap_or_default();
+        let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
+        let ending = ending(game);
+        let ends_well = if self.termination.is_empty() {
+            ending.length_counts()
+        } else {
+            self.termination.contains(&ending)
         };
-        for game in games {
-            if task.stop.load(Ordering::Relaxed) {
-                return counts;
-            }
-            let mut game = match game {
-                Ok(game) => game,
-                Err(GameError::Broken { number, reason }) => {
-                    counts.read += 1;
-                    counts.broken += 1;
-                    let text = format!("{}: game {number} is skipped: {reason}", path.display());
-                    let _ = messages.send(MeasureMessage::Skipped(text));
-                    continue;
-                }
-                Err(error) => {
-                    let _ = messages.send(MeasureMessage::Failed(error.into()));
-                    return counts;
-                }
-            };
-            counts.read += 1;
-            counts.broken_off += u64::from(ending(&game) == Ending::Broken);
-            if !task.selection.takes_game(&game) {
-                continue;
-            }
-            if task.selection.max_games.is_some_and(|most| counts.taken >= most) {
-                return counts;
-            }
-            counts.taken += 1;
-            // From here on the number in the stream of all files.
-            game.number = counts.read;
-            if (task.takes_game)(game.number) {
-                if work.send(GameWork { sequence, game }).is_err() {
-                    return counts;
-                }
-                sequence += 1;
-            }
-        }
+        let base = base_seconds(tag("TimeControl"));
+        ends_well
+            && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
+            && (self.min_base..=self.max_base).contains(&base)
+            && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
+            && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
-    counts
-}
 
-fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> Result<Games<'static>, GameError> {
-    let name = path.display().to_string();
-    if path.as_os_str() == "-" {
-        return Games::from_compressed("stdin", Counted { source: io::stdin(), bytes_read });
-    }
-    match File::open(path) {
-        Ok(source) => Games::from_compressed(name, Counted { source, bytes_read }),
-        Err(error) => Err(GameError::Read { name, error }),
+    pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
+        ply >= self.from_ply
+            && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))
     }
 }
 
-/// Counts what passes.
-struct Counted<R> {
-    source: R,
-    bytes_read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(buffer)?;
-        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
-/// Evaluates the games that it gets until there are no more.
-fn evaluate_all(
-    task: &Task<'_>,
-    work: &Receiver<GameWork>,
-    messages: &Sender<MeasureMessage>,
-) -> Result<(), MovesLeftError> {
-    let mut worker = GameWorker::new(task)?;
-    for game in work {
-        worker.evaluate(&game)?;
-        if task.stop.load(Ordering::Relaxed) || !worker.deliver(messages) {
-            return Ok(());
-        }
-    }
-    worker.batch.evaluate()?;
-    worker.deliver(messages);
-    Ok(())
-}
-
-/// The estimators whose answers stand in the rows themselves.
-struct Defaults {
-    legacy: Estimator,
-    pieces: Estimator,
-    head: Estimator,
-}
-
-impl Defaults {
-    fn new() -> Defaults {
-        let [legacy, pieces, head] = ["mle-legacy", "mle-pieces", "mle-mlh"].map(|name| {
-            // Invariant: names of estimators without parameters are valid.
-            Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")
-        });
-        Defaults { legacy, pieces, head }
-    }
-}
-
-/// The state with which a thread evaluates games.
-struct GameWorker<'a> {
+/// The state with which a thread measures games.
+pub(crate) struct Measurer<'a> {
     selection: &'a Selection,
-    stop: &'a AtomicBool,
-    estimators: Defaults,
-    batch: GameEvaluator,
-    /// Searches each position too, if that is asked for.
+    /// The estimators whose answers stand in the rows themselves: `mle-legacy`, `mle-pieces`, `mle-mlh`.
+    estimators: [Estimator; 3],
+    has_moves_left: bool,
+    /// The place of a game, and that of the row that a position belongs to.
+    batch: BatchEvaluator<(usize, usize)>,
     searcher: Option<Searcher>,
 }
 
-impl GameWorker<'_> {
-    fn new<'a>(task: &Task<'a>) -> Result<GameWorker<'a>, MovesLeftError> {
-        let fill = task.settings.search.history_fill;
-        Ok(GameWorker {
-            selection: task.selection,
-            stop: task.stop,
-            estimators: Defaults::new(),
-            batch: GameEvaluator::new(task.backend, fill, task.batch)?,
-            searcher: task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?,
+impl<'a> Measurer<'a> {
+    /// With `nodes`, each position is also searched.
+    pub(crate) fn new(
+        selection: &'a Selection,
+        backend: &dyn Backend,
+        settings: &Settings,
+        nodes: Option<u64>,
+    ) -> Result<Measurer<'a>, LabError> {
+        let info = backend.info();
+        Ok(Measurer {
+            selection,
+            // Invariant: names of estimators without parameters are valid.
+            estimators: ["mle-legacy", "mle-pieces", "mle-mlh"]
+                .map(|name| Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")),
+            has_moves_left: info.has_moves_left,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
+            searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
         })
     }
 
-    /// Gives the positions of a game to the network and, where there is one, to the searcher.
-    fn evaluate(&mut self, GameWork { sequence, game }: &GameWork) -> Result<(), MovesLeftError> {
+    /// The rows of each game. Batches go across games.
+    pub(crate) fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
+        let mut rows = Vec::with_capacity(games.len());
+        for game in games {
+            rows.push(Vec::with_capacity(game.moves.len()));
+            self.measure_game(game, &mut rows)?;
+        }
+        self.evaluate(&mut rows)?;
+        let [legacy, pieces, head] = &self.estimators;
+        for row in rows.iter_mut().flatten() {
+            row.legacy_moves = legacy.estimate(row).unwrap_or_default() as f32;
+            row.pieces_moves = pieces.estimate(row).unwrap_or_default() as f32;
+            row.mlh_moves = head.estimate(row).map(|moves| moves as f32);
+        }
+        Ok(rows)
+    }
+
+    /// Adds the rows of a game to the last of `rows`, and its positions to the batch.
+    fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
         let mut text = match game.tags.get("FEN") {
             Some(fen) => format!("fen {fen} moves"),
@@ -298,21 +162,19 @@ impl GameWorker<'_> {
         if let Some(searcher) = &mut self.searcher {
             searcher.set_variant(game.variant)?;
         }
-        self.batch.begin(*sequence, game.moves.len());
-        let ending = ending(game).name();
+        let place = rows.len() - 1;
         for (i, played) in game.moves.iter().enumerate() {
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
             if self.selection.takes_position(game.number, history.game_ply()) {
                 let mut row = facts(game, i, &history);
-                ending.clone_into(&mut row.ending);
-                row.legacy_moves = self.estimators.legacy.estimate(&row).unwrap_or_default() as f32;
-                row.pieces_moves = self.estimators.pieces.estimate(&row).unwrap_or_default() as f32;
                 if let Some(searcher) = &mut self.searcher {
                     searcher.search(&text, &mut row)?;
                 }
-                self.batch.add(row, &history)?;
+                // Without moves: the policy head is not asked.
+                self.batch.push((place, rows[place].len()), &history, &[]);
+                rows[place].push(row);
+                if self.batch.is_full() {
+                    self.evaluate(rows)?;
+                }
             }
             if self.searcher.is_some() {
                 text.push(' ');
@@ -323,23 +185,21 @@ impl GameWorker<'_> {
         Ok(())
     }
 
-    /// Sends the finished games; returns false if nobody listens any more.
-    fn deliver(&mut self, messages: &Sender<MeasureMessage>) -> bool {
-        self.batch.take_finished().into_iter().all(|(sequence, mut rows)| {
-            for row in &mut rows {
-                row.mlh_moves = self.estimators.head.estimate(row).map(|moves| moves as f32);
-            }
-            messages.send(MeasureMessage::Finished(sequence, rows)).is_ok()
-        })
+    fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
+        for ((game, row), slot) in self.batch.evaluate()? {
+            let row = &mut rows[game][row];
+            row.q = Some(slot.evaluation.q);
+            row.m_plies = self.has_moves_left.then_some(slot.evaluation.m);
+        }
+        Ok(())
     }
 }
 
-/// Returns the FNV-1a hash of a text.
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Returns what is known of the position before the `i`-th move without any network.
+/// What is known of the position before the `i`-th move without any network or search.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -350,10 +210,175 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         plies_left,
         moves_left: plies_left.div_ceil(2),
         pieces: position.piece_count() as u32,
+        ending: ending(game).name().to_owned(),
         event: fnv1a(game.tags.get("Event").unwrap_or_default()),
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),
         version: VERSION.into(),
         ..PositionRow::default()
+    }
+}
+
+/// An engine that searches for a fixed number of nodes.
+struct Searcher {
+    engine: Engine,
+    nodes: u64,
+}
+
+impl Searcher {
+    /// An engine of one thread that nothing but the number of nodes stops.
+    fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
+        let mut settings = settings.clone();
+        settings.network.threads = NonZero::new(1);
+        settings.stoppers.smart_pruning_factor = 0.0;
+        let mut engine = Engine::new(settings)?;
+        engine.prepare()?;
+        Ok(Searcher { engine, nodes })
+    }
+
+    /// Reads moves as this variant writes them from now on.
+    fn set_variant(&mut self, variant: Variant) -> Result<(), EngineError> {
+        let is_960 = variant == Variant::Chess960;
+        self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
+    }
+
+    /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree says.
+    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
+        self.engine.new_game();
+        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would depend on where a run began.
+        self.engine.clear_cache();
+        self.engine.set_position(position)?;
+        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let found = self.engine.search(limits)?;
+        if let Some(root) = found.result.summary.root {
+            row.m_search_plies = root.m.map(|m| m.0 as f32);
+            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
+        }
+        Ok(())
+    }
+}
+
+/// Name of the file beside the rows.
+const FILE: &str = "movesleft.json";
+
+/// The settings that rows depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunFacts {
+    pub(crate) pgn: Vec<String>,
+    pub(crate) network: String,
+    /// SHA-256 of the network's file, in hexadecimal; `None` without a network and in files of before there was this entry.
+    #[serde(default)]
+    pub(crate) network_sha256: Option<String>,
+    /// Nodes for which each position was searched, if it was.
+    pub(crate) nodes: Option<u64>,
+    /// The filters, as on the command line.
+    pub(crate) filters: String,
+    /// The number of positions of which one was taken.
+    #[serde(default)]
+    pub(crate) sample: u64,
+    pub(crate) shard: String,
+    #[serde(default)]
+    pub(crate) origin: RunOrigin,
+}
+
+/// The run that wrote rows. They do not depend on it, so that another one can go on with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunOrigin {
+    pub(crate) command: String,
+    /// The program's [`VERSION`](crate::version::VERSION), with the commit.
+    pub(crate) version: String,
+    /// The date on which the run began, UTC.
+    pub(crate) date: String,
+}
+
+impl RunFacts {
+    /// Reads the facts beside a file of rows, if there are any.
+    pub(crate) fn beside(rows: &Path) -> Option<RunFacts> {
+        let folder = rows.parent()?;
+        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+    }
+
+    /// Writes the facts into the folder of the rows.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), LabError> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
+        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
+    }
+
+    fn agrees_with(&self, other: &RunFacts) -> bool {
+        RunFacts { origin: other.origin.clone(), ..self.clone() } == *other
+    }
+
+    /// Checks that rows in the folder were made with these facts; writes them if there are none.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), LabError> {
+        let path = folder.join(FILE);
+        match RunFacts::beside(&path) {
+            Some(before) if !before.agrees_with(self) => {
+                Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
+            }
+            Some(_) => Ok(()),
+            None => self.write(folder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::lab::pgn::Games;
+
+    /// The command line of a test.
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        selection: Selection,
+    }
+
+    fn selection(flags: &[&str]) -> Selection {
+        CommandLine::parse_from([&["test"], flags].concat()).selection
+    }
+
+    fn takes(selection: &Selection, tags: &str) -> bool {
+        let text = format!("{tags}\n\n1. e4 e5 2. Nf3 1-0\n");
+        selection.takes_game(&Games::new("text", text.as_bytes()).next().unwrap().unwrap())
+    }
+
+    #[test]
+    fn games_are_chosen_by_their_tags() {
+        let all = selection(&[]);
+        assert!(takes(&all, "[Result \"1-0\"]"));
+        assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
+        let lost = selection(&["--termination", Ending::Broken.name()]);
+        assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
+        let long = selection(&["--min-plies=4", "--max-plies=9"]);
+        assert!(!takes(&long, "[Result \"1-0\"]"));
+        let slow = selection(&["--min-base=1800"]);
+        assert!(takes(&slow, "[TimeControl \"1800+3\"]") && !takes(&slow, "[TimeControl \"60\"]"));
+        let strong = selection(&["--min-elo=2000"]);
+        assert!(takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"2000\"]"));
+        assert!(
+            !takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"1999\"]") && !takes(&strong, "[Event \"x\"]")
+        );
+    }
+
+    #[test]
+    fn held_out_events_are_one_in_twenty() {
+        let held_out = selection(&["--held-out"]);
+        let kept = (0..2000).filter(|i| takes(&held_out, &format!("[Event \"event {i}\"]"))).count();
+        assert!((60..140).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn a_sample_has_the_asked_share_and_is_the_same_everywhere() {
+        let sampled = selection(&["--sample=8", "--from-ply=16"]);
+        let chosen = || {
+            (1..100u64)
+                .flat_map(|g| (0..100).map(move |p| (g, p)))
+                .filter(|&(g, p)| sampled.takes_position(g, p))
+        };
+        assert!(chosen().all(|(_, ply)| ply >= 16));
+        assert!((900..1180).contains(&chosen().count()), "{}", chosen().count());
     }
 }

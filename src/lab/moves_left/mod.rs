@@ -1,86 +1,102 @@
 //! The moves-left laboratory: how well estimators foresee the length of recorded games.
 //!
-//! [`measure`] reads games and writes a [`PositionRow`] for each position, with what the network says of it; [`Study`] reads rows
-//! and compares [`Estimator`]s with the moves that were really left. All figures come from rows, in the order of the games' numbers, so that
-//! rows of many machines give the very figures of one. The commands `movesleft` and `report` use it.
+//! [`Measurer`] writes a [`PositionRow`] for each position of a game, with what the network says of it; [`Study`] reads rows and compares
+//! [`Estimator`]s with the moves that were really left; `page` shows its findings. All figures come from rows, in the order of the games'
+//! numbers, so that rows of many machines give the very figures of one. The commands `movesleft` and `report` use it.
 //!
 //! Units: what the head says and `plies_left` are plies of both sides; all estimates and errors are **full moves of one side**.
 
-mod bootstrap;
-mod clock;
-mod encoder;
-mod estimate;
-mod figures;
-mod fit;
-mod groups;
-pub mod measure;
+mod estimators;
+mod measure;
 mod page;
-mod ply_median;
-mod rows;
-mod run_facts;
-mod searcher;
-mod selection;
 mod statistics;
 mod study;
-mod tables;
 
-pub use bootstrap::{Interval, Unit};
-pub use clock::{ClockFigures, ClockUse};
-pub use estimate::{Estimator, MovesLeftSource};
-pub use figures::Findings;
-pub use fit::Fit;
-pub use groups::{Dimension, Group};
-pub use page::{PagePlot, page, plots};
-pub use rows::PositionRow;
-pub use run_facts::{RunFacts, RunOrigin};
-pub use selection::Selection;
-pub use statistics::{EstimatorFigures, Joint, SpreadCoverage};
-pub use study::{Difference, GroupFigures, PairDifference, Study, StudyReport};
-pub use tables::StudyText;
+pub(crate) use estimators::{Estimator, MovesLeftSource};
+pub(crate) use measure::{Measurer, RunFacts, RunOrigin, Selection};
+pub(crate) use study::Study;
 
-use std::path::PathBuf;
+use parquet_derive::ParquetRecordWriter;
+use serde::{Deserialize, Serialize};
 
-use thiserror::Error;
+use crate::lab::rows::{Row, RowOfGame};
+use crate::time::estimators::moves_left::MovesLeftInput;
+use crate::time::{GamePly, Plies};
 
-use crate::engine::EngineError;
-use crate::lab::pgn::GameError;
-use crate::lab::rows::RowError;
-use crate::network::BackendError;
-
-/// The reason why a measurement ended early.
-#[derive(Debug, Error)]
-pub enum MovesLeftError {
-    /// Games could not be read.
-    #[error(transparent)]
-    Games(#[from] GameError),
-    /// Rows could not be read or written.
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    /// The network could not be made ready or failed.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// The engine that searches refused something.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// Rows were made with other settings.
-    #[error("{}: the rows beside it were made with these other settings; name another --out", path.display())]
-    OtherSettings {
-        /// The file of settings beside the rows.
-        path: PathBuf,
-    },
-    /// A position could not be searched.
-    #[error("game {game}, ply {ply}: {source}")]
-    Search {
-        /// The game's number.
-        game: u64,
-        /// Plies played before the position.
-        ply: u32,
-        /// What was wrong.
-        source: EngineError,
-    },
+/// A position of a recorded game, what was really left of it, and what the network says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+pub(crate) struct PositionRow {
+    /// The game's number in the stream of all files, from 1; broken and filtered games count.
+    pub(crate) game: u64,
+    /// Plies played before this position, of both sides.
+    pub(crate) ply: u32,
+    /// Plies that were still played, of both sides.
+    pub(crate) plies_left: u32,
+    /// Full moves that the side to move still made: half of `plies_left`, rounded up.
+    pub(crate) moves_left: u32,
+    /// Pieces and pawns on the board, kings included.
+    pub(crate) pieces: u32,
+    /// 1, 0 or −1 for the side to move; none for unknown results.
+    pub(crate) result: Option<i32>,
+    /// The way the game ended.
+    pub(crate) ending: String,
+    /// A hash of the tag `Event`, which tells events apart.
+    pub(crate) event: u64,
+    /// The player's own evaluation in centipawns for the side to move, where the PGN has it.
+    pub(crate) centipawns: Option<i32>,
+    /// The network's win minus loss for the side to move.
+    pub(crate) q: Option<f32>,
+    /// The Moves Left Head's output for the position, plies.
+    pub(crate) m_plies: Option<f32>,
+    /// Visit-weighted mean of the head over a searched tree, plies.
+    pub(crate) m_search_plies: Option<f32>,
+    /// Standard deviation of the head over that tree, plies.
+    pub(crate) m_spread_plies: Option<f32>,
+    /// The estimate of `mle-legacy` with its defaults, full moves.
+    pub(crate) legacy_moves: f32,
+    /// The estimate of `mle-pieces` with its defaults, full moves.
+    pub(crate) pieces_moves: f32,
+    /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
+    pub(crate) mlh_moves: Option<f32>,
+    /// The version of the program that wrote the row, see [`VERSION`](crate::version::VERSION); empty in rows of before there was this column.
+    #[serde(default)]
+    pub(crate) version: String,
 }
 
-/// Returns a well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
+impl Row for PositionRow {
+    const KIND: &'static str = "movesleft";
+}
+
+impl PositionRow {
+    /// What estimators may look at, with the head's raw output for M.
+    fn input(&self) -> MovesLeftInput {
+        MovesLeftInput {
+            game_ply: GamePly(self.ply),
+            pieces: self.pieces,
+            m: self.m_plies.map(|m| Plies(m.into())),
+            m_spread: None,
+        }
+    }
+
+    /// The same with M and its spread after the search.
+    fn searched_input(&self) -> MovesLeftInput {
+        MovesLeftInput {
+            m: self.m_search_plies.map(|m| Plies(m.into())),
+            m_spread: self.m_spread_plies.map(|spread| Plies(spread.into())),
+            ..self.input()
+        }
+    }
+}
+
+impl RowOfGame for PositionRow {
+    type Game = u64;
+
+    fn game(&self) -> u64 {
+        self.game
+    }
+}
+
+/// A well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
 /// same on every machine (the finaliser of SplitMix64).
 fn mix(game: u64) -> u64 {
     let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,127 +1,117 @@
-//! A study: estimators against the truth, computed from rows.
-//!
-//! A first pass learns what the second needs (the best function of the ply, fits); the second adds up figures.
+//! A study: estimators against the truth, computed from rows. A first pass learns what the second needs (the best function of the ply,
+//! fits); the second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ndarray::Array1;
 use serde::Serialize;
 
-use super::bootstrap::{BootstrapWeights, FEWEST_UNITS, Interval, ReplicatedMean, Replicates, Unit};
-use super::clock::{ClockFigures, ClockUse};
-use super::estimate::Estimator;
-use super::fit::{Fit, FittedFamily, Fitter};
-use super::groups::{Group, is_played_out};
-use super::ply_median::LeftByPly;
-use super::rows::PositionRow;
-use super::statistics::{EstimatorFigures, Joint, SpreadCoverage, Sums};
-use super::{Dimension, MovesLeftError};
+use super::PositionRow;
+use super::estimators::{Estimator, FittedFamily, HalfCounts};
+use super::statistics::{
+    ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Interval, Joint,
+    SpreadCoverage, Sums, Unit, bootstrap_weights,
+};
 use crate::lab::rows::MergedGames;
+use crate::lab::training::game::Ending;
+use crate::lab::{LabError, Phase};
 
 /// The estimators to be compared, and the rows to compare them on.
 #[derive(Clone, Debug)]
-pub struct Study {
-    /// Files of rows.
-    pub files: Vec<PathBuf>,
+pub(crate) struct Study {
+    pub(crate) files: Vec<PathBuf>,
     /// The estimators, the one that others are compared with first. Those of searches are left out where rows have none.
-    pub estimators: Vec<Estimator>,
+    pub(crate) estimators: Vec<Estimator>,
     /// True to fit estimators to the games, too.
-    pub is_fit: bool,
+    pub(crate) is_fit: bool,
 }
 
 /// The findings of a study.
 #[derive(Debug)]
-pub struct StudyReport {
+pub(crate) struct StudyReport {
     /// Games with at least one row.
-    pub games: u64,
-    /// Rows.
-    pub positions: u64,
-    /// Events of the games.
-    pub events: usize,
+    pub(super) games: u64,
+    pub(crate) positions: u64,
+    pub(super) events: usize,
     /// Games that the rules of chess ended.
-    pub played_out: u64,
+    pub(super) played_out: u64,
     /// The unit of intervals and halves.
-    pub unit: Unit,
+    pub(super) unit: Unit,
     /// What is not known, and what would make it known.
-    pub notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// Names of the estimators; the last is the best function of the ply, if there are enough games.
-    pub names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// Figures by group, in the order of dimensions and places.
-    pub groups: Vec<GroupFigures>,
+    pub(super) groups: Vec<GroupFigures>,
     /// Differences of any two estimators; that of head and pieces is the first.
-    pub differences: Vec<PairDifference>,
+    pub(super) differences: Vec<PairDifference>,
     /// Estimates against truth, by estimator.
-    pub joints: Vec<Joint>,
+    pub(super) joints: Vec<Joint>,
     /// Use of the clock by estimator; empty where positions of the games are missing.
-    pub clocks: Vec<ClockUse>,
+    pub(super) clocks: Vec<ClockUse>,
     /// Coverage of the truth by the tree's spread.
-    pub spread: SpreadCoverage,
+    pub(super) spread: SpreadCoverage,
     /// Fitted estimators, if they were asked for.
-    pub fits: Option<Vec<Fit>>,
-}
-
-/// The difference of two mean absolute errors on the same games, full moves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Difference {
-    /// The difference; below 0 the first of the two is better.
-    pub difference: f64,
-    /// Its 95 % confidence interval.
-    pub ci: Interval,
+    pub(super) fits: Option<Vec<Fit>>,
 }
 
 /// How far two estimators differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PairDifference {
-    /// The one.
-    pub name: String,
+pub(super) struct PairDifference {
+    pub(super) name: String,
     /// The other, whose error is subtracted.
-    pub against: String,
-    /// Over all positions.
+    pub(super) against: String,
     #[serde(flatten)]
-    pub all: Difference,
+    pub(super) all: Difference,
     /// Over those of games that were played out, if there are any.
-    pub played_out: Option<Difference>,
+    pub(super) played_out: Option<Difference>,
+}
+
+/// A fit and what it is worth on games that it was not fitted to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Fit {
+    /// The text to paste as `TimeManager`; `None` where the fit does not beat the defaults.
+    pub(super) time_manager: Option<String>,
+    pub(super) estimator: String,
+    /// Mean absolute error across the halves, full moves.
+    pub(super) mae: f64,
+    /// That of the same estimator with its defaults.
+    pub(super) default_mae: f64,
+    /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
+    pub(super) versus_default_ci: Interval,
 }
 
 /// Figures of a group, by estimator.
 #[derive(Clone, Debug)]
-pub struct GroupFigures {
-    /// The group.
-    pub group: Group,
-    /// Its positions.
-    pub positions: u64,
+pub(super) struct GroupFigures {
+    pub(super) group: Group,
+    pub(super) positions: u64,
     /// Figures in the order of [`StudyReport::names`]; `None` where one could not estimate.
-    pub figures: Vec<Option<EstimatorFigures>>,
+    pub(super) figures: Vec<Option<EstimatorFigures>>,
 }
 
 impl StudyReport {
-    /// Returns the figures of the clock by estimator, for all or for none.
-    pub fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
-        self.clocks.iter().map(ClockUse::figures).collect()
+    pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
+        let figures: Option<Vec<ClockFigures>> = self.clocks.iter().map(ClockUse::figures).collect();
+        figures.filter(|figures| !figures.is_empty())
     }
 }
 
 impl Study {
-    /// Reads the rows.
-    ///
-    /// # Errors
-    /// [`MovesLeftError::Rows`] if rows cannot be read or files overlap.
-    pub fn run(&self) -> Result<StudyReport, MovesLeftError> {
+    pub(crate) fn run(&self) -> Result<StudyReport, LabError> {
         let unit = self.unit()?;
-        let (mut left, mut fitter, mut is_searched) = (LeftByPly::new(unit), Fitter::new(unit), false);
+        let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
         for game in self.games()? {
             let game = game?;
-            left.add_game(&game);
+            counts.add_game(&game);
             is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
-            if self.is_fit {
-                game.iter().for_each(|row| fitter.add(row));
-            }
         }
         let mut estimators = self.estimators.clone();
         estimators.retain(|estimator| is_searched || !estimator.uses_search());
         let mut notes = Vec::new();
-        match left.medians() {
+        match counts.medians() {
             Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
             Err(note) => notes.push(note),
         }
@@ -130,19 +120,20 @@ impl Study {
                 "intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ"
             ));
         }
-        let mut sums = Accumulator::new(unit, estimators, fitter.fits());
+        let mut sums =
+            Accumulator::new(unit, estimators, if self.is_fit { counts.fits() } else { Vec::new() });
         for game in self.games()? {
             sums.add_game(&game?);
         }
         Ok(sums.report(notes, self.is_fit))
     }
 
-    fn games(&self) -> Result<MergedGames<PositionRow>, MovesLeftError> {
+    fn games(&self) -> Result<MergedGames<PositionRow>, LabError> {
         Ok(MergedGames::open(&self.files)?)
     }
 
     /// Returns events if there are enough of them.
-    fn unit(&self) -> Result<Unit, MovesLeftError> {
+    fn unit(&self) -> Result<Unit, LabError> {
         let mut events = BTreeSet::new();
         for game in self.games()? {
             events.extend(game?.first().map(|row| row.event));
@@ -154,18 +145,8 @@ impl Study {
     }
 }
 
-/// Sums of a group and an estimator.
+/// Sums over the positions of a group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct GroupSums {
-    sums: Sums,
-    count: Replicates,
-    error: Replicates,
-    absolute: Replicates,
-    squared: Replicates,
-}
-
-/// Sums of a group.
-#[derive(Clone, Debug)]
 struct GroupCells {
     positions: u64,
     units: BTreeSet<u64>,
@@ -173,19 +154,21 @@ struct GroupCells {
     cells: Vec<GroupSums>,
 }
 
-/// Sums of a fitted estimator, and of the same one with its defaults.
-struct FitSums {
-    family: FittedFamily,
-    units: BTreeSet<u64>,
-    tried: GroupSums,
-    default: GroupSums,
+impl GroupCells {
+    fn add_game(&mut self, positions: u64, sums: &[Sums], unit: u64, weights: &Array1<f64>) {
+        self.positions += positions;
+        self.units.insert(unit);
+        self.cells.resize_with(sums.len(), GroupSums::default);
+        self.cells.iter_mut().zip(sums).for_each(|(cell, sums)| cell.add(sums, weights));
+    }
 }
 
 /// All sums.
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    fits: Vec<FitSums>,
+    /// With the sums of each, of the fitted one first.
+    fits: Vec<(FittedFamily, GroupCells)>,
     games: u64,
     positions: u64,
     played_out: u64,
@@ -201,16 +184,10 @@ struct Accumulator {
 impl Accumulator {
     fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
         let count = estimators.len();
-        let fits = families.into_iter().map(|family| FitSums {
-            family,
-            units: BTreeSet::new(),
-            tried: GroupSums::default(),
-            default: GroupSums::default(),
-        });
         Accumulator {
             unit,
             estimators,
-            fits: fits.collect(),
+            fits: families.into_iter().map(|family| (family, GroupCells::default())).collect(),
             games: 0,
             positions: 0,
             played_out: 0,
@@ -253,21 +230,13 @@ impl Accumulator {
             }
         }
         let unit = self.unit.of(first);
-        let weights = BootstrapWeights::of(unit);
+        let weights = bootstrap_weights(unit);
         for (group, (positions, sums)) in game {
-            let all = self.groups.entry(group).or_insert_with(|| GroupCells {
-                positions: 0,
-                units: BTreeSet::new(),
-                cells: vec![GroupSums::default(); sums.len()],
-            });
-            all.positions += positions;
-            all.units.insert(unit);
-            all.cells.iter_mut().zip(&sums).for_each(|(cell, sums)| cell.add(sums, &weights));
+            self.groups.entry(group).or_default().add_game(positions, &sums, unit, &weights);
         }
-        for fit in &mut self.fits {
-            fit.units.insert(unit);
-            fit.tried.add(&sums_of(&fit.family.tried, rows), &weights);
-            fit.default.add(&sums_of(&fit.family.default, rows), &weights);
+        for (fit, all) in &mut self.fits {
+            let sums = [&fit.tried, &fit.default].map(|estimator| sums_of(estimator, rows));
+            all.add_game(rows.len() as u64, &sums, unit, &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -296,13 +265,21 @@ impl Accumulator {
             let figures = cells.iter().enumerate().map(|(place, cell)| {
                 let spearman = spearman[place].filter(|_| is_all);
                 let figures = || EstimatorFigures { spearman, ..cell.figures(&cells[0], units.len()) };
-                (cell.sums.count > 0.0).then(figures)
+                (!cell.is_empty()).then(figures)
             });
             GroupFigures { figures: figures.collect(), group, positions }
         });
-        let fits = self.fits.iter().map(|fit| {
-            let FitSums { family, units, tried, default } = fit;
-            Fit::new(family, tried, default, units.len())
+        let fits = self.fits.iter().map(|(fit, GroupCells { units, cells, .. })| {
+            let (tried, default) = (&cells[0], &cells[1]);
+            let ci = tried.minus(default, units.len()).ci;
+            let estimator = fit.tried.name.clone();
+            Fit {
+                time_manager: (ci.high < 0.0).then(|| format!("smooth({estimator})")),
+                estimator,
+                mae: tried.mae(),
+                default_mae: default.mae(),
+                versus_default_ci: ci,
+            }
         });
         StudyReport {
             games: self.games,
@@ -321,12 +298,12 @@ impl Accumulator {
         }
     }
 
-    /// Returns the differences of any two estimators, each to those before it; that of head and pieces is the first.
+    /// The differences of any two estimators, each to those before it; that of head and pieces is the first.
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: Dimension, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
             let [a, b] = [&group.cells[a], &group.cells[b]];
-            (a.sums.count > 0.0 && b.sums.count > 0.0).then(|| a.minus(b, group.units.len()))
+            (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
         };
         let place = |name: &str| self.estimators.iter().position(|estimator| estimator.name == name);
         let foremost = place("mle-mlh").zip(place("mle-pieces"));
@@ -354,44 +331,127 @@ fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
     sums
 }
 
-impl GroupSums {
-    fn add(&mut self, game: &Sums, weights: &BootstrapWeights) {
-        self.sums.merge(game);
-        self.count.add(weights, game.count);
-        self.error.add(weights, game.error);
-        self.absolute.add(weights, game.absolute);
-        self.squared.add(weights, game.squared);
-    }
+/// The property by which positions are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dimension {
+    All,
+    /// Positions of games that the rules of chess ended.
+    PlayedOut,
+    /// Plies played, in chunks of 20.
+    ByPly,
+    ByPhase,
+    ByPieces,
+    /// Distance of the network's Q from 0, for either side.
+    ByEvaluation,
+    ByTermination,
+}
 
-    /// Returns the mean absolute error.
-    pub(super) fn mae(&self) -> f64 {
-        self.sums.absolute / self.sums.count
-    }
+impl Dimension {
+    /// Those by which all positions are divided.
+    pub(super) const GROUPED: [Dimension; 5] = [
+        Dimension::ByPly,
+        Dimension::ByPhase,
+        Dimension::ByPieces,
+        Dimension::ByEvaluation,
+        Dimension::ByTermination,
+    ];
 
-    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so many units.
-    pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
-        let [mine, others] =
-            [self, other].map(|sums| ReplicatedMean { sum: &sums.absolute, count: &sums.count });
-        Difference { difference: self.mae() - other.mae(), ci: known(units, || mine.difference(others)) }
-    }
-
-    /// Returns the figures of an estimator in a group of so many units; `first` are the sums of the estimator that others are
-    /// compared with.
-    fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
-        let mean = |sum: f64, count: f64| sum / count;
-        EstimatorFigures {
-            ci: known(units, || self.absolute.interval(&self.count, mean)),
-            bias_ci: known(units, || self.error.interval(&self.count, mean)),
-            rmse_ci: known(units, || self.squared.interval(&self.count, |sum, count| (sum / count).sqrt())),
-            versus_first_ci: self.minus(first, units).ci,
-            ..self.sums.figures()
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Dimension::All => ("all", "all positions"),
+            Dimension::PlayedOut => ("played_out", "games that were played out"),
+            Dimension::ByPly => ("by_ply", "plies played"),
+            Dimension::ByPhase => ("by_phase", "phase"),
+            Dimension::ByPieces => ("by_pieces", "pieces on the board"),
+            Dimension::ByEvaluation => ("by_evaluation", "evaluation |Q|"),
+            Dimension::ByTermination => ("by_termination", "end of the game"),
         }
+    }
+
+    pub(super) fn key(self) -> &'static str {
+        self.names().0
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        self.names().1
     }
 }
 
-/// Returns the interval if there are enough units for one.
-fn known(units: usize, interval: impl FnOnce() -> Interval) -> Interval {
-    if units < FEWEST_UNITS { Interval::NONE } else { interval() }
+/// Plies of a group of [`Dimension::ByPly`].
+pub(super) const PLIES: u32 = 20;
+/// The ply from which on all plies are one group.
+const LAST_PLY: u32 = 300;
+
+/// A group: its dimension, its place among the dimension's groups, its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    pub(super) dimension: Dimension,
+    /// Orders the groups of a dimension.
+    pub(super) place: u32,
+    pub(super) name: String,
+}
+
+impl Group {
+    fn new(dimension: Dimension, place: u32, name: impl Into<String>) -> Group {
+        Group { dimension, place, name: name.into() }
+    }
+
+    /// Says whether the group has no upper end.
+    pub(super) fn is_open(&self) -> bool {
+        self.dimension == Dimension::ByPly && self.place == LAST_PLY
+    }
+
+    /// The groups that a position belongs to: at most one of each dimension.
+    fn of(row: &PositionRow) -> Vec<Group> {
+        let groups = [
+            Some(Group::new(Dimension::All, 0, "all")),
+            is_played_out(row).then(|| Group::new(Dimension::PlayedOut, 0, "played out")),
+            Some(by_ply(row.ply)),
+            Some(by_phase(row.pieces)),
+            Some(by_pieces(row.pieces)),
+            row.q.map(by_evaluation),
+            Some(Group::new(Dimension::ByTermination, 0, row.ending.clone())),
+        ];
+        groups.into_iter().flatten().collect()
+    }
+}
+
+fn by_ply(ply: u32) -> Group {
+    let first = (ply / PLIES * PLIES).min(LAST_PLY);
+    let name =
+        if first == LAST_PLY { format!("{first}+") } else { format!("{first}–{}", first + PLIES - 1) };
+    Group::new(Dimension::ByPly, first, name)
+}
+
+fn is_played_out(row: &PositionRow) -> bool {
+    Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
+}
+
+fn by_phase(pieces: u32) -> Group {
+    let phase = Phase::of(pieces);
+    Group::new(Dimension::ByPhase, phase as u32, phase.name())
+}
+
+fn by_pieces(pieces: u32) -> Group {
+    let (place, name) = match pieces {
+        0..=7 => (4, "2–7"),
+        8..=12 => (3, "8–12"),
+        13..=18 => (2, "13–18"),
+        19..=24 => (1, "19–24"),
+        _ => (0, "25–32"),
+    };
+    Group::new(Dimension::ByPieces, place, name)
+}
+
+fn by_evaluation(q: f32) -> Group {
+    let (place, name) = match q.abs() {
+        size if size < 0.1 => (0, "below 0.1"),
+        size if size < 0.3 => (1, "0.1–0.3"),
+        size if size < 0.6 => (2, "0.3–0.6"),
+        size if size < 0.9 => (3, "0.6–0.9"),
+        _ => (4, "0.9 and more"),
+    };
+    Group::new(Dimension::ByEvaluation, place, name)
 }
 
 #[cfg(test)]
@@ -400,7 +460,7 @@ mod tests {
     use crate::lab::moves_left::MovesLeftSource;
     use crate::lab::rows::RowWriter;
 
-    /// Returns the study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
+    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
     fn study(factor: f64) -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
@@ -428,10 +488,31 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_few_events_have_no_intervals() {
+    fn groups_of_many_events_have_intervals() {
         let report = study(1.0);
         assert_eq!((report.unit, report.events), (Unit::Event, 60));
         assert!(report.groups[0].figures[0].unwrap().ci.is_known());
-        assert!(!known(FEWEST_UNITS - 1, || Interval { low: 0.0, high: 1.0 }).is_known());
+    }
+
+    #[test]
+    fn a_position_is_in_one_group_of_each_dimension() {
+        let row = PositionRow { ply: 39, pieces: 32, ending: "adjudication".into(), ..Default::default() };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
+        let row = PositionRow { ply: 777, pieces: 3, q: Some(-0.95), ending: "stalemate".into(), ..row };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
+    }
+    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third one in the networks' card.
+    #[test]
+    fn groups_by_pieces_divide_phases() {
+        for pieces in 2..32 {
+            let [of_one, of_next] = [by_phase(pieces), by_phase(pieces + 1)];
+            assert!(
+                of_one == of_next || by_pieces(pieces) != by_pieces(pieces + 1),
+                "{} ends amid a group, with {pieces} pieces",
+                of_one.name
+            );
+        }
     }
 }

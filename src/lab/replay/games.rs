@@ -1,32 +1,36 @@
-//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look at.
+//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look at, and what the network
+//! says of each.
 
-use super::{ReplayGame, ReplayMove};
+use super::ReplayMove;
 use crate::chess::{Color, History, Position};
-use crate::lab::pgn;
+use crate::engine::Settings;
+use crate::lab::pgn::RecordedGame;
 use crate::lab::training::pgn::ending;
-use crate::time::TimeControl;
+use crate::network::{Backend, BackendError, BatchEvaluator};
+use crate::time::{Plies, RootEvaluation, TimeControl};
+
+/// Most positions of a batch.
+const MAX_BATCH: usize = 256;
 
 /// The moves of one side of a recorded game.
 #[derive(Clone, Debug)]
 pub struct GameToReplay {
     /// Its number among the games that are replayed, from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their turn.
-    pub side: Color,
-    /// The game as the replay needs it, at first without the network's evaluations.
-    pub replay: ReplayGame,
-    /// The whole game, for the network.
-    pub recorded: pgn::RecordedGame,
-    /// Plies before the first move in `replay`; the others follow every second ply.
-    pub first_ply: usize,
-    /// The recorded time control, if its tag is of one period with the same rule for the whole game.
-    pub control: Option<TimeControl>,
+    pub(super) side: Color,
+    /// The moves, at first without the network's evaluations.
+    pub(super) moves: Vec<ReplayMove>,
+    recorded: RecordedGame,
+    /// Plies before the first of `moves`; the others follow every second ply.
+    first_ply: usize,
+    control: Option<TimeControl>,
 }
 
 impl GameToReplay {
     /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side follow the book, or if the
     /// game is unfinished or ended by time, crash or resignation, so that its length says nothing.
-    pub fn new(number: u64, recorded: pgn::RecordedGame, min_moves: usize) -> Option<GameToReplay> {
+    pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
         }
@@ -35,38 +39,21 @@ impl GameToReplay {
         let first_to_move =
             if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
         let first_ply = after_book + usize::from(first_to_move != side);
-        let control = recorded.tags.get("TimeControl").and_then(|tag| tag.parse().ok());
-        let moves = replay_moves(&recorded, first_ply, control);
-        (moves.len() >= min_moves.max(1)).then_some(GameToReplay {
-            number,
-            side,
-            replay: ReplayGame { moves },
-            recorded,
-            first_ply,
-            control,
-        })
+        let control = control_of(&recorded);
+        let moves = recorded_moves(&recorded, first_ply, control);
+        let is_long_enough = moves.len() >= min_moves.max(1);
+        is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
     }
 
-    /// Returns the recorded time control, if every move has a clock.
+    /// The recorded time control, if every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
-        self.control.filter(|_| self.replay.moves.iter().all(|position| position.clock_ms.is_some()))
-    }
-
-    /// Calls `visit` with the index of each move in `replay` and the game up to it.
-    pub(super) fn for_each_position(&self, mut visit: impl FnMut(usize, &History)) {
-        let mut history = History::from_position(self.recorded.start.clone(), self.recorded.variant);
-        for (ply, played) in self.recorded.moves.iter().enumerate() {
-            if let Some(past) = ply.checked_sub(self.first_ply).filter(|past| past.is_multiple_of(2)) {
-                visit(past / 2, &history);
-            }
-            history.push(played.r#move);
-        }
+        self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
 }
 
 impl ReplayMove {
-    /// Returns a move in `position`, of which no network or clock is known.
-    pub(in crate::lab) fn of(position: &Position) -> ReplayMove {
+    /// A move in `position`, of which no network or clock is known.
+    fn of(position: &Position) -> ReplayMove {
         let legal = position.legal_moves();
         ReplayMove {
             game_ply: position.game_ply(),
@@ -78,9 +65,14 @@ impl ReplayMove {
     }
 }
 
-/// Returns the moves of the side that makes the move after `first_ply` plies, with the clock before each.
-fn replay_moves(
-    recorded: &pgn::RecordedGame,
+/// The recorded time control, if its tag is of one period with the same rule for the whole game.
+pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
+    game.tags.get("TimeControl").and_then(|tag| tag.parse().ok())
+}
+
+/// The moves of the side that makes the move after `first_ply` plies, with the clock before each.
+pub(crate) fn recorded_moves(
+    recorded: &RecordedGame,
     first_ply: usize,
     control: Option<TimeControl>,
 ) -> Vec<ReplayMove> {
@@ -104,6 +96,57 @@ fn replay_moves(
     moves
 }
 
+/// Asks the network for the root evaluations of games.
+pub(crate) struct NetworkHeads {
+    has_wdl: bool,
+    has_moves_left: bool,
+    /// The place of a game, and that of the move that was made in the position.
+    batch: BatchEvaluator<(usize, usize)>,
+}
+
+impl NetworkHeads {
+    pub(crate) fn new(backend: &dyn Backend, settings: &Settings) -> Result<NetworkHeads, BackendError> {
+        let info = backend.info();
+        Ok(NetworkHeads {
+            has_wdl: info.has_wdl,
+            has_moves_left: info.has_moves_left,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
+        })
+    }
+
+    /// Fills in what the network says of every move of `games`, in full batches.
+    pub(crate) fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+        for place in 0..games.len() {
+            let recorded = &games[place].recorded;
+            let mut history = History::from_position(recorded.start.clone(), recorded.variant);
+            for ply in 0..games[place].recorded.moves.len() {
+                let after_book = ply.checked_sub(games[place].first_ply);
+                if let Some(past) = after_book.filter(|past| past.is_multiple_of(2)) {
+                    // Without moves: the policy head is not asked.
+                    self.batch.push((place, past / 2), &history, &[]);
+                    if self.batch.is_full() {
+                        self.evaluate(games)?;
+                    }
+                }
+                history.push(games[place].recorded.moves[ply].r#move);
+            }
+        }
+        self.evaluate(games)
+    }
+
+    fn evaluate(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+        for ((game, place), slot) in self.batch.evaluate()? {
+            games[game].moves[place].root = Some(RootEvaluation {
+                q: slot.evaluation.q.into(),
+                d: self.has_wdl.then_some(slot.evaluation.d.into()),
+                m: self.has_moves_left.then_some(Plies(slot.evaluation.m.into())),
+                m_spread: None,
+            });
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,17 +164,14 @@ mod tests {
     fn our_moves_after_the_book_with_the_clock_before_them() {
         let white = lab_game(1, GAME, 2).unwrap();
         assert_eq!((white.side, white.first_ply), (Color::White, 2));
-        let clocks =
-            |game: &GameToReplay| game.replay.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
+        let clocks = |game: &GameToReplay| game.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
         assert_eq!(clocks(&white), [60_000.0, 50_000.0]);
-        assert_eq!(white.replay.moves[0].game_ply, 2);
+        assert_eq!(white.moves[0].game_ply, 2);
         let black = lab_game(2, GAME, 2).unwrap();
         assert_eq!((black.side, black.first_ply), (Color::Black, 1));
         assert_eq!(clocks(&black), [60_000.0, 60_000.0, 58_000.0]);
         assert_eq!(black.recorded_control(), "60+1".parse().ok());
-        let mut plies = Vec::new();
-        black.for_each_position(|i, history| plies.push((i, history.current().game_ply())));
-        assert_eq!(plies, [(0, 1), (1, 3), (2, 5)]);
+        assert_eq!(black.moves.iter().map(|m| m.game_ply).collect::<Vec<_>>(), [1, 3, 5]);
     }
 
     #[test]

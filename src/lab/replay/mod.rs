@@ -1,114 +1,86 @@
 //! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of games in seconds.
 //!
-//! A [`ReplayGame`] is plain numbers, taken from a recorded game or made up by [`synthetic`]; an [`EngineModel`]
-//! says how fast the engine searches, how much of its tree survives, and how score and best move waver ([`SearchCourse`]). [`replay`] plays the engine's moves
-//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and says what became of each; [`ReplaySummary`] adds
-//! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
+//! A `ReplayMove` is plain numbers, taken from a recorded game ([`GameToReplay`]); an `EngineModel` says how fast the engine searches,
+//! how much of its tree survives, and how score and best move fluctuate. `replay` plays the engine's moves through a `Timekeeper` with the
+//! clock of a time control and says what became of each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`](fn@page) shows.
+//! Tests and the command `timelab` use this; nothing here waits or asks for the time.
 
-mod course;
-mod figures;
+mod engine_model;
 mod games;
-mod heads;
-mod model;
 mod page;
-mod random;
-mod replayer;
-mod row_files;
 mod rows;
-mod search;
 mod study;
-mod summary;
-pub mod synthetic;
+#[cfg(test)]
+mod tests;
 
-pub use course::SearchCourse;
-pub use figures::ReplayReport;
+pub(crate) use engine_model::{EngineModel, Speed};
 pub use games::GameToReplay;
-pub use heads::NetworkHeads;
-pub use model::{EngineModel, SpeedModel};
+pub(crate) use games::{NetworkHeads, control_of, recorded_moves};
 pub use page::page;
-pub use replayer::{ReplayRows, Replayer};
-pub use row_files::{ReplayFiles, columns};
-pub use rows::{ReplayGameRow, ReplayKey, ReplayMoveRow};
-pub use study::{ManagerFigures, ReplayStudy};
-pub use summary::{ExactMean, GameSummary, PhaseErrors, ReplaySummary};
+pub(crate) use rows::{ReplayFiles, ReplayRows, Replayer};
+pub use study::ReplayStudy;
 
 use crate::time::{
     GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopReason, StopperOptions,
     TimeControl, TimeManager, Timekeeper,
 };
-use model::KeptNodes;
-use random::ReplayRandom;
-use search::VirtualSearch;
+use engine_model::{KeptNodes, ReplayRandom, VirtualSearch};
 
 /// One move of ours: the position before it, as far as time managers look at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ReplayMove {
-    /// Plies played before it.
-    pub game_ply: u32,
-    /// Pieces and pawns on the board.
-    pub pieces: u32,
-    /// Legal moves.
-    pub legal_moves: u32,
-    /// Those of them that capture, promote or give check.
-    pub tactical_moves: u32,
+pub(crate) struct ReplayMove {
+    pub(crate) game_ply: u32,
+    pub(crate) pieces: u32,
+    pub(crate) legal_moves: u32,
+    /// Legal moves that capture, promote or give check.
+    pub(crate) tactical_moves: u32,
     /// Plies to the mate with which the game ended: odd where we gave it. `None` where it ended otherwise.
-    pub plies_to_mate: Option<u32>,
+    pub(crate) plies_to_mate: Option<u32>,
     /// The network's evaluation of the position; `None` if it was not asked.
-    pub root: Option<RootEvaluation>,
+    pub(crate) root: Option<RootEvaluation>,
     /// Our clock before it in the recorded game, ms.
-    pub clock_ms: Option<f64>,
-}
-
-/// Our moves of one game, from the first one after the book.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReplayGame {
-    /// The moves, in the order played.
-    pub moves: Vec<ReplayMove>,
+    pub(crate) clock_ms: Option<f64>,
 }
 
 /// A move as it was replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReplayedMove {
+pub(crate) struct ReplayedMove {
     /// Our clock before it, ms.
-    pub clock_ms: f64,
+    pub(crate) clock_ms: f64,
     /// The manager's budget as last revised, ms.
-    pub budget_ms: f64,
+    pub(crate) budget_ms: f64,
     /// Time that the clock lost, lag included, ms.
-    pub used_ms: f64,
+    pub(crate) used_ms: f64,
     /// Nodes in the tree at its end.
-    pub nodes: u64,
+    pub(crate) nodes: u64,
     /// Those of them that were new.
-    pub new_nodes: u64,
-    /// The rule that ended the search.
-    pub reason: StopReason,
-    /// True if there was more than one legal move.
-    pub had_choice: bool,
+    pub(crate) new_nodes: u64,
+    pub(crate) reason: StopReason,
+    pub(crate) had_choice: bool,
     /// Full moves left as the manager estimated, if it does.
-    pub moves_left: Option<f64>,
-    /// Plies played before it.
-    pub game_ply: u32,
-    /// Pieces and pawns on the board before it.
-    pub pieces: u32,
+    pub(crate) moves_left: Option<f64>,
+    pub(crate) game_ply: u32,
+    pub(crate) pieces: u32,
     /// Our moves that were really left in the game, or to the time control if that came first, this one included.
-    pub really_left: u32,
+    pub(crate) really_left: u32,
 }
 
 /// A game as it was replayed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReplayedGame {
+pub(crate) struct ReplayedGame {
     /// Every move that was made on time, and the late one if there was one.
-    pub moves: Vec<ReplayedMove>,
+    pub(crate) moves: Vec<ReplayedMove>,
     /// All the time that the clock was given, ms.
-    pub given_ms: f64,
+    pub(crate) given_ms: f64,
     /// The clock at the end, ms; negative after a loss on time.
-    pub final_clock_ms: f64,
+    pub(crate) final_clock_ms: f64,
     /// The clock that the manager saw.
-    pub clock_source: ClockSource,
+    pub(crate) clock_source: ClockSource,
 }
 
 /// The clock that the manager sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClockSource {
+pub(crate) enum ClockSource {
     /// One that runs down by what the manager itself uses.
     #[default]
     Running,
@@ -116,33 +88,32 @@ pub enum ClockSource {
     Recorded,
 }
 
-/// The settings of a replay.
 #[derive(Clone, Debug, Default)]
-pub struct ReplayOptions {
-    /// The time control.
-    pub control: TimeControl,
-    /// The clock that counts.
-    pub clock_source: ClockSource,
-    /// The modelled engine.
-    pub model: EngineModel,
-    /// `MoveOverheadMs`, ms.
-    pub overhead_ms: f64,
+pub(crate) struct ReplayOptions {
+    pub(crate) control: TimeControl,
+    pub(crate) clock_source: ClockSource,
+    pub(crate) model: EngineModel,
+    pub(crate) overhead_ms: f64,
     /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its last one.
-    pub ponders: bool,
+    pub(crate) ponders: bool,
     /// All other options of the stopper chain.
-    pub stoppers: StopperOptions,
+    pub(crate) stoppers: StopperOptions,
     /// The seed of the random numbers; the same seed gives the same game.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
-/// Plays our moves of `game` with `manager` and a clock. Ends early if the flag falls.
-pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &ReplayOptions) -> ReplayedGame {
+/// Plays our moves of a game, from the first one after the book, with `manager` and a clock. Ends early if the flag falls.
+pub(crate) fn replay(
+    moves: &[ReplayMove],
+    manager: Box<dyn TimeManager>,
+    options: &ReplayOptions,
+) -> ReplayedGame {
     let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
     let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
     let mut replayed = ReplayedGame { clock_source: options.clock_source, ..ReplayedGame::default() };
     let (mut nodes_before, mut opponent_ms) = (0, 0.0);
-    for (i, position) in game.moves.iter().enumerate() {
+    for (i, position) in moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
             clock.set_left(Millis(ms));
             keeper.clock_was_set();
@@ -151,7 +122,7 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
         let facts = facts(position, &clock, kept, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };
         let moved = play_move(&mut keeper, &facts, position, options, &mut random);
-        let left = (game.moves.len() - i) as u32;
+        let left = (moves.len() - i) as u32;
         let moved = ReplayedMove { really_left: clock.movestogo().map_or(left, |n| n.min(left)), ..moved };
         nodes_before = moved.nodes;
         opponent_ms = if options.ponders { moved.used_ms } else { 0.0 };
@@ -178,7 +149,7 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
         reused_nodes: Nodes(reused_nodes),
         pondered_nodes: Nodes(kept.pondered),
         ponder_enabled: options.ponders,
-        root_visits: options.model.spread(reused_nodes, position.legal_moves),
+        root_visits: EngineModel::root_visits(reused_nodes, position.legal_moves),
         root,
         has_moves_left: position.root.is_some_and(|root| root.m.is_some()),
         ..MoveFacts::default()
@@ -211,6 +182,3 @@ fn play_move(
         really_left: 0,
     }
 }
-
-#[cfg(test)]
-mod tests;

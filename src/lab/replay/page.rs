@@ -1,12 +1,78 @@
-//! The findings of replays as a page with plots.
+//! The findings of replays as tables, and as a page with plots.
 
-use super::ExactMean;
-use super::figures::table;
+use std::fmt;
+
 use super::rows::ReplayMoveRow;
-use super::study::{ManagerFigures, ReplayCurvePoint, ReplayStudy};
-use crate::report::{Bar, BarPlot, Page, Plot};
+use super::study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
+use crate::report::{Bar, BarPlot, Page, Plot, Table};
 
-/// Returns the page: for each time control the table and the mean curves, then the sample games.
+impl fmt::Display for ReplayStudy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.controls().iter().try_for_each(|control| writeln!(f, "{}", table(self, control)))
+    }
+}
+
+fn table(study: &ReplayStudy, control: &str) -> Table {
+    let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
+    let mut table = Table::of_columns(
+        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves"),
+        &["manager"],
+        &[
+            "clock used, %",
+            "smallest clock, ms",
+            "losses",
+            "insta-moves",
+            "variation of nodes",
+            "smart pruning, % of moves",
+            "time it saved, %",
+            "ML error opening",
+            "middlegame",
+            "endgame",
+        ],
+    );
+    for ManagerFigures { manager, summary, .. } in study.at(control) {
+        let number = |value: Option<f64>, digits: usize| {
+            value.map_or("–".into(), |value| format!("{value:.digits$}"))
+        };
+        let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
+        let mut cells = vec![
+            manager.clone(),
+            percent(summary.time_used),
+            number(summary.min_clock_ms, 0),
+            summary.losses.to_string(),
+            summary.instamoves.to_string(),
+            number(summary.nodes_cv.value(), 3),
+            percent(summary.pruned),
+            percent(summary.pruning_saved),
+        ];
+        cells.extend(summary.moves_left.map(|mean| number(mean.value(), 1)));
+        table.row(cells);
+    }
+    table
+}
+
+/// A plot over the move numbers: its title, what its axis shows, and the quantity.
+type MovePlot<Of, Quantity> = (&'static str, &'static str, fn(&Of) -> Quantity);
+
+/// Means over the games by move number.
+const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
+    ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
+    ("Clock before a move", "ms, mean", |point| point.clock_ms),
+    ("Time used for a move", "ms, mean", |point| point.used_ms),
+    ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
+];
+
+/// The moves of a single game, where the quantity is known.
+const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
+    ("Budget", "ms", |row| Some(row.budget_ms)),
+    ("Time used", "ms", |row| Some(row.used_ms)),
+    ("Clock before the move", "ms", |row| Some(row.clock_ms)),
+    ("Nodes in the tree at the move's end", "nodes", |row| Some(row.nodes as f64)),
+    (MOVES_LEFT, "full moves", |row| row.moves_left),
+];
+const MOVES_LEFT: &str = "Moves left, estimated";
+
+/// The page: for each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games").paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
@@ -16,13 +82,9 @@ pub fn page(study: &ReplayStudy) -> Page {
     for control in study.controls() {
         page = page.heading(control).table(&table(study, control));
         page = page.figure(&variation(study, control), "Less is steadier.");
-        for ReplayCurve { title, label, quantity } in CURVES {
-            let plot =
-                study.at(control).fold(Plot::new(title, "move", label).y_from(0.0), |plot, figures| {
-                    let points = figures.curve(quantity);
-                    if points.is_empty() { plot } else { plot.line(&figures.manager, &points) }
-                });
-            page = page.figure(&plot.to_svg(), "");
+        for (title, label, quantity) in MEANS {
+            let lines = study.at(control).map(|figures| (figures.manager.as_str(), figures.curve(quantity)));
+            page = page.figure(&plot(title, label, lines).to_svg(), "");
         }
     }
     for (game, rows) in &study.samples {
@@ -31,96 +93,47 @@ pub fn page(study: &ReplayStudy) -> Page {
     page
 }
 
-/// A plot of a mean over the games by move number.
-struct ReplayCurve {
-    title: &'static str,
-    label: &'static str,
-    quantity: fn(&ReplayCurvePoint) -> ExactMean,
+/// A plot over the moves with a line for each name of which anything is known.
+fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
+    let plot = Plot::new(title, "move", label).y_from(0.0);
+    lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
-const CURVES: [ReplayCurve; 4] = [
-    ReplayCurve {
-        title: "Nodes in the tree at the end of a move",
-        label: "nodes, mean",
-        quantity: |point| point.nodes,
-    },
-    ReplayCurve { title: "Clock before a move", label: "ms, mean", quantity: |point| point.clock_ms },
-    ReplayCurve { title: "Time used for a move", label: "ms, mean", quantity: |point| point.used_ms },
-    ReplayCurve {
-        title: "Error of the estimated moves left",
-        label: "full moves, mean absolute",
-        quantity: |point| point.error_moves,
-    },
-];
-
-/// Returns the plot of the coefficient of variation of the nodes, a bar for each manager, as SVG.
 fn variation(study: &ReplayStudy, control: &str) -> String {
     let names: Vec<&str> = study.at(control).map(|figures| figures.manager.as_str()).collect();
-    let bar = |figures: &ManagerFigures| Bar {
-        value: figures.summary.nodes_cv.value().unwrap_or(f64::NAN),
-        error: None,
-    };
-    let bars: Vec<Bar> = study.at(control).map(bar).collect();
+    let values = study.at(control).map(|figures| figures.summary.nodes_cv.value().unwrap_or(f64::NAN));
+    let bars: Vec<Bar> = values.map(|value| Bar { value, error: None }).collect();
     BarPlot::new(format!("Variation of nodes at {control}"), "standard deviation ÷ mean", &names)
         .series("", &bars)
         .to_svg()
 }
 
-/// A plot of a quantity of single moves, which is `None` where it is not known.
-struct ReplayMoveCurve {
-    title: &'static str,
-    label: &'static str,
-    quantity: fn(&ReplayMoveRow) -> Option<f64>,
-}
-
-const MOVE_CURVES: [ReplayMoveCurve; 5] = [
-    ReplayMoveCurve { title: "Budget", label: "ms", quantity: |row| Some(row.budget_ms) },
-    ReplayMoveCurve { title: "Time used", label: "ms", quantity: |row| Some(row.used_ms) },
-    ReplayMoveCurve { title: "Clock before the move", label: "ms", quantity: |row| Some(row.clock_ms) },
-    ReplayMoveCurve {
-        title: "Nodes in the tree at the move's end",
-        label: "nodes",
-        quantity: |row| Some(row.nodes as f64),
-    },
-    ReplayMoveCurve { title: "Moves left, estimated", label: "full moves", quantity: |row| row.moves_left },
-];
-
-/// Adds the plots of one game's moves under every manager.
 fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
     page = page.heading(&format!("Game {game} at {control}"));
-    let rows = || rows.iter().filter(|row| row.control == control);
-    let mut managers: Vec<&str> = Vec::new();
-    for row in rows() {
-        if !managers.contains(&row.manager.as_str()) {
-            managers.push(&row.manager);
+    let mut by_manager: Vec<(&str, Vec<&ReplayMoveRow>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.control == control) {
+        match by_manager.iter_mut().find(|(manager, _)| *manager == row.manager) {
+            Some((_, own)) => own.push(row),
+            None => by_manager.push((&row.manager, vec![row])),
         }
     }
-    for ReplayMoveCurve { title, label, quantity } in MOVE_CURVES {
-        let points = |manager: &str| -> Vec<(f64, f64)> {
-            let own = rows().filter(|row| row.manager == manager);
-            own.filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect()
-        };
-        let mut plot = Plot::new(title, "move", label).y_from(0.0);
-        for manager in &managers {
-            let points = points(manager);
-            plot = if points.is_empty() { plot } else { plot.line(manager, &points) };
-        }
-        if title.starts_with("Moves left") {
-            let truth: Vec<_> = rows()
-                .filter(|row| Some(&row.manager.as_str()) == managers.first())
-                .map(|row| (f64::from(row.number), f64::from(row.really_left)))
-                .collect();
-            plot = plot.line("really left", &truth);
-        }
-        page = page.figure(&plot.to_svg(), "");
+    let points = |rows: &[&ReplayMoveRow], quantity: fn(&ReplayMoveRow) -> Option<f64>| {
+        rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
+    };
+    for (title, label, quantity) in SAMPLES {
+        let lines = by_manager.iter().map(|(manager, rows)| (*manager, points(rows, quantity)));
+        let really_left = by_manager
+            .first()
+            .filter(|_| title == MOVES_LEFT)
+            .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
+        page = page.figure(&plot(title, label, lines.chain(really_left)).to_svg(), "");
     }
     page
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::ReplayReport;
     use super::super::rows::{ReplayGameRow, ReplayKey};
     use super::super::{ReplayedGame, ReplayedMove};
     use super::*;
@@ -165,7 +178,7 @@ mod tests {
     #[test]
     fn rows_in_any_order_give_the_same_answer_and_page() {
         let (forth, back) = (lab(1..=10), lab((1..=10).rev()));
-        let json = |lab: &ReplayStudy| serde_json::to_value(ReplayReport::new(lab)).unwrap();
+        let json = |lab: &ReplayStudy| serde_json::to_value(lab).unwrap();
         assert_eq!(json(&forth), json(&back));
         assert_eq!(page(&forth).to_html(), page(&back).to_html());
         assert_eq!(json(&forth)["managers"][0]["games"], 10);
@@ -185,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_table_names_every_column() {
-        let text = ReplayReport::new(&lab(1..=2)).to_string();
+        let text = lab(1..=2).to_string();
         assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
         assert!(text.contains("insta-moves"), "{text}");
     }

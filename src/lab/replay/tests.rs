@@ -1,8 +1,10 @@
 //! Puts every manager through many games, and checks what they were made for.
 
+use super::rows::{ReplayGameRow, ReplayKey};
+use super::study::ReplaySummary;
 use super::*;
 use crate::time::managers::{DEFAULT_MANAGER, manager_from};
-use crate::time::{Chain, GoLimits, Millis};
+use crate::time::{Chain, GoLimits, Plies};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
@@ -13,6 +15,60 @@ const CONTROLS: [TimeControl; 4] = [
     TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) },
 ];
 
+/// Median length of a game, full moves, and the steepness of its log-logistic distribution.
+const MEDIAN_MOVES: f64 = 60.0;
+const STEEPNESS: f64 = 4.0;
+/// Shortest and longest game, full moves.
+const SHORTEST: f64 = 15.0;
+const LONGEST: f64 = 200.0;
+/// Pieces at the end of a game of median length.
+const FINAL_PIECES: f64 = 8.0;
+/// Share of draws in what is still open.
+const DRAWN: f64 = 0.3;
+/// Share of positions with a single legal move.
+const FORCED: f64 = 0.03;
+
+/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some moves are
+/// forced, M is the true distance to its end with some error, and the expected result comes ever nearer to
+/// the real one.
+fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
+    let mut random = ReplayRandom::new(seed);
+    let odds = random.between(0.01, 0.99);
+    let length = MEDIAN_MOVES * (odds / (1.0 - odds)).powf(1.0 / STEEPNESS);
+    let length = length.clamp(SHORTEST, LONGEST) as u32;
+    let book_plies = 2 * (random.between(0.0, 9.0) as u32);
+    let end_ply = (2 * length).max(book_plies + 2);
+    // One game in three is drawn.
+    let result = (seed % 3) as f64 - 1.0;
+    let moves = (book_plies..end_ply).step_by(2).map(|game_ply| {
+        let progress = f64::from(game_ply) / (2.0 * MEDIAN_MOVES);
+        let pieces = (32.0 - (32.0 - FINAL_PIECES) * progress.min(1.2)).clamp(3.0, 32.0) as u32;
+        let forced = random.unit() < FORCED;
+        let left = f64::from(end_ply - game_ply);
+        let q = result * (1.0 - left / f64::from(end_ply)).powi(2);
+        ReplayMove {
+            game_ply,
+            pieces,
+            legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
+            root: Some(RootEvaluation {
+                q,
+                d: Some(DRAWN * (1.0 - q.abs())),
+                m: Some(Plies((left * (1.0 + 0.3 * random.normal())).max(0.0))),
+                m_spread: None,
+            }),
+            ..ReplayMove::default()
+        }
+    });
+    moves.collect()
+}
+
+fn summary_of(games: &[ReplayedGame]) -> ReplaySummary {
+    let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
+    let mut summary = ReplaySummary::default();
+    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(key, game)));
+    summary
+}
+
 fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> Vec<ReplayedGame> {
     let options = |seed| ReplayOptions {
         control,
@@ -22,12 +78,12 @@ fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> 
         ..ReplayOptions::default()
     };
     (0..games)
-        .map(|seed| replay(&synthetic::game(seed), manager_from(manager).unwrap(), &options(seed)))
+        .map(|seed| replay(&synthetic_game(seed), manager_from(manager).unwrap(), &options(seed)))
         .collect()
 }
 
 fn summary(manager: &str, control: TimeControl, games: u64) -> ReplaySummary {
-    ReplaySummary::of(&run(manager, control, &EngineModel::default(), games))
+    summary_of(&run(manager, control, &EngineModel::default(), games))
 }
 
 #[test]
@@ -54,9 +110,9 @@ fn moves_that_smart_pruning_ends_at_once_are_seen() {
         let replayed = (0..10).map(|seed| {
             let options = ReplayOptions { seed, ..options.clone() };
             let manager = manager_from("smooth(min-pruned-share=0)").unwrap();
-            replay(&synthetic::game(seed), manager, &options)
+            replay(&synthetic_game(seed), manager, &options)
         });
-        ReplaySummary::of(&replayed.collect::<Vec<_>>()).instamoves
+        summary_of(&replayed.collect::<Vec<_>>()).instamoves
     };
     let (usual, hasty) = (instamoves(1.33), instamoves(100.0));
     assert!(hasty > 5 * usual && hasty > 50, "{hasty} instead of {usual}");
@@ -101,10 +157,10 @@ fn stakes_take_time_from_decided_moves() {
 /// A regression: score and best move stayed the same within a move, so that nothing that watches them ever acted.
 #[test]
 fn managers_that_watch_score_and_best_move_act() {
-    let played = |manager: &str, course: SearchCourse| {
-        run(manager, CONTROLS[0], &EngineModel { course, ..EngineModel::default() }, 5)
+    let played = |manager: &str, fluctuates: bool| {
+        run(manager, CONTROLS[0], &EngineModel { fluctuates, ..EngineModel::default() }, 5)
     };
-    // Managers without what is to act, beside those with it; without a course they are the same.
+    // Managers without what is to act, beside those with it; where nothing fluctuates they are the same.
     let pairs = [
         ("falling score", "stockfish", "stockfish(fail-low-q=2)"),
         ("rising score", "stockfish", "stockfish(fail-high-q=2)"),
@@ -116,10 +172,10 @@ fn managers_that_watch_score_and_best_move_act() {
         ),
     ];
     for (what, with, without) in pairs {
-        assert!(played(with, SearchCourse::Recorded) != played(without, SearchCourse::Recorded), "{what}");
-        assert!(played(with, SearchCourse::Still) == played(without, SearchCourse::Still), "{what}");
+        assert!(played(with, true) != played(without, true), "{what}");
+        assert!(played(with, false) == played(without, false), "{what}");
     }
-    assert!(played("argo", SearchCourse::Recorded) != played("argo", SearchCourse::Still), "difficulty");
+    assert!(played("argo", true) != played("argo", false), "difficulty");
 }
 
 /// The visits of modelled searches: as often as in recorded ones another move becomes the most visited.
@@ -131,7 +187,7 @@ fn the_best_move_changes_as_often_as_recorded() {
     let mut random = ReplayRandom::new(3);
     let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
     for _ in 0..1_000 {
-        let visits = model.spread(0, 30);
+        let visits = EngineModel::root_visits(0, 30);
         let facts = MoveFacts { legal_moves: 30, root_visits: visits, ..MoveFacts::default() };
         let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
         let mut best = None;
@@ -156,20 +212,20 @@ fn the_best_move_changes_as_often_as_recorded() {
 #[test]
 fn a_slow_device_is_never_late() {
     let model = EngineModel {
-        speed: SpeedModel::Constant(2.0),
+        speed: Speed::constant(2.0),
         batch_latency_ms: 500.0,
         lag_ms: 1.0,
         ..EngineModel::default()
     };
     let control = TimeControl { time: Millis(1_000.0), inc: Millis(10.0), moves: None };
     for manager in MANAGERS {
-        let summary = ReplaySummary::of(&run(manager, control, &model, 20));
+        let summary = summary_of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
     // Without increment there is no end to how long a game may last; twenty moves must be possible.
     let control = TimeControl { inc: Millis::ZERO, ..control };
-    let mut game = synthetic::game(1);
-    game.moves.truncate(20);
+    let mut game = synthetic_game(1);
+    game.truncate(20);
     for manager in MANAGERS {
         let options =
             ReplayOptions { control, model: model.clone(), overhead_ms: 50.0, ..Default::default() };
@@ -187,11 +243,9 @@ fn the_same_seed_is_the_same_game() {
 #[test]
 fn periods_are_paid_in() {
     let control = TimeControl { time: Millis(10_000.0), inc: Millis(0.0), moves: Some(10) };
-    let game = ReplayGame {
-        moves: (0..25)
-            .map(|i| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() })
-            .collect(),
-    };
+    let position =
+        |i: u32| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() };
+    let game: Vec<_> = (0..25).map(position).collect();
     let options = ReplayOptions { control, overhead_ms: 50.0, ..ReplayOptions::default() };
     let replayed = replay(&game, manager_from("legacy").unwrap(), &options);
     assert_eq!(replayed.moves.len(), 25);
@@ -202,7 +256,7 @@ fn periods_are_paid_in() {
 fn recorded_clocks_can_drive_a_manager() {
     let clocks = [60_000.0, 20_000.0, 1_000.0];
     let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
-    let game = ReplayGame { moves: clocks.map(|ms| position(Some(ms))).into() };
+    let game = clocks.map(|ms| position(Some(ms)));
     let clock_source = ClockSource::Recorded;
     let options = ReplayOptions { control: CONTROLS[2], clock_source, ..ReplayOptions::default() };
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
@@ -217,7 +271,7 @@ fn recorded_clocks_show_no_lag() {
     let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
     // 12 % of a second are 120 ms; the recorded engine took 400 ms.
     let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
-    let game = ReplayGame { moves: vec![position(Some(1_000.0)), position(Some(600.0))] };
+    let game = [position(Some(1_000.0)), position(Some(600.0))];
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
     assert_eq!(replayed.moves[1].budget_ms, 72.0);
 }
@@ -231,7 +285,7 @@ fn mates_that_ended_the_game_are_found_in_time() {
         plies_to_mate: Some(plies_to_mate),
         ..ReplayMove::default()
     };
-    let game = ReplayGame { moves: vec![position(21), position(5), position(1)] };
+    let game = [21, 5, 1].map(position);
     let options = ReplayOptions { control: CONTROLS[0], ..ReplayOptions::default() };
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
     let reasons: Vec<_> = replayed.moves.iter().map(|m| m.reason).collect();
@@ -240,15 +294,14 @@ fn mates_that_ended_the_game_are_found_in_time() {
     let nodes: Vec<_> = replayed.moves.iter().map(|m| m.new_nodes).collect();
     assert!(nodes[1] < nodes[0] / 4, "{nodes:?}");
     // Mates against us end no search.
-    let lost = ReplayGame { moves: vec![position(6), position(4), position(2)] };
+    let lost = [6, 4, 2].map(position);
     let replayed = replay(&lost, manager_from("alphazero").unwrap(), &options);
     assert!(replayed.moves.iter().all(|m| m.reason != StopReason::ProvenWin));
 }
 
 #[test]
 fn pondering_makes_larger_trees_by_the_same_clock() {
-    let game =
-        ReplayGame { moves: vec![ReplayMove { pieces: 32, legal_moves: 20, ..ReplayMove::default() }; 30] };
+    let game = [ReplayMove { pieces: 32, legal_moves: 20, ..ReplayMove::default() }; 30];
     let play = |ponders| {
         let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let options = ReplayOptions { control: CONTROLS[0], ponders, stoppers, ..ReplayOptions::default() };

@@ -1,26 +1,22 @@
-//! Training data: games with labels, from the sources they come from to the tables that the trainer reads.
+//! Training data: games with labels, and the tables that the trainer in `models/training` reads.
 //!
-//! The way of a game: [`play`] makes it, [`blunders`] makes lines that leave it, or [`pgn`] or [`teacher`] imports it, [`record`] keeps it in few bytes, [`table`] expands it to one
-//! row per position. The command `datagen` calls it; the trainer in `models/training` reads the tables. It uses the rules
-//! of [`chess`](crate::chess) and, for moves that look good, an evaluator of [`network`](crate::network).
+//! [`pgn`] imports a game, or a teacher plays it (`teacher`) and labels lines that leave it by mistakes. [`record`] keeps it in few
+//! bytes, and [`table`] expands it to one row per position. The command `datagen` calls all of it. The rules of
+//! [`chess`](crate::chess) say which moves are legal, and a network ([`network`](crate::network)) which mistakes are plausible.
 
-pub mod blunders;
-mod bytes;
-pub mod cursor;
 pub mod game;
 pub mod pgn;
-pub mod play;
 pub mod record;
 pub mod table;
-pub mod teacher;
-pub mod uci_teacher;
+pub(crate) mod teacher;
 
 use thiserror::Error;
 
+use super::UciProcessError;
 use crate::chess::PositionError;
 use crate::network::BackendError;
 
-/// The reason why training data could not be read or written.
+/// The reason why training data could not be read or made.
 #[derive(Debug, Error)]
 pub enum TrainingDataError {
     /// A start position that isn't one.
@@ -42,30 +38,16 @@ pub enum TrainingDataError {
         /// The problem there.
         reason: String,
     },
-    /// A game that the record format has no room for.
-    #[error("a game doesn't fit the record format: {0}")]
-    TooLarge(String),
+    /// A game or table that the format has no room for.
+    #[error("the format has no room for {0}")]
+    TooLarge(&'static str),
     /// The engine that plays and labels games failed.
-    #[error("the teacher {name} {reason}")]
-    Teacher {
-        /// Its program.
-        name: String,
-        /// The problem with it.
-        reason: String,
-    },
+    #[error("the teacher {0}")]
+    Teacher(#[from] UciProcessError),
     /// The network that draws moves failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The teacher thinks one side is better in all of them.
-    #[error("none of {attempts} openings is balanced; give balanced ones")]
-    Openings {
-        /// The number of openings that were tried.
-        attempts: u64,
-    },
     /// No position of the games has a teacher's labels.
     #[error("a teacher has labelled no position of these games; name files that `datagen play` wrote")]
     NoLabels,
-    /// Reading or writing failed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
 }

@@ -3,10 +3,9 @@
 //! `{book}` marks moves that nobody chose. Whole events are held out by a hash of their name, so that no game of an
 //! event that was trained on is measured.
 
-use std::io::Read;
+use std::io::{self, Read};
 
-use super::TrainingDataError;
-use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
+use super::game::{Ending, LabelledGame, LabelledPly, MoveChoice};
 use crate::lab::pgn::{self, GameError, Games};
 
 /// The number of events of which one is held out.
@@ -26,8 +25,8 @@ pub struct Import {
 /// Reads all games of a PGN stream.
 ///
 /// # Errors
-/// [`TrainingDataError::Io`] if reading fails. Bad games are listed and are not errors.
-pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
+/// Fails if reading does. Bad games are listed and are not errors.
+pub fn read_games(pgn: impl Read + Send) -> io::Result<Import> {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
         let game = match game {
@@ -36,7 +35,7 @@ pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
                 import.skipped.push(broken.to_string());
                 continue;
             }
-            Err(GameError::Read { error, .. }) => return Err(error.into()),
+            Err(GameError::Read { error, .. }) => return Err(error),
         };
         let (number, has_moves) = (game.number, !game.moves.is_empty());
         match labelled(game).filter(|_| has_moves) {
@@ -60,7 +59,7 @@ fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
         LabelledPly { centipawns: played.centipawns, ..LabelledPly::new(played.r#move, choice) }
     });
     Some(LabelledGame {
-        source: LabelSource::Tournament,
+        by_teacher: false,
         held_out: is_held_out(text("Event").as_bytes()),
         reference: is_adjudicated && base_seconds(text("TimeControl")) >= REFERENCE_SECONDS,
         ending: ending(&game),
@@ -71,7 +70,7 @@ fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
 }
 
 /// Says whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
-pub fn is_held_out(event: &[u8]) -> bool {
+pub(crate) fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     // The low bits of FNV are its weakest; fold the high half in.
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
@@ -79,14 +78,14 @@ pub fn is_held_out(event: &[u8]) -> bool {
 
 /// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no
 /// result.
-pub fn ending(game: &pgn::RecordedGame) -> Ending {
+pub(crate) fn ending(game: &pgn::RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();
     if is_without_moves {
         return if game.end.is_check() { Ending::Checkmate } else { Ending::Stalemate };
     }
     let tag = |name| game.tags.get(name).unwrap_or_default();
     let text = format!("{} {}", tag("Termination"), tag("TerminationDetails")).to_lowercase();
-    let told = WORDS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    let told = WORDS.iter().find(|(words, _)| words.split(' ').any(|word| text.contains(word)));
     match told {
         _ if !game.has_result => Ending::Broken,
         Some((_, ending)) => *ending,
@@ -97,33 +96,20 @@ pub fn ending(game: &pgn::RecordedGame) -> Ending {
 }
 
 /// The words for endings of TCEC, the PGN standard and `zeitnot match`. The first that fits counts.
-const WORDS: [(&[&str], Ending); 6] = [
+const WORDS: [(&str, Ending); 6] = [
     (
-        &[
-            "disconnect",
-            "stall",
-            "time",
-            "abandon",
-            "illegal",
-            "infraction",
-            "resign",
-            "crash",
-            "withdraw",
-            "loop",
-            "unterminated",
-            "unfinished",
-        ],
+        "disconnect stall time abandon illegal infraction resign crash withdraw loop unterminated unfinished",
         Ending::Broken,
     ),
-    (&["mates", "checkmate"], Ending::Checkmate),
-    (&["stalemate"], Ending::Stalemate),
-    (&["fifty", "50-move"], Ending::FiftyMoves),
-    (&["3-fold", "threefold", "repetition"], Ending::Repetition),
-    (&["insufficient"], Ending::InsufficientMaterial),
+    ("mates checkmate", Ending::Checkmate),
+    ("stalemate", Ending::Stalemate),
+    ("fifty 50-move", Ending::FiftyMoves),
+    ("3-fold threefold repetition", Ending::Repetition),
+    ("insufficient", Ending::InsufficientMaterial),
 ];
 
 /// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds; 0 if it has none.
-pub fn base_seconds(tag: &str) -> f64 {
+pub(crate) fn base_seconds(tag: &str) -> f64 {
     let first = tag.split(':').next().unwrap_or(tag);
     let first = first.split_once('/').map_or(first, |(_, seconds)| seconds);
     first.split('+').next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)

@@ -22,12 +22,9 @@
 //!
 //! Rows of a game follow each other, so that a position's history is the rows before it.
 
-use std::io::Write;
-
 use super::TrainingDataError;
-use super::cursor::GameCursor;
-use super::game::{LabelSource, LabelledGame, LabelledPly, MoveChoice};
-use super::record::MAX_CANDIDATES;
+use super::game::{LabelledGame, LabelledPly, MoveChoice};
+use super::record::{Cursor, MAX_CANDIDATES};
 use crate::chess::{CastlingSide, Color, Move, Role};
 
 /// Bytes of a row.
@@ -35,63 +32,48 @@ pub const ROW: usize = 128;
 /// Earlier rows of a game that a network sees with a row.
 pub const MAX_PAST: usize = 7;
 
-/// Writes tables.
-#[derive(Debug)]
-pub struct TableWriter<R, M> {
-    rows: R,
-    moves: M,
+/// The tables of games, as far as they are not written yet.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Rows, 128 bytes each.
+    pub rows: Vec<u8>,
+    /// Legal moves, two bytes each.
+    pub moves: Vec<u8>,
     move_count: u32,
 }
 
-impl<R: Write, M: Write> TableWriter<R, M> {
-    /// Makes a writer of rows to `rows` and of legal moves to `moves`.
-    pub fn new(rows: R, moves: M) -> Self {
-        TableWriter { rows, moves, move_count: 0 }
-    }
-
-    /// Hands everything to the files.
+impl Tables {
+    /// Appends a row for each ply of the game, and its legal moves.
     ///
     /// # Errors
-    /// [`TrainingDataError::Io`] if writing fails.
-    pub fn finish(mut self) -> Result<(), TrainingDataError> {
-        self.rows.flush()?;
-        Ok(self.moves.flush()?)
-    }
-
-    /// Appends one row for each ply of the game.
-    ///
-    /// # Errors
-    /// [`TrainingDataError`] if a move of the game is illegal or writing fails.
-    pub fn write_game(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
-        let mut replay = GameCursor::new(game.start.as_deref())?;
-        let odd_start = !replay.history().current().is_standard_start();
+    /// [`TrainingDataError`] if a move of the game is illegal or the table full.
+    pub fn add(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
+        let mut cursor = Cursor::new(game.start.as_deref())?;
+        let odd_start = !cursor.history.current().is_standard_start();
         let last_oddity = game
             .plies
             .iter()
             .rposition(|ply| matches!(ply.choice, MoveChoice::Deviation | MoveChoice::Blunder));
         for (i, ply) in game.plies.iter().enumerate() {
             let mut row = [0u8; ROW];
-            write_board(&mut row, &replay, odd_start);
+            write_board(&mut row, &cursor, odd_start);
             let result_counts = game.ending.result_counts() && last_oddity.is_none_or(|oddity| i > oddity);
             write_labels(&mut row, game, i, result_counts);
-            write_policy(&mut row, &replay, ply)?;
+            write_policy(&mut row, &cursor, ply)?;
             row[96..100].copy_from_slice(&self.move_count.to_le_bytes());
-            self.write_moves(&replay)?;
-            self.rows.write_all(&row)?;
-            replay.play(ply.played)?;
+            self.add_moves(&cursor)?;
+            self.rows.extend(row);
+            cursor.play(ply.played)?;
         }
         Ok(())
     }
 
-    fn write_moves(&mut self, replay: &GameCursor) -> Result<(), TrainingDataError> {
-        let turn = replay.history().current().turn();
-        let moves = replay.legal_moves();
-        let bytes: Vec<u8> = moves.iter().flat_map(|&m| relative_bits(m, turn).to_le_bytes()).collect();
-        self.move_count = self
-            .move_count
-            .checked_add(moves.len() as u32)
-            .ok_or_else(|| TrainingDataError::TooLarge("a table has room for 2^32 legal moves".into()))?;
-        Ok(self.moves.write_all(&bytes)?)
+    fn add_moves(&mut self, cursor: &Cursor) -> Result<(), TrainingDataError> {
+        let turn = cursor.history.current().turn();
+        let full = TrainingDataError::TooLarge("more than 2^32 legal moves in a table");
+        self.move_count = self.move_count.checked_add(cursor.legal.len() as u32).ok_or(full)?;
+        self.moves.extend(cursor.legal.iter().flat_map(|&m| relative_bits(m, turn).to_le_bytes()));
+        Ok(())
     }
 }
 
@@ -103,21 +85,21 @@ fn relative_bits(m: Move, turn: Color) -> u16 {
     }
 }
 
-fn write_board(row: &mut [u8; ROW], replay: &GameCursor, odd_start: bool) {
-    let position = replay.history().current();
+fn write_board(row: &mut [u8; ROW], cursor: &Cursor, odd_start: bool) {
+    let position = cursor.history.current();
     let colors = [Color::White, Color::Black];
     let pieces = colors.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
     for (slot, piece) in row[..96].chunks_exact_mut(8).zip(pieces) {
         slot.copy_from_slice(&position.board().by_piece(piece).0.to_le_bytes());
     }
     // No position has more legal moves than a byte counts, see `MoveList`.
-    row[122] = replay.legal_moves().len() as u8;
+    row[122] = cursor.legal.len() as u8;
     row[123] = position.rule50().min(255) as u8;
-    row[124] = board_flags(replay, odd_start);
+    row[124] = board_flags(cursor, odd_start);
 }
 
-fn board_flags(replay: &GameCursor, odd_start: bool) -> u8 {
-    let position = replay.history().current();
+fn board_flags(cursor: &Cursor, odd_start: bool) -> u8 {
+    let position = cursor.history.current();
     let may_castle = |color, side| position.castling_rook(color, side).is_some();
     [
         may_castle(Color::White, CastlingSide::QueenSide),
@@ -125,7 +107,7 @@ fn board_flags(replay: &GameCursor, odd_start: bool) -> u8 {
         may_castle(Color::Black, CastlingSide::QueenSide),
         may_castle(Color::Black, CastlingSide::KingSide),
         position.turn().is_black(),
-        replay.history().repetitions() > 0,
+        cursor.history.repetitions() > 0,
         position.en_passant().is_some(),
         odd_start,
     ]
@@ -142,36 +124,30 @@ fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_cou
     row[125] = ply.min(MAX_PAST) as u8;
     let black = row[124] & 16 != 0;
     row[126] = if black { -game.result } else { game.result } as u8;
-    let teacher = game.source == LabelSource::Teacher;
-    // The teacher labels with its own choice even where another move was played.
-    let policy = if teacher {
-        !game.plies[ply].candidates.is_empty()
-    } else {
-        game.plies[ply].choice == MoveChoice::Best
+    // A teacher labels with its own choice even where another move was played.
+    let policy = match game.by_teacher {
+        true => !game.plies[ply].candidates.is_empty(),
+        false => game.plies[ply].choice == MoveChoice::Best,
     };
     row[127] = u8::from(policy)
         | u8::from(result_counts) << 1
         | u8::from(game.ending.length_counts()) << 2
         | u8::from(game.held_out) << 3
-        | u8::from(teacher) << 4
+        | u8::from(game.by_teacher) << 4
         | u8::from(game.reference) << 5;
 }
 
-fn write_policy(
-    row: &mut [u8; ROW],
-    replay: &GameCursor,
-    ply: &LabelledPly,
-) -> Result<(), TrainingDataError> {
+fn write_policy(row: &mut [u8; ROW], cursor: &Cursor, ply: &LabelledPly) -> Result<(), TrainingDataError> {
     if ply.candidates.is_empty() {
         row[121] = 1;
-        row[116] = replay.place_of(ply.played)?;
+        row[116] = cursor.place_of(ply.played)?;
         return Ok(());
     }
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
     row[121] = candidates.len() as u8;
     for (i, candidate) in candidates.iter().enumerate() {
         row[106 + 2 * i..108 + 2 * i].copy_from_slice(&candidate.centipawns.to_le_bytes());
-        row[116 + i] = replay.place_of(candidate.r#move)?;
+        row[116 + i] = cursor.place_of(candidate.r#move)?;
     }
     Ok(())
 }

@@ -1,72 +1,63 @@
-//! Computes what a run has found from the rows of its iterations.
+//! Computes what a run has found from the rows of its iterations, and shows it: the table of the parameters, and the page with their
+//! paths.
 
 use serde::Serialize;
 
-use super::file::IterationRow;
 use super::parameter::{Assignment, Parameter, assignments};
-use super::run::TunePlan;
+use super::run::{IterationRow, TunePlan};
+use crate::report::{Align, Page, Plot, Table};
+
+/// Most points of a plot.
+const POINTS: usize = 400;
 
 /// The findings of a run, or of what is done of it. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
-pub struct TuneStudy {
-    /// The iterations that are done.
-    pub iterations: u64,
-    /// The iterations of the whole run.
-    pub planned_iterations: u64,
-    /// The games that are done.
-    pub games: u64,
-    /// The new nodes of all games.
-    pub nodes: u64,
-    /// The part of the games that were drawn.
-    pub draws: f64,
-    /// The parameters in the order in which they were named.
-    pub parameters: Vec<ParameterStudy>,
+pub(crate) struct TuneStudy {
+    pub(crate) iterations: u64,
+    pub(crate) planned_iterations: u64,
+    pub(crate) games: u64,
+    pub(crate) nodes: u64,
+    pub(crate) draws: f64,
+    pub(crate) parameters: Vec<ParameterStudy>,
     /// The values found, as flags of the command line.
-    pub flags: String,
+    pub(crate) flags: String,
     /// The values found, as commands of UCI.
     #[serde(skip)]
-    pub uci_lines: String,
+    pub(crate) uci_lines: String,
     /// The values found, as `--a` and `--b` of `match` take them.
-    pub list: String,
+    pub(crate) list: String,
     /// The same for the values at the start.
-    pub start_list: String,
+    pub(crate) start_list: String,
 }
 
-/// The findings on one parameter.
 #[derive(Clone, Debug, Serialize)]
-pub struct ParameterStudy {
-    /// The option.
-    pub name: String,
-    /// Where the run began.
-    pub start: f64,
-    /// The perturbation at the end.
-    pub step: f64,
+pub(crate) struct ParameterStudy {
+    pub(crate) name: String,
+    pub(crate) start: f64,
+    pub(crate) step: f64,
     /// The value at the end, as it can be set.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The mean over the last quarter of the iterations.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// The standard deviation over the last quarter of the iterations.
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// The standard deviation of where chance alone would have led from the start: what the parameter has moved means something
     /// only if it is a few times as much.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Where the parameter stood after each iteration, and the noise up to there.
     #[serde(skip)]
-    pub path: Vec<PathPoint>,
+    pub(crate) path: Vec<PathPoint>,
 }
 
-/// A point of a parameter's path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathPoint {
-    /// The value.
-    pub value: f64,
+pub(crate) struct PathPoint {
+    pub(crate) value: f64,
     /// The standard deviation of what chance has added up to here.
-    pub noise: f64,
+    pub(crate) noise: f64,
 }
 
 impl TuneStudy {
-    /// Computes the findings of the iterations that are done.
-    pub fn new(plan: &TunePlan, rows: &[IterationRow]) -> TuneStudy {
+    pub(crate) fn new(plan: &TunePlan, rows: &[IterationRow]) -> TuneStudy {
         let parameters: Vec<_> =
             (0..plan.parameters.len()).map(|index| ParameterStudy::new(plan, rows, index)).collect();
         let games = rows.len() as u64 * plan.games_of_iteration();
@@ -101,8 +92,7 @@ impl TuneStudy {
         }
     }
 
-    /// Says whether the run is at its end.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.iterations == self.planned_iterations
     }
 }
@@ -138,10 +128,105 @@ impl ParameterStudy {
         }
     }
 
-    /// Returns how far the parameter has moved from its start, in standard deviations of what chance alone does.
-    pub fn significance(&self) -> f64 {
+    pub(crate) fn significance(&self) -> f64 {
         if self.noise > 0.0 { (self.value - self.start) / self.noise } else { 0.0 }
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TuneCommands<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) check: &'a str,
+}
+
+pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
+    use Align::{Left, Right};
+    let columns = [
+        ("option", Left),
+        ("start", Right),
+        ("step", Right),
+        ("value", Right),
+        ("mean of the last quarter", Right),
+        ("spread there", Right),
+        ("moved", Right),
+        ("by chance alone", Right),
+        ("moved / chance", Right),
+    ];
+    let caption = format!(
+        "After {} of {} iterations, {} games, {:.0} % of them draws; spread and chance are standard deviations",
+        study.iterations,
+        study.planned_iterations,
+        study.games,
+        100.0 * study.draws
+    );
+    let mut table = Table::new(caption, &columns);
+    for (parameter, found) in plan.parameters.iter().zip(&study.parameters) {
+        let text = |value| parameter.text(value);
+        table.row([
+            found.name.clone(),
+            text(found.start),
+            text(found.step),
+            text(found.value),
+            text(found.mean),
+            text(found.spread),
+            text(found.value - found.start),
+            format!("±{}", text(found.noise)),
+            format!("{:+.1}", found.significance()),
+        ]);
+    }
+    table
+}
+
+/// Returns the page: the table, the values to paste, the commands, the paths of all parameters together and of each.
+pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> Page {
+    let mut page = Page::new("Tuning")
+        .paragraph(
+            "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \
+             right where it was, or have had too few games, or a step too small. The spread says how much a value still wanders, \
+             not how near the best one it is.",
+        )
+        .table(&table(plan, study))
+        .heading("To paste")
+        .code(&study.flags)
+        .code(&study.uci_lines)
+        .paragraph("Whether they are stronger than the start, only a match tells:")
+        .code(commands.check)
+        .paragraph("This run was made by:")
+        .code(commands.run)
+        .heading("Paths");
+    if study.parameters.len() > 1 {
+        let mut plot = Plot::new("All parameters", "games", "moved from the start, steps");
+        for found in &study.parameters {
+            let line = points(plan, found, |point| (point.value - found.start) / found.step);
+            plot = plot.line(&found.name, &line);
+        }
+        page = page.figure(&plot.to_svg(), "A step is the perturbation at the end of the run.");
+    }
+    for found in &study.parameters {
+        let (path, noise) =
+            (points(plan, found, |point| point.value), points(plan, found, |point| point.noise));
+        let band: Vec<_> = noise
+            .iter()
+            .map(|&(x, noise)| (x, found.start - 2.0 * noise, found.start + 2.0 * noise))
+            .collect();
+        let plot = Plot::new(&found.name, "games", &found.name)
+            .band("where chance alone leads, 95 %", &band)
+            .line(&found.name, &path);
+        page = page.figure(&plot.to_svg(), "");
+    }
+    page
+}
+
+/// Returns some of the points of a path, the first and the last among them, by games.
+fn points(plan: &TunePlan, found: &ParameterStudy, value: impl Fn(&PathPoint) -> f64) -> Vec<(f64, f64)> {
+    let start = PathPoint { value: found.start, noise: 0.0 };
+    let last = found.path.len();
+    let step = last.div_ceil(POINTS).max(1);
+    let games = |iteration: usize| iteration as f64 * plan.games_of_iteration() as f64;
+    let all = std::iter::once(&start).chain(&found.path).enumerate();
+    all.filter(|(iteration, _)| iteration % step == 0 || *iteration == last)
+        .map(|(iteration, point)| (games(iteration), value(point)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -156,12 +241,12 @@ mod tests {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
         let gains = Gains { iterations: 400, r_end: 0.005 };
         let plan = TunePlan { parameters, gains, pairs: 1, lag: 5, seed };
-        let mut run = TuneRun::new(plan.clone());
+        let mut run = TuneRun::new(plan.clone(), "id");
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut rows = Vec::new();
-        while let Some(probe) = run.probe(run.done() + 1) {
+        while let Some(probe) = run.probe(run.done + 1) {
             let points = play(&mut rng, &probe.signs);
-            rows.extend(IterationRow::apply(&mut run, "id", points.into(), 1));
+            rows.extend(run.apply(points.into(), 1));
         }
         TuneStudy::new(&plan, &rows)
     }

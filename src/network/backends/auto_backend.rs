@@ -68,7 +68,7 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
         return onnx_runtime_backend(network, options);
     }
     let (own, notes) = without_foreign(options);
-    Ok(with_notes::with_notes(native_backend(&network, &own)?, notes))
+    Ok(with_notes(native_backend(&network, &own)?, notes))
 }
 
 /// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and a note on

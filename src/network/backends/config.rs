@@ -5,8 +5,8 @@
 //! made here: [`super::create`] does that.
 
 use super::aliases::{self, Resolved};
+use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::onnxruntime::{self, Provider};
-use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
 use crate::network::BackendError;

@@ -13,7 +13,7 @@
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
-//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`several`]) |
+//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`multiplexing`]) |
 //!
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
@@ -21,14 +21,14 @@ pub mod aliases;
 mod auto_backend;
 mod backend_name;
 pub mod config;
+pub mod multiplexing;
 pub mod native;
 pub mod onnxruntime;
-pub mod several;
 pub mod synthetic;
-mod with_notes;
 
 use std::sync::Arc;
 
+use super::instrumented::with_notes;
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
@@ -37,9 +37,9 @@ use crate::params::Params;
 pub use backend_name::BackendName;
 use config::FeedingParams;
 pub use config::{BackendConfig, Fallback};
+use multiplexing::Device;
 use native::{Native, NativeParams};
 use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
-use several::Device;
 use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
@@ -71,9 +71,9 @@ pub const BACKENDS: [Registered; 9] = [
     backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
         onnx_runtime_backend(needed(config, file)?, &config.options)
     }),
-    backend(several::DEMUX, true, FeedingParams::declared, several_devices),
-    backend(several::MULTIPLEXING, true, FeedingParams::declared, several_devices),
-    backend(several::ROUND_ROBIN, true, FeedingParams::declared, several_devices),
+    backend(multiplexing::DEMUX, true, FeedingParams::declared, several_devices),
+    backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
+    backend(multiplexing::ROUND_ROBIN, true, FeedingParams::declared, several_devices),
     backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
         Ok(Arc::new(Random::new(&config.options)?))
@@ -134,7 +134,7 @@ pub fn create(
         }
         (made, _) => made?,
     };
-    Ok(with_notes::with_notes(backend, notes))
+    Ok(with_notes(backend, notes))
 }
 
 /// Makes the backend that `config` asks for, or fails.
@@ -169,7 +169,7 @@ fn several_devices(
     }
     match last_error {
         Some(error) if devices.is_empty() => Err(error),
-        _ => several::join(&config.name, devices, left_out),
+        _ => multiplexing::join(&config.name, devices, left_out),
     }
 }
 
@@ -194,7 +194,7 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
     let name = network.path.display().to_string();
     let layers = match network.model {
         Model::Layers(layers, _) => layers,
-        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_foreign_model(model, &name, options)?)),
+        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_ready_model(model, &name, options)?)),
     };
     let open = |layers, device: &DeviceOptions| {
         OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)
@@ -223,7 +223,7 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
             format!("the device takes {} with {inputs} only ({reason})", device.precision)
         }
     };
-    with_notes::with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
+    with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
 }
 
 #[cfg(test)]

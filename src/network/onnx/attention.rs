@@ -4,10 +4,9 @@
 //! weights as they lie in the file.
 
 use super::graph::{AxisRange, Graph, Value};
-use super::heads::dense;
-use super::tower;
+use super::{dense, tower};
 use crate::network::PLANES;
-use crate::network::policy_map::{ATTENTION_CELLS, MOVES};
+use crate::network::policy_map::ATTENTION_CELLS;
 use crate::network::weights::{
     Activation, AttentionBody, AttentionPolicy, Dense, Embedding, Encoder, FeedForward, LayerNorm,
     OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
@@ -21,7 +20,7 @@ const EMBEDDING_EPSILON: f32 = 1e-3;
 const BOARD: i64 = SQUARES as i64;
 
 /// Adds an attention body: `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
-pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
+pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
     let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
     let mut pieces = None;
@@ -67,48 +66,22 @@ pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: 
 }
 
 /// Reorders a board into rows of squares: `[batch, channels, 8, 8]` → `[batch · 64, channels]`.
-pub fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
+pub(crate) fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
     let x = graph.transpose(&format!("{name}/transpose"), board, &[0, 2, 3, 1]);
     graph.reshape(name, &x, &[-1, channels as i64])
 }
 
-/// Adds the embedding of planes and position table.
-///
-/// The table is the same for every position, so that its part of the dense layer is a constant per square; the
-/// table itself never enters the graph.
-fn table_embedding(graph: &mut Graph, planes: &Value, layer: Dense) -> Value {
+/// Adds the embedding of planes and position table, whose part is a constant for each square.
+fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value {
     let width = layer.outputs;
-    let table = position_table();
-    let mut plane_weights = Vec::with_capacity(width * PLANES);
-    let mut constant = vec![0.0; SQUARES * width];
-    for (output, row) in layer.weights.chunks_exact(layer.inputs).enumerate() {
-        let (of_planes, of_table) = row.split_at(PLANES);
-        plane_weights.extend_from_slice(of_planes);
-        for (square, marks) in table.iter().enumerate() {
-            let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
-            constant[square * width + output] = sum + layer.bias[output];
-        }
-    }
+    let constant = layer.split_off_table();
     let x = squares(graph, "/body/planes", planes, PLANES);
-    let weights = graph.floats("/body/embedding/w", &[width, PLANES], plane_weights);
+    let weights = graph.floats("/body/embedding/w", &[width, PLANES], layer.weights);
     let x = graph.dense_without_bias("/body/embedding/planes", &x, &weights);
     let x = graph.reshape("/body/embedding/boards", &x, &[-1, BOARD, width as i64]);
     let constant = graph.floats("/body/embedding/table", &[SQUARES, width], constant);
     let x = graph.add("/body/embedding", &x, &constant);
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
-}
-
-/// Returns Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the
-/// other on an empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
-fn position_table() -> [[f32; SQUARES]; SQUARES] {
-    let mut table = [[0.0; SQUARES]; SQUARES];
-    for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
-        table[usize::from(m.from)][usize::from(m.to)] = 1.0;
-    }
-    for (square, row) in table.iter_mut().enumerate() {
-        row[square] = -1.0;
-    }
-    table
 }
 
 /// The layers of a piece embedding that come after its first dense layer.
@@ -243,7 +216,7 @@ fn smolgen_logits(
 }
 
 /// Adds the attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
-pub fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
+pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
     let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
     x = graph.activation("/policy/embedding", &x, head.activation);

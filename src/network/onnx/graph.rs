@@ -4,15 +4,16 @@
 //! once, in the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever
 //! exists.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
+use half::f16;
 use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::constant::{Constant, Data, TYPE_INT32, TYPE_UINT8, TensorHead, field_len, put_length};
 use super::{Precision, Quantization};
 use crate::network::weights::Activation;
-use crate::network::weights::onnx_message::{
-    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, TensorType, Type,
-    ValueInfo,
+use crate::network::weights::message::onnx::{
+    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
+    TensorType, Type, ValueInfo,
 };
 
 /// Version of the ONNX file format; what Lc0's own converter writes.
@@ -32,11 +33,11 @@ const SELU_GAMMA: f32 = 1.050_701;
 
 /// A tensor in the graph, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value(String);
+pub(crate) struct Value(String);
 
 /// A graph under construction.
 #[derive(Debug)]
-pub struct Graph {
+pub(crate) struct Graph {
     precision: Precision,
     quantization: Quantization,
     message: GraphMessage,
@@ -45,46 +46,40 @@ pub struct Graph {
 
 /// The elements `start..end` along an axis.
 #[derive(Clone, Copy, Debug)]
-pub struct AxisRange {
-    /// The axis, from 0.
-    pub axis: i64,
-    /// The first element.
-    pub start: i64,
-    /// The element behind the last one.
-    pub end: i64,
+pub(crate) struct AxisRange {
+    pub(crate) axis: i64,
+    pub(crate) start: i64,
+    pub(crate) end: i64,
 }
 
 impl Graph {
     /// Returns an empty graph whose floats are all of one precision.
-    pub fn new(name: &str, precision: Precision, quantization: Quantization) -> Graph {
+    pub(crate) fn new(name: &str, precision: Precision, quantization: Quantization) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
         Graph { precision, quantization, message, constants: Vec::new() }
     }
 
-    /// Returns how the convolutions of blocks compute.
-    pub fn quantization(&self) -> &Quantization {
+    pub(crate) fn quantization(&self) -> &Quantization {
         &self.quantization
     }
 
     /// Declares an input; `None` is the free batch size.
-    pub fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
+    pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
         self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
         Value(name.into())
     }
 
-    /// Declares an input of bytes.
-    pub fn byte_input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
+    pub(crate) fn byte_input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
         self.message.input.push(value_info(name, shape, TYPE_UINT8));
         Value(name.into())
     }
 
     /// Declares `value` to be an output; it must have been made under the output's name.
-    pub fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
+    pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
         self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
     }
 
-    /// Adds a constant tensor of floats.
-    pub fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
+    pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
         debug_assert_eq!(dims.iter().product::<usize>(), data.len(), "{name}");
         self.constant(name, dims, Data::Floats(data))
     }
@@ -93,18 +88,16 @@ impl Graph {
         self.constant(name, &[data.len()], Data::Integers(data))
     }
 
-    /// Adds a constant tensor of 8-bit integers.
-    pub fn signed_bytes(&mut self, name: &str, dims: &[usize], data: Vec<i8>) -> Value {
+    pub(crate) fn signed_bytes(&mut self, name: &str, dims: &[usize], data: Vec<i8>) -> Value {
         self.constant(name, dims, Data::SignedBytes(data))
     }
 
-    /// Adds a constant tensor of 32-bit integers.
-    pub fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
+    pub(crate) fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
         self.constant(name, dims, Data::Words(data))
     }
 
     /// Adds the zero point of an 8-bit quantisation.
-    pub fn zero_point(&mut self, name: &str, zero: u8) -> Value {
+    pub(crate) fn zero_point(&mut self, name: &str, zero: u8) -> Value {
         self.constant(name, &[], Data::Byte(zero))
     }
 
@@ -126,7 +119,7 @@ impl Graph {
     }
 
     /// Adds a convolution with padding that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
-    pub fn convolution(
+    pub(crate) fn convolution(
         &mut self,
         name: &str,
         x: &Value,
@@ -140,57 +133,49 @@ impl Graph {
     }
 
     /// Adds `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
-    pub fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
+    pub(crate) fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
         self.node("Gemm", name, &[x, weights, bias], vec![int("transB", 1)])
     }
 
     /// Adds `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
-    pub fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
+    pub(crate) fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
         self.node("Gemm", name, &[x, weights], vec![int("transB", 1)])
     }
 
-    /// Adds the matrix product over the last two axes.
-    pub fn matmul(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+    pub(crate) fn matmul(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("MatMul", name, &[a, b], vec![])
     }
 
-    /// Adds `a + b`, broadcast.
-    pub fn add(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+    pub(crate) fn add(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("Add", name, &[a, b], vec![])
     }
 
-    /// Adds `a · b` by elements, broadcast.
-    pub fn multiply(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+    pub(crate) fn multiply(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("Mul", name, &[a, b], vec![])
     }
 
     /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
-    pub fn board_mean(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn board_mean(&mut self, name: &str, x: &Value) -> Value {
         self.node("GlobalAveragePool", name, &[x], vec![])
     }
 
-    /// Adds `max(x, 0)`.
-    pub fn relu(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn relu(&mut self, name: &str, x: &Value) -> Value {
         self.node("Relu", name, &[x], vec![])
     }
 
-    /// Adds `tanh x`.
-    pub fn tanh(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn tanh(&mut self, name: &str, x: &Value) -> Value {
         self.node("Tanh", name, &[x], vec![])
     }
 
-    /// Adds `1 / (1 + e^-x)`.
-    pub fn sigmoid(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn sigmoid(&mut self, name: &str, x: &Value) -> Value {
         self.node("Sigmoid", name, &[x], vec![])
     }
 
-    /// Adds the softmax over the last axis.
-    pub fn softmax(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn softmax(&mut self, name: &str, x: &Value) -> Value {
         self.node("Softmax", name, &[x], vec![int("axis", -1)])
     }
 
-    /// Adds the nonlinearity `activation`.
-    pub fn activation(&mut self, name: &str, x: &Value, activation: Activation) -> Value {
+    pub(crate) fn activation(&mut self, name: &str, x: &Value, activation: Activation) -> Value {
         match activation {
             Activation::None => x.clone(),
             Activation::Relu => self.relu(&format!("{name}/relu"), x),
@@ -219,8 +204,7 @@ impl Graph {
         }
     }
 
-    /// Adds a layer norm over the last axis.
-    pub fn layer_norm(
+    pub(crate) fn layer_norm(
         &mut self,
         name: &str,
         x: &Value,
@@ -232,39 +216,37 @@ impl Graph {
     }
 
     /// Adds a reduction of all of `x` to one number: `op` is `ReduceMin` or `ReduceMax`.
-    pub fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
+    pub(crate) fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
         self.node(op, name, &[x], vec![int("keepdims", 0)])
     }
 
     /// Adds `round(x / scale) + zero`, saturated to 8 bits.
-    pub fn quantize(&mut self, name: &str, x: &Value, scale: &Value, zero: &Value) -> Value {
+    pub(crate) fn quantize(&mut self, name: &str, x: &Value, scale: &Value, zero: &Value) -> Value {
         self.node("QuantizeLinear", name, &[x, scale, zero], vec![])
     }
 
     /// Adds `(x - zero) · scale`; several scales are those of the first axis.
-    pub fn dequantize(&mut self, name: &str, x: &Value, scale: &Value, zero: Option<&Value>) -> Value {
+    pub(crate) fn dequantize(&mut self, name: &str, x: &Value, scale: &Value, zero: Option<&Value>) -> Value {
         let inputs: Vec<_> = [x, scale].into_iter().chain(zero).collect();
         self.node("DequantizeLinear", name, &inputs, vec![int("axis", 0)])
     }
 
     /// Gives `x` another shape; one size may be -1.
-    pub fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
+    pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
         self.node("Reshape", name, &[x, &shape], vec![])
     }
 
-    /// Adds a reordering of axes.
-    pub fn transpose(&mut self, name: &str, x: &Value, order: &[i64]) -> Value {
+    pub(crate) fn transpose(&mut self, name: &str, x: &Value, order: &[i64]) -> Value {
         self.node("Transpose", name, &[x], vec![ints("perm", order)])
     }
 
-    /// Adds a concatenation along `axis`.
-    pub fn concat(&mut self, name: &str, parts: &[&Value], axis: i64) -> Value {
+    pub(crate) fn concat(&mut self, name: &str, parts: &[&Value], axis: i64) -> Value {
         self.node("Concat", name, parts, vec![int("axis", axis)])
     }
 
     /// Adds the part of `x` that lies in all `ranges`; axes without a range stay whole.
-    pub fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
+    pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
         let starts =
             self.integers(&format!("{name}/starts"), ranges.iter().map(|range| range.start).collect());
         let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|range| range.end).collect());
@@ -273,24 +255,22 @@ impl Graph {
     }
 
     /// Adds `x[:, indices]` for `x` `[batch, n]`.
-    pub fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
+    pub(crate) fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
         let indices = indices.iter().map(|&index| i64::from(index)).collect();
         let indices = self.integers(&format!("{name}/indices"), indices);
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
     /// Adds the rows of `table` `[n, m]` that `rows` names: its shape gets `m` as a last axis.
-    pub fn look_up(&mut self, name: &str, table: &Value, rows: &Value) -> Value {
+    pub(crate) fn look_up(&mut self, name: &str, table: &Value, rows: &Value) -> Value {
         self.node("Gather", name, &[table, rows], vec![int("axis", 0)])
     }
 
-    /// Adds a conversion to 32-bit integers.
-    pub fn words_of(&mut self, name: &str, x: &Value) -> Value {
+    pub(crate) fn words_of(&mut self, name: &str, x: &Value) -> Value {
         self.node("Cast", name, &[x], vec![int("to", i64::from(TYPE_INT32))])
     }
 
-    /// Returns the model as bytes.
-    pub fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
+    pub(crate) fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
         let Graph { precision, message, constants, .. } = self;
         let model = Model {
             ir_version: Some(IR_VERSION),
@@ -343,4 +323,95 @@ fn ints(name: &str, values: &[i64]) -> Attribute {
 
 fn float(name: &str, value: f32) -> Attribute {
     Attribute { name: Some(name.into()), f: Some(value), kind: Some(KIND_FLOAT), ..Default::default() }
+}
+
+/// Field of `TensorProto` that is written by hand.
+const TENSOR_RAW_DATA: u32 = 9;
+// Element types, besides those of `DataType`.
+const TYPE_UINT8: i32 = 2;
+const TYPE_INT8: i32 = 3;
+const TYPE_INT32: i32 = 6;
+const TYPE_INT64: i32 = 7;
+
+/// A constant before it is written.
+#[derive(Debug)]
+enum Data {
+    /// Written in the graph's precision.
+    Floats(Vec<f32>),
+    /// Shapes and indices.
+    Integers(Vec<i64>),
+    /// Quantised weights.
+    SignedBytes(Vec<i8>),
+    /// Quantised biases.
+    Words(Vec<i32>),
+    /// A zero point.
+    Byte(u8),
+}
+
+#[derive(Debug)]
+struct Constant {
+    name: String,
+    dims: Vec<i64>,
+    data: Data,
+}
+
+/// A constant's message without its data, and how many bytes the data will take.
+struct TensorHead {
+    head: Tensor,
+    data_len: usize,
+}
+
+impl TensorHead {
+    fn of(constant: &Constant, precision: Precision) -> TensorHead {
+        let (data_type, data_len) = match &constant.data {
+            Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
+            Data::SignedBytes(data) => (TYPE_INT8, data.len()),
+            Data::Words(data) => (TYPE_INT32, 4 * data.len()),
+            Data::Byte(_) => (TYPE_UINT8, 1),
+            Data::Floats(data) => (precision.data_type() as i32, precision.size() * data.len()),
+        };
+        let head = Tensor {
+            dims: constant.dims.clone(),
+            data_type: Some(data_type),
+            name: Some(constant.name.clone()),
+        };
+        TensorHead { head, data_len }
+    }
+
+    /// Returns the bytes of the message.
+    fn tensor_len(&self) -> usize {
+        self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
+    }
+
+    /// Writes the message's content, then `data`.
+    fn put(&self, out: &mut BytesMut, data: Data, precision: Precision) {
+        self.head.encode_raw(out);
+        put_length(out, TENSOR_RAW_DATA, self.data_len);
+        put_data(out, data, precision);
+    }
+}
+
+/// Returns the bytes of a length-delimited field with `len` bytes of content.
+fn field_len(tag: u32, len: usize) -> usize {
+    key_len(tag) + encoded_len_varint(len as u64) + len
+}
+
+fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
+    encode_key(tag, WireType::LengthDelimited, out);
+    encode_varint(len as u64, out);
+}
+
+fn put_data(out: &mut BytesMut, data: Data, precision: Precision) {
+    match data {
+        Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
+        Data::SignedBytes(data) => data.into_iter().for_each(|number| out.put_i8(number)),
+        Data::Words(data) => data.into_iter().for_each(|number| out.put_i32_le(number)),
+        Data::Byte(number) => out.put_u8(number),
+        Data::Floats(data) => match precision {
+            Precision::Float32 => data.into_iter().for_each(|number| out.put_f32_le(number)),
+            Precision::Float16 => {
+                data.into_iter().for_each(|number| out.put_u16_le(f16::from_f32(number).to_bits()));
+            }
+        },
+    }
 }

@@ -1,28 +1,28 @@
 //! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
 //!
-//! [`build`] is the way in. `graph` is a small language for ONNX graphs, `constant` writes its weights; `tower`,
-//! `attention` and `heads` write the parts of a network in it, `quantize` makes towers compute in integers. The backend
-//! `onnxruntime` and `zeitnot convert` use it; it uses `weights` and the policy tables, and knows no runtime.
+//! [`build`] is the way in. `graph` is a small language for ONNX graphs; `tower` and `attention` write the bodies of networks
+//! in it, this file the heads. The backend `onnxruntime` and `zeitnot convert` use it; it uses `weights` and the policy tables,
+//! and knows no runtime.
 //!
 //! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch scales of
 //! encoders, the constant position table.
 
+use super::encode::InputFormat;
+use super::packed_planes::{PLANE_BYTES, first_rows, table};
+use super::policy_map::CONVOLUTION_CELLS;
 use super::weights::{
-    Body, DataType, INPUT_PACKED, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, Network, OUTPUT_MOVES_LEFT,
-    OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel, TensorNames, ValueOutput,
+    Activation, Body, DataType, Dense, HeadInput, INPUT_PACKED, INPUT_PLANES, InputForm,
+    METADATA_INPUT_FORMAT, Network, OUTPUT_MOVES_LEFT, OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel,
+    PolicyHead, SQUARES, ScalarHead, TensorNames, ValueOutput,
 };
-use crate::network::{PLANES, POLICY_SIZE};
-use graph::Graph;
+use super::{PLANES, POLICY_SIZE};
+use graph::{Graph, Value};
 
 mod attention;
-mod constant;
 mod graph;
-mod heads;
-mod packed;
-mod quantize;
 mod tower;
 
-pub use quantize::{Quantization, Ranges};
+pub use tower::{Quantization, Ranges};
 
 /// Precision of a model's weights, inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,16 +35,14 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Returns the type of inputs and outputs.
-    pub fn data_type(self) -> DataType {
+    fn data_type(self) -> DataType {
         match self {
             Precision::Float32 => DataType::Float32,
             Precision::Float16 => DataType::Float16,
         }
     }
 
-    /// Returns the bytes of a number.
-    pub fn size(self) -> usize {
+    fn size(self) -> usize {
         match self {
             Precision::Float32 => 4,
             Precision::Float16 => 2,
@@ -75,21 +73,19 @@ pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
         InputForm::Planes => {
             (INPUT_PLANES, graph.input(INPUT_PLANES, &[batch, Some(PLANES), Some(8), Some(8)]))
         }
-        InputForm::Packed => (INPUT_PACKED, packed::input(&mut graph, batch, network.input_format)),
+        InputForm::Packed => (INPUT_PACKED, packed_input(&mut graph, batch, network.input_format)),
     };
     let activation = network.activation;
     let has_wdl = network.has_wdl();
 
     let trunk = match network.body {
-        Body::Tower(residual) => heads::Trunk::Board(tower::tower(&mut graph, &planes, residual, activation)),
-        Body::Attention(body) => {
-            heads::Trunk::Squares(attention::body(&mut graph, &planes, body, activation))
-        }
+        Body::Tower(residual) => Trunk::Board(tower::tower(&mut graph, &planes, residual, activation)),
+        Body::Attention(body) => Trunk::Squares(attention::body(&mut graph, &planes, body, activation)),
     };
-    let policy = heads::policy(&mut graph, &trunk, network.policy, activation);
+    let policy = policy(&mut graph, &trunk, network.policy, activation);
     graph.output(&policy, &[batch, Some(POLICY_SIZE)]);
 
-    let value = heads::hidden(&mut graph, &trunk, "/value", network.value, activation);
+    let value = hidden(&mut graph, &trunk, "/value", network.value, activation);
     let (value, value_output) = if has_wdl {
         (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into()))
     } else {
@@ -98,7 +94,7 @@ pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
     graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })]);
 
     let moves_left = network.moves_left.map(|head| {
-        let plies = heads::hidden(&mut graph, &trunk, "/mlh", head, activation);
+        let plies = hidden(&mut graph, &trunk, "/mlh", head, activation);
         let plies = graph.relu(OUTPUT_MOVES_LEFT, &plies);
         graph.output(&plies, &[batch, Some(1)]);
         OUTPUT_MOVES_LEFT.to_owned()
@@ -119,4 +115,84 @@ pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
             moves_left,
         },
     }
+}
+
+/// Declares the input `[batch, 112, 8]` of bytes and adds the planes `[batch, 112, 8, 8]` that they stand for.
+fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
+    let bytes = graph.byte_input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)]);
+    let words = graph.words_of("/input/bytes", &bytes);
+    let first_rows = graph.words("/input/first_rows", &[PLANES, 1], first_rows());
+    let rows = graph.add("/input/rows", &words, &first_rows);
+    let table = table(format);
+    let table = graph.floats("/input/table", &[table.len() / 8, 8], table);
+    graph.look_up(INPUT_PLANES, &table, &rows)
+}
+
+/// The body's output.
+enum Trunk {
+    /// `[batch, channels, 8, 8]`
+    Board(Value),
+    /// `[batch · 64, channels]`
+    Squares(Value),
+}
+
+impl Trunk {
+    fn value(&self) -> &Value {
+        match self {
+            Trunk::Board(value) | Trunk::Squares(value) => value,
+        }
+    }
+}
+
+/// Adds a dense layer with its weights: `[rows, inputs]` → `[rows, outputs]`.
+fn dense(graph: &mut Graph, name: &str, x: &Value, layer: Dense) -> Value {
+    let weights = graph.floats(&format!("{name}/w"), &[layer.outputs, layer.inputs], layer.weights);
+    let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
+    graph.dense(name, x, &weights, &bias)
+}
+
+/// Adds the policy head: 1858 logits, as the model's output.
+fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activation) -> Value {
+    match head {
+        PolicyHead::Classical { convolution: layer, dense: last } => {
+            let flat = (layer.outputs * SQUARES) as i64;
+            let x = tower::convolution(graph, "/policy/conv", trunk.value(), layer);
+            let x = graph.activation("/policy/conv", &x, activation);
+            let x = graph.reshape("/policy/flat", &x, &[-1, flat]);
+            dense(graph, OUTPUT_POLICY, &x, last)
+        }
+        PolicyHead::Convolution { conv1, conv2 } => {
+            let flat = (conv2.outputs * SQUARES) as i64;
+            let x = tower::convolution(graph, "/policy/conv1", trunk.value(), conv1);
+            let x = graph.activation("/policy/conv1", &x, activation);
+            let x = tower::convolution(graph, "/policy/conv2", &x, conv2);
+            let x = graph.reshape("/policy/flat", &x, &[-1, flat]);
+            graph.gather(OUTPUT_POLICY, &x, &CONVOLUTION_CELLS)
+        }
+        PolicyHead::Attention(head) => {
+            let squares = match trunk {
+                Trunk::Board(board) => {
+                    attention::squares(graph, "/policy/squares", board, head.embedding.inputs)
+                }
+                Trunk::Squares(squares) => squares.clone(),
+            };
+            attention::policy(graph, &squares, *head)
+        }
+    }
+}
+
+/// Adds a value or moves left head up to its last dense layer: `[batch, outputs]`.
+fn hidden(graph: &mut Graph, trunk: &Trunk, name: &str, head: ScalarHead, activation: Activation) -> Value {
+    let flat = (head.input.channels() * SQUARES) as i64;
+    let x = match head.input {
+        HeadInput::Convolution(layer) => {
+            tower::convolution(graph, &format!("{name}/conv"), trunk.value(), layer)
+        }
+        HeadInput::PerSquare(layer) => dense(graph, &format!("{name}/embed"), trunk.value(), layer),
+    };
+    let x = graph.activation(&format!("{name}/input"), &x, activation);
+    let x = graph.reshape(&format!("{name}/flat"), &x, &[-1, flat]);
+    let x = dense(graph, &format!("{name}/dense1"), &x, head.hidden);
+    let x = graph.activation(&format!("{name}/dense1"), &x, activation);
+    dense(graph, &format!("{name}/dense2"), &x, head.output)
 }

@@ -28,34 +28,26 @@ pub(super) const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 /// Field 1 (varint) of an ONNX model: the IR version.
 const ONNX_START: u8 = 0x08;
 
-/// The kinds of network files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// Lc0's own format.
+pub(crate) enum FileKind {
     Lc0,
-    /// A bare ONNX model.
+    /// A bare model.
     Onnx,
 }
 
 /// An opened file.
 #[derive(Debug)]
-pub struct Content {
-    /// The kind of file, by its first bytes.
-    pub kind: FileKind,
-    /// The inflated content.
-    pub chunks: Chunks,
+pub(crate) struct Content {
+    pub(crate) kind: FileKind,
+    pub(crate) chunks: Chunks,
     /// SHA-256 of the file as it is on disk, in hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// Size of the file as it is on disk, in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
 }
 
 /// Reads and inflates `path`.
-///
-/// # Errors
-/// Returns [`NetworkErrorKind::Read`], [`NetworkErrorKind::Gzip`], [`NetworkErrorKind::TooLarge`], or
-/// [`NetworkErrorKind::Foreign`] (after the first chunk only).
-pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
+pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
     let file = File::open(path).map_err(NetworkErrorKind::Read)?;
     let metadata = file.metadata().map_err(NetworkErrorKind::Read)?;
     if !metadata.is_file() {
@@ -68,7 +60,7 @@ pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
 }
 
 /// Returns whether the file `path` begins as a network of Lc0's format does, compressed or not.
-pub fn begins_as_network(path: &Path) -> bool {
+pub(crate) fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
         let mut reader = BufReader::with_capacity(512, File::open(path)?);
@@ -82,10 +74,7 @@ pub fn begins_as_network(path: &Path) -> bool {
 }
 
 /// Reads and inflates a file's content of `size` bytes, wherever it comes from.
-///
-/// # Errors
-/// Fails as [`open`] does.
-pub fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
+pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC);
     let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
@@ -193,7 +182,7 @@ static NOTHING: [u8; 256] = [0; 256];
 
 /// Bytes in chunks for the protobuf parser; reading frees them.
 #[derive(Debug, Default)]
-pub struct Chunks {
+pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,
     remaining: usize,
     steps: usize,
@@ -205,11 +194,7 @@ impl Chunks {
         self.queue.push_back(chunk);
     }
 
-    /// Parses a message.
-    ///
-    /// # Errors
-    /// Returns [`NetworkErrorKind::Protobuf`].
-    pub fn decode<M: Message + Default>(mut self) -> Result<M, NetworkErrorKind> {
+    pub(crate) fn decode<M: Message + Default>(mut self) -> Result<M, NetworkErrorKind> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
             return Err(NetworkErrorKind::Protobuf { reason: "more fields than any network has".into() });

@@ -84,10 +84,7 @@ const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
 /// Returns the format of a file that holds layers.
-///
-/// # Errors
-/// Returns [`NetworkErrorKind::Unsupported`] for every field with an unknown number.
-pub fn layers_format(
+pub(crate) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
 ) -> Result<NetworkFormat, NetworkErrorKind> {
@@ -157,10 +154,7 @@ pub fn layers_format(
 }
 
 /// Returns the input format that a number of Lc0's proto stands for.
-///
-/// # Errors
-/// Returns [`NetworkErrorKind::Unsupported`] for an unknown number.
-pub fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
+pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
     InputFormat::from_number(number).ok_or_else(|| {
         unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")

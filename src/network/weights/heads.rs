@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::NetworkErrorKind;
-use super::message::{self, ConvBlock, EncoderLayer, Layer, Weights};
+use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 
 /// A policy head by Lc0's name.
@@ -98,8 +98,7 @@ impl fmt::Display for ValueHeadName {
     }
 }
 
-/// Returns the policy heads in a file.
-pub fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
+pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
     let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
     present_heads(present.map(|head| head.is_some()))
@@ -110,118 +109,75 @@ fn present_heads<H: OptionChoice, const N: usize>(present: [bool; N]) -> Vec<H> 
     H::CHOICES.iter().zip(present).filter(|(_, is_present)| *is_present).map(|(choice, _)| choice.1).collect()
 }
 
-/// Returns the value heads in a file.
-pub fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
+pub(crate) fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
     let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
     let present = [&heads.winner, &heads.q, &heads.st];
     present_heads(present.map(|head| head.is_some()))
 }
 
-/// The layers of one policy head, wherever the file keeps them.
-#[derive(Debug, Default)]
-pub struct PolicyLayers {
-    pub policy1: Option<ConvBlock>,
-    pub policy: Option<ConvBlock>,
-    pub ip_pol_w: Option<Layer>,
-    pub ip_pol_b: Option<Layer>,
-    pub ip2_pol_w: Option<Layer>,
-    pub ip2_pol_b: Option<Layer>,
-    pub ip3_pol_w: Option<Layer>,
-    pub ip3_pol_b: Option<Layer>,
-    pub ip4_pol_w: Option<Layer>,
-    pub encoders: Vec<EncoderLayer>,
-    pub head_count: u32,
+fn require<H: OptionChoice>(kind: &'static str, wanted: H, present: &[H]) -> Result<(), NetworkErrorKind> {
+    if present.contains(&wanted) {
+        return Ok(());
+    }
+    let present = present.iter().map(|head| head.name()).collect::<Vec<_>>().join(", ");
+    Err(NetworkErrorKind::Head { kind, wanted: wanted.name().into(), present })
 }
 
-impl PolicyLayers {
-    /// Takes one head out of the file and drops the others.
-    ///
-    /// # Errors
-    /// Returns [`NetworkErrorKind::Head`] if it is not there.
-    pub fn take(weights: &mut Weights, name: PolicyHeadName) -> Result<PolicyLayers, NetworkErrorKind> {
-        let present = policy_heads(weights);
-        if !present.contains(&name) {
-            let present: Vec<_> = present.into_iter().map(PolicyHeadName::name).collect();
-            return Err(NetworkErrorKind::Head {
-                kind: "policy",
-                wanted: name.to_string(),
-                present: present.join(", "),
-            });
-        }
-        let shared = (weights.ip_pol_w.take(), weights.ip_pol_b.take());
-        let Some(heads) = weights.policy_heads.take() else {
-            return Ok(PolicyLayers {
-                policy1: weights.policy1.take(),
-                policy: weights.policy.take(),
-                ip_pol_w: shared.0,
-                ip_pol_b: shared.1,
-                ip2_pol_w: weights.ip2_pol_w.take(),
-                ip2_pol_b: weights.ip2_pol_b.take(),
-                ip3_pol_w: weights.ip3_pol_w.take(),
-                ip3_pol_b: weights.ip3_pol_b.take(),
-                ip4_pol_w: weights.ip4_pol_w.take(),
-                encoders: std::mem::take(&mut weights.pol_encoder),
-                head_count: weights.pol_headcount.unwrap_or_default(),
-            });
-        };
-        let head = match name {
-            PolicyHeadName::Vanilla => heads.vanilla,
-            PolicyHeadName::Optimistic => heads.optimistic_st,
-            PolicyHeadName::Soft => heads.soft,
-            PolicyHeadName::Opponent => heads.opponent,
-        };
-        let head = head.unwrap_or_default();
-        let shared = (heads.ip_pol_w.or(shared.0), heads.ip_pol_b.or(shared.1));
-        Ok(PolicyLayers {
-            policy1: head.policy1,
-            policy: head.policy,
-            ip_pol_w: head.ip_pol_w.or(shared.0),
-            ip_pol_b: head.ip_pol_b.or(shared.1),
-            ip2_pol_w: head.ip2_pol_w,
-            ip2_pol_b: head.ip2_pol_b,
-            ip3_pol_w: head.ip3_pol_w,
-            ip3_pol_b: head.ip3_pol_b,
-            ip4_pol_w: head.ip4_pol_w,
-            encoders: head.pol_encoder,
-            head_count: head.pol_headcount.unwrap_or_default(),
-        })
-    }
+/// Takes the layers of one policy head out of the file, wherever it keeps them, and drops the others.
+pub(crate) fn take_policy(
+    weights: &mut Weights,
+    name: PolicyHeadName,
+) -> Result<message::PolicyHead, NetworkErrorKind> {
+    require("policy", name, &policy_heads(weights))?;
+    let shared = (weights.ip_pol_w.take(), weights.ip_pol_b.take());
+    let Some(heads) = weights.policy_heads.take() else {
+        return Ok(message::PolicyHead {
+            policy1: weights.policy1.take(),
+            policy: weights.policy.take(),
+            ip_pol_w: shared.0,
+            ip_pol_b: shared.1,
+            ip2_pol_w: weights.ip2_pol_w.take(),
+            ip2_pol_b: weights.ip2_pol_b.take(),
+            ip3_pol_w: weights.ip3_pol_w.take(),
+            ip3_pol_b: weights.ip3_pol_b.take(),
+            ip4_pol_w: weights.ip4_pol_w.take(),
+            pol_encoder: std::mem::take(&mut weights.pol_encoder),
+            pol_headcount: weights.pol_headcount,
+        });
+    };
+    let head = match name {
+        PolicyHeadName::Vanilla => heads.vanilla,
+        PolicyHeadName::Optimistic => heads.optimistic_st,
+        PolicyHeadName::Soft => heads.soft,
+        PolicyHeadName::Opponent => heads.opponent,
+    };
+    let mut head = head.unwrap_or_default();
+    head.ip_pol_w = head.ip_pol_w.or(heads.ip_pol_w).or(shared.0);
+    head.ip_pol_b = head.ip_pol_b.or(heads.ip_pol_b).or(shared.1);
+    Ok(head)
 }
 
-/// The layers of one value head, wherever the file keeps them.
-pub type ValueLayers = message::ValueHead;
-
-impl ValueLayers {
-    /// Takes one head out of the file and drops the others.
-    ///
-    /// # Errors
-    /// Returns [`NetworkErrorKind::Head`] if it is not there.
-    pub fn take(weights: &mut Weights, name: ValueHeadName) -> Result<ValueLayers, NetworkErrorKind> {
-        let present = value_heads(weights);
-        if !present.contains(&name) {
-            let present: Vec<_> = present.into_iter().map(ValueHeadName::name).collect();
-            return Err(NetworkErrorKind::Head {
-                kind: "value",
-                wanted: name.to_string(),
-                present: present.join(", "),
-            });
-        }
-        let Some(heads) = weights.value_heads.take() else {
-            return Ok(ValueLayers {
-                value: weights.value.take(),
-                ip_val_w: weights.ip_val_w.take(),
-                ip_val_b: weights.ip_val_b.take(),
-                ip1_val_w: weights.ip1_val_w.take(),
-                ip1_val_b: weights.ip1_val_b.take(),
-                ip2_val_w: weights.ip2_val_w.take(),
-                ip2_val_b: weights.ip2_val_b.take(),
-            });
-        };
-        let head = match name {
-            ValueHeadName::Winner => heads.winner,
-            ValueHeadName::Q => heads.q,
-            ValueHeadName::St => heads.st,
-        };
-        Ok(head.unwrap_or_default())
-    }
+/// Takes the layers of one value head out of the file, wherever it keeps them, and drops the others.
+pub(crate) fn take_value(
+    weights: &mut Weights,
+    name: ValueHeadName,
+) -> Result<message::ValueHead, NetworkErrorKind> {
+    require("value", name, &value_heads(weights))?;
+    let Some(heads) = weights.value_heads.take() else {
+        return Ok(message::ValueHead {
+            value: weights.value.take(),
+            ip_val_w: weights.ip_val_w.take(),
+            ip_val_b: weights.ip_val_b.take(),
+            ip1_val_w: weights.ip1_val_w.take(),
+            ip1_val_b: weights.ip1_val_b.take(),
+            ip2_val_w: weights.ip2_val_w.take(),
+            ip2_val_b: weights.ip2_val_b.take(),
+        });
+    };
+    let head = match name {
+        ValueHeadName::Winner => heads.winner,
+        ValueHeadName::Q => heads.q,
+        ValueHeadName::St => heads.st,
+    };
+    Ok(head.unwrap_or_default())
 }

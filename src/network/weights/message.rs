@@ -1,401 +1,334 @@
-//! The protobuf messages of Lc0's network files, by hand: only the fields that Zeitnot reads.
+//! The protobuf messages of Lc0's network files and of ONNX models, by hand: only the fields that Zeitnot reads or writes.
 //!
-//! Field numbers and meanings are those of Lc0's `net.proto`; unknown fields are skipped by prost. Every message
+//! Field numbers and meanings are those of Lc0's `net.proto` and of `onnx.proto`; prost skips unknown fields. Every message
 //! is optional in the file, so that [`super::read`] can say which part is missing. Enumerations stay plain numbers
 //! here and are checked in [`super::format`], because a damaged file may hold any number.
 
 use prost::Message;
 
-/// A whole file.
-#[derive(Clone, PartialEq, Message)]
-pub struct Net {
-    // Field 1, the magic number, is checked when the file is opened.
-    #[prost(string, optional, tag = "2")]
-    pub license: Option<String>,
-    /// The oldest Lc0 that can read the file.
-    #[prost(message, optional, tag = "3")]
-    pub min_version: Option<EngineVersion>,
-    #[prost(message, optional, tag = "4")]
-    pub format: Option<Format>,
-    #[prost(message, optional, tag = "5")]
-    pub training_params: Option<TrainingParams>,
-    /// The layers; absent where `onnx_model` is set.
-    #[prost(message, optional, tag = "10")]
-    pub weights: Option<Weights>,
-    #[prost(message, optional, tag = "11")]
-    pub onnx_model: Option<OnnxModel>,
+/// Declares messages: each field with its type, prost's name of that, and its number.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $message:ident {
+        $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
+    })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, PartialEq, Message)]
+            pub(crate) struct $message {
+                $($(#[$note])* #[prost($($kind)*, tag = $number)] pub(crate) $field: $type,)*
+            }
+        )*
+    };
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct EngineVersion {
-    #[prost(uint32, optional, tag = "1")]
-    pub major: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub minor: Option<u32>,
-    #[prost(uint32, optional, tag = "3")]
-    pub patch: Option<u32>,
+messages! {
+    /// A whole file.
+    Net {
+        // Field 1, the magic number, is checked when the file is opened.
+        license: Option<String> [string, optional] = 2,
+        /// The oldest Lc0 that can read the file.
+        min_version: Option<EngineVersion> [message, optional] = 3,
+        format: Option<Format> [message, optional] = 4,
+        training_params: Option<TrainingParams> [message, optional] = 5,
+        /// The layers; absent where `onnx_model` is set.
+        weights: Option<Weights> [message, optional] = 10,
+        onnx_model: Option<OnnxModel> [message, optional] = 11,
+    }
+
+    EngineVersion {
+        major: Option<u32> [uint32, optional] = 1,
+        minor: Option<u32> [uint32, optional] = 2,
+        patch: Option<u32> [uint32, optional] = 3,
+    }
+
+    TrainingParams {
+        training_steps: Option<u32> [uint32, optional] = 1,
+        learning_rate: Option<f32> [float, optional] = 2,
+        mse_loss: Option<f32> [float, optional] = 3,
+        policy_loss: Option<f32> [float, optional] = 4,
+        accuracy: Option<f32> [float, optional] = 5,
+        lc0_params: Option<String> [string, optional] = 6,
+    }
+
+    Format {
+        /// 1 = LINEAR16. Older than the encodings of single layers, which win.
+        weights_encoding: Option<i32> [int32, optional] = 1,
+        network_format: Option<NetworkFormat> [message, optional] = 2,
+    }
+
+    /// The format of the network; the numbers are listed in [`super::format`].
+    NetworkFormat {
+        input: Option<i32> [int32, optional] = 1,
+        output: Option<i32> [int32, optional] = 2,
+        network: Option<i32> [int32, optional] = 3,
+        policy: Option<i32> [int32, optional] = 4,
+        value: Option<i32> [int32, optional] = 5,
+        moves_left: Option<i32> [int32, optional] = 6,
+        default_activation: Option<i32> [int32, optional] = 7,
+        smolgen_activation: Option<i32> [int32, optional] = 8,
+        ffn_activation: Option<i32> [int32, optional] = 9,
+        input_embedding: Option<i32> [int32, optional] = 10,
+    }
+
+    /// An ONNX model with the names of its tensors.
+    OnnxModel {
+        model: Option<bytes::Bytes> [bytes = "bytes", optional] = 1,
+        /// ONNX numbers: 1 float32, 10 float16, 16 bfloat16.
+        data_type: Option<i32> [int32, optional] = 2,
+        input_planes: Option<String> [string, optional] = 3,
+        output_value: Option<String> [string, optional] = 4,
+        output_wdl: Option<String> [string, optional] = 5,
+        output_policy: Option<String> [string, optional] = 6,
+        output_mlh: Option<String> [string, optional] = 7,
+    }
+
+    /// The numbers of one tensor, encoded. Field 5 (`dims`) is never read: it is wrong in many files.
+    Layer {
+        min_val: Option<f32> [float, optional] = 1,
+        max_val: Option<f32> [float, optional] = 2,
+        params: Option<Vec<u8>> [bytes = "vec", optional] = 3,
+        encoding: Option<i32> [int32, optional] = 4,
+    }
+
+    ConvBlock {
+        weights: Option<Layer> [message, optional] = 1,
+        biases: Option<Layer> [message, optional] = 2,
+        bn_means: Option<Layer> [message, optional] = 3,
+        /// Variances, in spite of the name in Lc0's proto (`bn_stddivs`).
+        bn_variances: Option<Layer> [message, optional] = 4,
+        bn_gammas: Option<Layer> [message, optional] = 5,
+        bn_betas: Option<Layer> [message, optional] = 6,
+    }
+
+    SeUnit {
+        w1: Option<Layer> [message, optional] = 1,
+        b1: Option<Layer> [message, optional] = 2,
+        w2: Option<Layer> [message, optional] = 3,
+        b2: Option<Layer> [message, optional] = 4,
+    }
+
+    Residual {
+        conv1: Option<ConvBlock> [message, optional] = 1,
+        conv2: Option<ConvBlock> [message, optional] = 2,
+        se: Option<SeUnit> [message, optional] = 3,
+    }
+
+    Smolgen {
+        compress: Option<Layer> [message, optional] = 1,
+        dense1_w: Option<Layer> [message, optional] = 2,
+        dense1_b: Option<Layer> [message, optional] = 3,
+        ln1_gammas: Option<Layer> [message, optional] = 4,
+        ln1_betas: Option<Layer> [message, optional] = 5,
+        dense2_w: Option<Layer> [message, optional] = 6,
+        dense2_b: Option<Layer> [message, optional] = 7,
+        ln2_gammas: Option<Layer> [message, optional] = 8,
+        ln2_betas: Option<Layer> [message, optional] = 9,
+    }
+
+    /// Multi-head attention.
+    Mha {
+        q_w: Option<Layer> [message, optional] = 1,
+        q_b: Option<Layer> [message, optional] = 2,
+        k_w: Option<Layer> [message, optional] = 3,
+        k_b: Option<Layer> [message, optional] = 4,
+        v_w: Option<Layer> [message, optional] = 5,
+        v_b: Option<Layer> [message, optional] = 6,
+        dense_w: Option<Layer> [message, optional] = 7,
+        dense_b: Option<Layer> [message, optional] = 8,
+        smolgen: Option<Smolgen> [message, optional] = 9,
+        rpe_q: Option<Layer> [message, optional] = 10,
+        rpe_k: Option<Layer> [message, optional] = 11,
+        rpe_v: Option<Layer> [message, optional] = 12,
+    }
+
+    /// Feed-forward part of an encoder.
+    Ffn {
+        dense1_w: Option<Layer> [message, optional] = 1,
+        dense1_b: Option<Layer> [message, optional] = 2,
+        dense2_w: Option<Layer> [message, optional] = 3,
+        dense2_b: Option<Layer> [message, optional] = 4,
+    }
+
+    EncoderLayer {
+        mha: Option<Mha> [message, optional] = 1,
+        ln1_gammas: Option<Layer> [message, optional] = 2,
+        ln1_betas: Option<Layer> [message, optional] = 3,
+        ffn: Option<Ffn> [message, optional] = 4,
+        ln2_gammas: Option<Layer> [message, optional] = 5,
+        ln2_betas: Option<Layer> [message, optional] = 6,
+    }
+
+    PolicyHead {
+        ip_pol_w: Option<Layer> [message, optional] = 1,
+        ip_pol_b: Option<Layer> [message, optional] = 2,
+        ip2_pol_w: Option<Layer> [message, optional] = 3,
+        ip2_pol_b: Option<Layer> [message, optional] = 4,
+        ip3_pol_w: Option<Layer> [message, optional] = 5,
+        ip3_pol_b: Option<Layer> [message, optional] = 6,
+        ip4_pol_w: Option<Layer> [message, optional] = 7,
+        pol_encoder: Vec<EncoderLayer> [message, repeated] = 8,
+        pol_headcount: Option<u32> [uint32, optional] = 9,
+        policy1: Option<ConvBlock> [message, optional] = 10,
+        policy: Option<ConvBlock> [message, optional] = 11,
+    }
+
+    ValueHead {
+        ip_val_w: Option<Layer> [message, optional] = 1,
+        ip_val_b: Option<Layer> [message, optional] = 2,
+        ip1_val_w: Option<Layer> [message, optional] = 3,
+        ip1_val_b: Option<Layer> [message, optional] = 4,
+        ip2_val_w: Option<Layer> [message, optional] = 5,
+        ip2_val_b: Option<Layer> [message, optional] = 6,
+        value: Option<ConvBlock> [message, optional] = 11,
+    }
+
+    PolicyHeads {
+        /// Shared by the heads that have no `ip_pol_w` of their own.
+        ip_pol_w: Option<Layer> [message, optional] = 1,
+        ip_pol_b: Option<Layer> [message, optional] = 2,
+        vanilla: Option<PolicyHead> [message, optional] = 3,
+        optimistic_st: Option<PolicyHead> [message, optional] = 4,
+        soft: Option<PolicyHead> [message, optional] = 5,
+        opponent: Option<PolicyHead> [message, optional] = 6,
+    }
+
+    ValueHeads {
+        winner: Option<ValueHead> [message, optional] = 1,
+        q: Option<ValueHead> [message, optional] = 2,
+        st: Option<ValueHead> [message, optional] = 3,
+    }
+
+    /// All layers of a network. Names are Lc0's.
+    Weights {
+        input: Option<ConvBlock> [message, optional] = 1,
+        residual: Vec<Residual> [message, repeated] = 2,
+        policy: Option<ConvBlock> [message, optional] = 3,
+        ip_pol_w: Option<Layer> [message, optional] = 4,
+        ip_pol_b: Option<Layer> [message, optional] = 5,
+        value: Option<ConvBlock> [message, optional] = 6,
+        ip1_val_w: Option<Layer> [message, optional] = 7,
+        ip1_val_b: Option<Layer> [message, optional] = 8,
+        ip2_val_w: Option<Layer> [message, optional] = 9,
+        ip2_val_b: Option<Layer> [message, optional] = 10,
+        policy1: Option<ConvBlock> [message, optional] = 11,
+        moves_left: Option<ConvBlock> [message, optional] = 12,
+        ip1_mov_w: Option<Layer> [message, optional] = 13,
+        ip1_mov_b: Option<Layer> [message, optional] = 14,
+        ip2_mov_w: Option<Layer> [message, optional] = 15,
+        ip2_mov_b: Option<Layer> [message, optional] = 16,
+        ip2_pol_w: Option<Layer> [message, optional] = 17,
+        ip2_pol_b: Option<Layer> [message, optional] = 18,
+        ip3_pol_w: Option<Layer> [message, optional] = 19,
+        ip3_pol_b: Option<Layer> [message, optional] = 20,
+        pol_encoder: Vec<EncoderLayer> [message, repeated] = 21,
+        ip4_pol_w: Option<Layer> [message, optional] = 22,
+        pol_headcount: Option<u32> [uint32, optional] = 24,
+        ip_emb_w: Option<Layer> [message, optional] = 25,
+        ip_emb_b: Option<Layer> [message, optional] = 26,
+        encoder: Vec<EncoderLayer> [message, repeated] = 27,
+        headcount: Option<u32> [uint32, optional] = 28,
+        ip_val_w: Option<Layer> [message, optional] = 29,
+        ip_val_b: Option<Layer> [message, optional] = 30,
+        ip_mov_w: Option<Layer> [message, optional] = 31,
+        ip_mov_b: Option<Layer> [message, optional] = 32,
+        ip_mult_gate: Option<Layer> [message, optional] = 33,
+        ip_add_gate: Option<Layer> [message, optional] = 34,
+        smolgen_w: Option<Layer> [message, optional] = 35,
+        ip_emb_preproc_w: Option<Layer> [message, optional] = 37,
+        ip_emb_preproc_b: Option<Layer> [message, optional] = 38,
+        ip_emb_ln_gammas: Option<Layer> [message, optional] = 39,
+        ip_emb_ln_betas: Option<Layer> [message, optional] = 40,
+        ip_emb_ffn: Option<Ffn> [message, optional] = 41,
+        ip_emb_ffn_ln_gammas: Option<Layer> [message, optional] = 42,
+        ip_emb_ffn_ln_betas: Option<Layer> [message, optional] = 43,
+        value_heads: Option<ValueHeads> [message, optional] = 44,
+        policy_heads: Option<PolicyHeads> [message, optional] = 45,
+    }
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TrainingParams {
-    #[prost(uint32, optional, tag = "1")]
-    pub training_steps: Option<u32>,
-    #[prost(float, optional, tag = "2")]
-    pub learning_rate: Option<f32>,
-    #[prost(float, optional, tag = "3")]
-    pub mse_loss: Option<f32>,
-    #[prost(float, optional, tag = "4")]
-    pub policy_loss: Option<f32>,
-    #[prost(float, optional, tag = "5")]
-    pub accuracy: Option<f32>,
-    #[prost(string, optional, tag = "6")]
-    pub lc0_params: Option<String>,
-}
+/// The messages of ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`] writes them itself
+/// without a second copy.
+pub(crate) mod onnx {
+    use prost::Message;
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Format {
-    /// 1 = LINEAR16. Older than the encodings of single layers, which win.
-    #[prost(int32, optional, tag = "1")]
-    pub weights_encoding: Option<i32>,
-    #[prost(message, optional, tag = "2")]
-    pub network_format: Option<NetworkFormat>,
-}
+    messages! {
+        /// A whole model, without its graph where it is written.
+        Model {
+            ir_version: Option<i64> [int64, optional] = 1,
+            producer_name: Option<String> [string, optional] = 2,
+            producer_version: Option<String> [string, optional] = 3,
+            doc_string: Option<String> [string, optional] = 6,
+            graph: Option<Graph> [message, optional] = 7,
+            opset_import: Vec<OperatorSet> [message, repeated] = 8,
+            metadata: Vec<Metadata> [message, repeated] = 14,
+        }
 
-/// The format of the network; the numbers are listed in [`super::format`].
-#[derive(Clone, PartialEq, Message)]
-pub struct NetworkFormat {
-    #[prost(int32, optional, tag = "1")]
-    pub input: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub output: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub network: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub policy: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub value: Option<i32>,
-    #[prost(int32, optional, tag = "6")]
-    pub moves_left: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub default_activation: Option<i32>,
-    #[prost(int32, optional, tag = "8")]
-    pub smolgen_activation: Option<i32>,
-    #[prost(int32, optional, tag = "9")]
-    pub ffn_activation: Option<i32>,
-    #[prost(int32, optional, tag = "10")]
-    pub input_embedding: Option<i32>,
-}
+        OperatorSet {
+            domain: Option<String> [string, optional] = 1,
+            version: Option<i64> [int64, optional] = 2,
+        }
 
-/// An ONNX model with the names of its tensors.
-#[derive(Clone, PartialEq, Message)]
-pub struct OnnxModel {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub model: Option<bytes::Bytes>,
-    /// ONNX numbers: 1 float32, 10 float16, 16 bfloat16.
-    #[prost(int32, optional, tag = "2")]
-    pub data_type: Option<i32>,
-    #[prost(string, optional, tag = "3")]
-    pub input_planes: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    pub output_value: Option<String>,
-    #[prost(string, optional, tag = "5")]
-    pub output_wdl: Option<String>,
-    #[prost(string, optional, tag = "6")]
-    pub output_policy: Option<String>,
-    #[prost(string, optional, tag = "7")]
-    pub output_mlh: Option<String>,
-}
+        Metadata {
+            key: Option<String> [string, optional] = 1,
+            value: Option<String> [string, optional] = 2,
+        }
 
-/// The numbers of one tensor, encoded. Field 5 (`dims`) is never read: it is wrong in many files.
-#[derive(Clone, PartialEq, Message)]
-pub struct Layer {
-    #[prost(float, optional, tag = "1")]
-    pub min_val: Option<f32>,
-    #[prost(float, optional, tag = "2")]
-    pub max_val: Option<f32>,
-    #[prost(bytes = "vec", optional, tag = "3")]
-    pub params: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "4")]
-    pub encoding: Option<i32>,
-}
+        Graph {
+            node: Vec<Node> [message, repeated] = 1,
+            name: Option<String> [string, optional] = 2,
+            initializer: Vec<Tensor> [message, repeated] = 5,
+            input: Vec<ValueInfo> [message, repeated] = 11,
+            output: Vec<ValueInfo> [message, repeated] = 12,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ConvBlock {
-    #[prost(message, optional, tag = "1")]
-    pub weights: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub biases: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub bn_means: Option<Layer>,
-    /// Variances, in spite of the name in Lc0's proto (`bn_stddivs`).
-    #[prost(message, optional, tag = "4")]
-    pub bn_variances: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub bn_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub bn_betas: Option<Layer>,
-}
+        /// An operation.
+        Node {
+            input: Vec<String> [string, repeated] = 1,
+            output: Vec<String> [string, repeated] = 2,
+            name: Option<String> [string, optional] = 3,
+            op_type: Option<String> [string, optional] = 4,
+            attribute: Vec<Attribute> [message, repeated] = 5,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SeUnit {
-    #[prost(message, optional, tag = "1")]
-    pub w1: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub b1: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub w2: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub b2: Option<Layer>,
-}
+        Attribute {
+            name: Option<String> [string, optional] = 1,
+            f: Option<f32> [float, optional] = 2,
+            i: Option<i64> [int64, optional] = 3,
+            ints: Vec<i64> [int64, repeated, packed = "false"] = 8,
+            /// The field above that counts: 1 `f`, 2 `i`, 7 `ints`.
+            kind: Option<i32> [int32, optional] = 20,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Residual {
-    #[prost(message, optional, tag = "1")]
-    pub conv1: Option<ConvBlock>,
-    #[prost(message, optional, tag = "2")]
-    pub conv2: Option<ConvBlock>,
-    #[prost(message, optional, tag = "3")]
-    pub se: Option<SeUnit>,
-}
+        /// A constant's head; field 9, the raw data, follows in the file.
+        Tensor {
+            dims: Vec<i64> [int64, repeated, packed = "false"] = 1,
+            data_type: Option<i32> [int32, optional] = 2,
+            name: Option<String> [string, optional] = 8,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Smolgen {
-    #[prost(message, optional, tag = "1")]
-    pub compress: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub dense1_w: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub dense1_b: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub ln1_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub ln1_betas: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub dense2_w: Option<Layer>,
-    #[prost(message, optional, tag = "7")]
-    pub dense2_b: Option<Layer>,
-    #[prost(message, optional, tag = "8")]
-    pub ln2_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "9")]
-    pub ln2_betas: Option<Layer>,
-}
+        /// Name, type and shape of an input or output.
+        ValueInfo {
+            name: Option<String> [string, optional] = 1,
+            kind: Option<Type> [message, optional] = 2,
+        }
 
-/// Multi-head attention.
-#[derive(Clone, PartialEq, Message)]
-pub struct Mha {
-    #[prost(message, optional, tag = "1")]
-    pub q_w: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub q_b: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub k_w: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub k_b: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub v_w: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub v_b: Option<Layer>,
-    #[prost(message, optional, tag = "7")]
-    pub dense_w: Option<Layer>,
-    #[prost(message, optional, tag = "8")]
-    pub dense_b: Option<Layer>,
-    #[prost(message, optional, tag = "9")]
-    pub smolgen: Option<Smolgen>,
-    #[prost(message, optional, tag = "10")]
-    pub rpe_q: Option<Layer>,
-    #[prost(message, optional, tag = "11")]
-    pub rpe_k: Option<Layer>,
-    #[prost(message, optional, tag = "12")]
-    pub rpe_v: Option<Layer>,
-}
+        Type {
+            tensor: Option<TensorType> [message, optional] = 1,
+        }
 
-/// Feed-forward part of an encoder.
-#[derive(Clone, PartialEq, Message)]
-pub struct Ffn {
-    #[prost(message, optional, tag = "1")]
-    pub dense1_w: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub dense1_b: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub dense2_w: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub dense2_b: Option<Layer>,
-}
+        TensorType {
+            elem_type: Option<i32> [int32, optional] = 1,
+            shape: Option<Shape> [message, optional] = 2,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct EncoderLayer {
-    #[prost(message, optional, tag = "1")]
-    pub mha: Option<Mha>,
-    #[prost(message, optional, tag = "2")]
-    pub ln1_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub ln1_betas: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub ffn: Option<Ffn>,
-    #[prost(message, optional, tag = "5")]
-    pub ln2_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub ln2_betas: Option<Layer>,
-}
+        Shape {
+            dim: Vec<Dimension> [message, repeated] = 1,
+        }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct PolicyHead {
-    #[prost(message, optional, tag = "1")]
-    pub ip_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub ip_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub ip2_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub ip2_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub ip3_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub ip3_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "7")]
-    pub ip4_pol_w: Option<Layer>,
-    #[prost(message, repeated, tag = "8")]
-    pub pol_encoder: Vec<EncoderLayer>,
-    #[prost(uint32, optional, tag = "9")]
-    pub pol_headcount: Option<u32>,
-    #[prost(message, optional, tag = "10")]
-    pub policy1: Option<ConvBlock>,
-    #[prost(message, optional, tag = "11")]
-    pub policy: Option<ConvBlock>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ValueHead {
-    #[prost(message, optional, tag = "1")]
-    pub ip_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub ip_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub ip1_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "4")]
-    pub ip1_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub ip2_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub ip2_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "11")]
-    pub value: Option<ConvBlock>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct PolicyHeads {
-    /// Shared by the heads that have no `ip_pol_w` of their own.
-    #[prost(message, optional, tag = "1")]
-    pub ip_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "2")]
-    pub ip_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "3")]
-    pub vanilla: Option<PolicyHead>,
-    #[prost(message, optional, tag = "4")]
-    pub optimistic_st: Option<PolicyHead>,
-    #[prost(message, optional, tag = "5")]
-    pub soft: Option<PolicyHead>,
-    #[prost(message, optional, tag = "6")]
-    pub opponent: Option<PolicyHead>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ValueHeads {
-    #[prost(message, optional, tag = "1")]
-    pub winner: Option<ValueHead>,
-    #[prost(message, optional, tag = "2")]
-    pub q: Option<ValueHead>,
-    #[prost(message, optional, tag = "3")]
-    pub st: Option<ValueHead>,
-}
-
-/// All layers of a network. Names are Lc0's.
-#[derive(Clone, PartialEq, Message)]
-pub struct Weights {
-    #[prost(message, optional, tag = "1")]
-    pub input: Option<ConvBlock>,
-    #[prost(message, repeated, tag = "2")]
-    pub residual: Vec<Residual>,
-    #[prost(message, optional, tag = "3")]
-    pub policy: Option<ConvBlock>,
-    #[prost(message, optional, tag = "4")]
-    pub ip_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "5")]
-    pub ip_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "6")]
-    pub value: Option<ConvBlock>,
-    #[prost(message, optional, tag = "7")]
-    pub ip1_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "8")]
-    pub ip1_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "9")]
-    pub ip2_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "10")]
-    pub ip2_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "11")]
-    pub policy1: Option<ConvBlock>,
-    #[prost(message, optional, tag = "12")]
-    pub moves_left: Option<ConvBlock>,
-    #[prost(message, optional, tag = "13")]
-    pub ip1_mov_w: Option<Layer>,
-    #[prost(message, optional, tag = "14")]
-    pub ip1_mov_b: Option<Layer>,
-    #[prost(message, optional, tag = "15")]
-    pub ip2_mov_w: Option<Layer>,
-    #[prost(message, optional, tag = "16")]
-    pub ip2_mov_b: Option<Layer>,
-    #[prost(message, optional, tag = "17")]
-    pub ip2_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "18")]
-    pub ip2_pol_b: Option<Layer>,
-    #[prost(message, optional, tag = "19")]
-    pub ip3_pol_w: Option<Layer>,
-    #[prost(message, optional, tag = "20")]
-    pub ip3_pol_b: Option<Layer>,
-    #[prost(message, repeated, tag = "21")]
-    pub pol_encoder: Vec<EncoderLayer>,
-    #[prost(message, optional, tag = "22")]
-    pub ip4_pol_w: Option<Layer>,
-    #[prost(uint32, optional, tag = "24")]
-    pub pol_headcount: Option<u32>,
-    #[prost(message, optional, tag = "25")]
-    pub ip_emb_w: Option<Layer>,
-    #[prost(message, optional, tag = "26")]
-    pub ip_emb_b: Option<Layer>,
-    #[prost(message, repeated, tag = "27")]
-    pub encoder: Vec<EncoderLayer>,
-    #[prost(uint32, optional, tag = "28")]
-    pub headcount: Option<u32>,
-    #[prost(message, optional, tag = "29")]
-    pub ip_val_w: Option<Layer>,
-    #[prost(message, optional, tag = "30")]
-    pub ip_val_b: Option<Layer>,
-    #[prost(message, optional, tag = "31")]
-    pub ip_mov_w: Option<Layer>,
-    #[prost(message, optional, tag = "32")]
-    pub ip_mov_b: Option<Layer>,
-    #[prost(message, optional, tag = "33")]
-    pub ip_mult_gate: Option<Layer>,
-    #[prost(message, optional, tag = "34")]
-    pub ip_add_gate: Option<Layer>,
-    #[prost(message, optional, tag = "35")]
-    pub smolgen_w: Option<Layer>,
-    #[prost(message, optional, tag = "37")]
-    pub ip_emb_preproc_w: Option<Layer>,
-    #[prost(message, optional, tag = "38")]
-    pub ip_emb_preproc_b: Option<Layer>,
-    #[prost(message, optional, tag = "39")]
-    pub ip_emb_ln_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "40")]
-    pub ip_emb_ln_betas: Option<Layer>,
-    #[prost(message, optional, tag = "41")]
-    pub ip_emb_ffn: Option<Ffn>,
-    #[prost(message, optional, tag = "42")]
-    pub ip_emb_ffn_ln_gammas: Option<Layer>,
-    #[prost(message, optional, tag = "43")]
-    pub ip_emb_ffn_ln_betas: Option<Layer>,
-    #[prost(message, optional, tag = "44")]
-    pub value_heads: Option<ValueHeads>,
-    #[prost(message, optional, tag = "45")]
-    pub policy_heads: Option<PolicyHeads>,
+        /// A size, or a name for a size that is free.
+        Dimension {
+            value: Option<i64> [int64, optional] = 1,
+            name: Option<String> [string, optional] = 2,
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Network files of Lc0: `.pb.gz`, `.pb`, files that embed an ONNX model, and bare `.onnx` models.
 //!
 //! [`NetworkFile::load`] is the way in. `container` opens and inflates, `message` is the file's protobuf, `format`
-//! its enumerations, `heads` picks heads, `read`, `attention` and `layer` turn layers into the [`Network`] of
-//! `network`, checking each size once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
+//! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network`, checking each size
+//! once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,18 @@ use std::path::{Path, PathBuf};
 use bytes::Buf;
 use serde::Serialize;
 
-mod attention;
 mod container;
-mod cost;
 mod describe;
 mod error;
 mod format;
 mod heads;
-mod layer;
-mod message;
+pub(crate) mod message;
 mod network;
-pub(crate) mod onnx_message;
 mod onnx_model;
 mod read;
-mod wrap;
 
-pub use attention::PIECE_PLANES;
-pub use container::begins_as_network;
-pub use cost::Cost;
+pub(crate) use container::begins_as_network;
+pub use describe::Cost;
 pub use error::{NetworkError, NetworkErrorKind};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};

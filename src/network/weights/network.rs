@@ -4,12 +4,18 @@
 //! Activations between layers are stated here in words and fixed by the architecture; all tensors are row-major.
 //! Squares are numbered a1 = 0, b1, …, h8 = 63 as the side to move sees them.
 
+use crate::network::PLANES;
 use crate::network::encode::InputFormat;
+use crate::network::policy_map::MOVES;
 
 /// Squares of the board: the spatial positions of every plane.
 pub const SQUARES: usize = 64;
 /// Planes of a convolution policy that stand for moves; files usually have 80.
 pub const CONVOLUTION_POLICY_PLANES: usize = 73;
+/// Width of the rows of the constant table of [`Embedding::Table`].
+pub(crate) const TABLE_WIDTH: usize = 64;
+/// Planes of the current pieces: the first of the 112.
+pub(crate) const PIECE_PLANES: usize = 12;
 
 /// A nonlinearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +49,35 @@ pub struct Dense {
     pub weights: Vec<f32>,
     /// `[outputs]`
     pub bias: Vec<f32>,
+}
+
+impl Dense {
+    /// Takes out of the layer behind [`Embedding::Table`] what it makes of the constant table, and its bias: `[64][outputs]`, the
+    /// same for every position. The layer then reads the planes only.
+    ///
+    /// The table, `[square][other]`, is 1 where a queen or a knight goes from the one to the other on an empty board, -1 on the
+    /// square itself, else 0. (Read from a model that Lc0 exported.)
+    pub(crate) fn split_off_table(&mut self) -> Vec<f32> {
+        let mut table = [[0.0; SQUARES]; SQUARES];
+        for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
+            table[usize::from(m.from)][usize::from(m.to)] = 1.0;
+        }
+        (0..SQUARES).for_each(|square| table[square][square] = -1.0);
+        let mut constants = vec![0.0; SQUARES * self.outputs];
+        let mut of_planes = Vec::with_capacity(self.outputs * PLANES);
+        for (output, row) in self.weights.chunks_exact(self.inputs).enumerate() {
+            let (planes, of_table) = row.split_at(PLANES);
+            of_planes.extend_from_slice(planes);
+            for (square, marks) in table.iter().enumerate() {
+                let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
+                constants[square * self.outputs + output] = sum + self.bias[output];
+            }
+        }
+        self.inputs = PLANES;
+        self.weights = of_planes;
+        self.bias.fill(0.0);
+        constants
+    }
 }
 
 /// A convolution over the 8x8 board, stride 1, zero padding that keeps the size; batch norm already folded in.

@@ -3,12 +3,15 @@
 //! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`]. Backends that
 //! run ONNX take it as it is.
 
-use bytes::Bytes;
+use std::path::Path;
 
-use super::container::Chunks;
-use super::error::NetworkErrorKind;
-use super::onnx_message::{self, ValueInfo};
-use super::{format, message};
+use bytes::Bytes;
+use prost::Message;
+
+use super::container::{Chunks, NETWORK_START};
+use super::error::{NetworkError, NetworkErrorKind};
+use super::message::{self, EngineVersion, Format, Net, onnx};
+use super::{NetworkFile, format};
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PLANE_BYTES;
 use crate::network::{PLANES, POLICY_SIZE};
@@ -16,17 +19,17 @@ use crate::network::{PLANES, POLICY_SIZE};
 /// Lc0's tensor names, used wherever a file gives no others.
 pub const INPUT_PLANES: &str = "/input/planes";
 /// The name of the packed input, which Lc0 does not have.
-pub const INPUT_PACKED: &str = "/input/packed";
+pub(crate) const INPUT_PACKED: &str = "/input/packed";
 /// Raw logits `[batch, 1858]`.
 pub const OUTPUT_POLICY: &str = "/output/policy";
 /// Win, draw, loss `[batch, 3]`, after softmax.
 pub const OUTPUT_WDL: &str = "/output/wdl";
 /// Value `[batch, 1]`, after tanh.
-pub const OUTPUT_VALUE: &str = "/output/value";
+pub(crate) const OUTPUT_VALUE: &str = "/output/value";
 /// Plies left `[batch, 1]`.
-pub const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
+pub(crate) const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
 /// Key under which a model's metadata hold the number of its input format.
-pub const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
+pub(crate) const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
 
 /// A model that maps planes to the outputs of the heads.
 #[derive(Clone, Debug)]
@@ -46,6 +49,18 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
+    /// Reads a bare model; its tensors have these names, or Lc0's. `path` is its name in messages.
+    ///
+    /// # Errors
+    /// Fails if the bytes are no model, or if a tensor is missing or of another shape.
+    pub fn from_bytes(
+        path: &Path,
+        bytes: Bytes,
+        names: Option<TensorNames>,
+    ) -> Result<OnnxModel, NetworkError> {
+        bare(bytes, names).map_err(|kind| NetworkError::new(path, kind))
+    }
+
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
@@ -121,12 +136,53 @@ impl DataType {
     }
 }
 
+/// The Lc0 since which files may embed ONNX models: 0.28.
+const ONNX_SINCE: EngineVersion = EngineVersion { major: Some(0), minor: Some(28), patch: None };
+/// Lc0's number of the format in which outputs are win, draw and loss.
+const FORMAT_WDL: i32 = 2;
+/// Lc0's number of the format in which the value is a single number.
+const FORMAT_CLASSICAL: i32 = 1;
+
+impl NetworkFile {
+    /// Returns the content of a file, not compressed, that embeds `model`.
+    pub fn with_model(model: &OnnxModel) -> Vec<u8> {
+        let name = |name: &str| Some(name.to_owned());
+        let (output_wdl, output_value) = match &model.names.value {
+            ValueOutput::Wdl(wdl) => (name(wdl), None),
+            ValueOutput::Scalar(value) => (None, name(value)),
+        };
+        let has_wdl = output_wdl.is_some();
+        let network_format = message::NetworkFormat {
+            input: Some(model.input_format.number()),
+            output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
+            network: Some(format::ONNX),
+            policy: Some(1),
+            value: Some(if has_wdl { 2 } else { 1 }),
+            moves_left: Some(model.names.moves_left.is_some().into()),
+            ..message::NetworkFormat::default()
+        };
+        let net = Net {
+            min_version: Some(ONNX_SINCE),
+            format: Some(Format { weights_encoding: None, network_format: Some(network_format) }),
+            onnx_model: Some(message::OnnxModel {
+                model: Some(model.bytes.clone()),
+                data_type: Some(model.data_type as i32),
+                input_planes: name(&model.names.input),
+                output_value,
+                output_wdl,
+                output_policy: name(&model.names.policy),
+                output_mlh: model.names.moves_left.clone(),
+            }),
+            ..Net::default()
+        };
+        let mut file = NETWORK_START.to_vec();
+        file.extend(net.encode_to_vec());
+        file
+    }
+}
+
 /// Returns the model that an Lc0 file embeds.
-///
-/// # Errors
-/// Returns [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Mismatch`] or [`NetworkErrorKind::Unsupported`] if the
-/// model is not what the file says.
-pub fn embedded(
+pub(crate) fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,
 ) -> Result<OnnxModel, NetworkErrorKind> {
@@ -153,10 +209,8 @@ pub fn embedded(
 /// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
 /// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
-///
-/// # Errors
-/// Fails as [`embedded`] does; the message lists the names that are there.
-pub fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, NetworkErrorKind> {
+/// An error lists the names that are there.
+pub(crate) fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
     let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
         Some(entry) => format::input_format(entry.value().parse().ok())?,
@@ -177,8 +231,8 @@ pub fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, Netwo
     checked(bytes, graph, input_format, names)
 }
 
-fn parse(bytes: &Bytes) -> Result<onnx_message::Model, NetworkErrorKind> {
-    let model: onnx_message::Model = Chunks::from(bytes.clone()).decode()?;
+fn parse(bytes: &Bytes) -> Result<onnx::Model, NetworkErrorKind> {
+    let model: onnx::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
         _ => Err(NetworkErrorKind::Missing {
@@ -191,11 +245,11 @@ fn parse(bytes: &Bytes) -> Result<onnx_message::Model, NetworkErrorKind> {
 /// Checks that the named tensors exist and have the shapes of Lc0's networks.
 fn checked(
     bytes: Bytes,
-    graph: onnx_message::Graph,
+    graph: onnx::Graph,
     input_format: InputFormat,
     names: TensorNames,
 ) -> Result<OnnxModel, NetworkErrorKind> {
-    let constants: Vec<_> = graph.initializer.iter().map(onnx_message::Tensor::name).collect();
+    let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
     let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
     let outputs: Vec<_> = graph.output.iter().collect();
     let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
@@ -219,11 +273,11 @@ fn checked(
 
 /// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.
 fn require<'a>(
-    tensors: &[&'a ValueInfo],
+    tensors: &[&'a onnx::ValueInfo],
     kind: &str,
     name: &str,
     shape: &[usize],
-) -> Result<&'a ValueInfo, NetworkErrorKind> {
+) -> Result<&'a onnx::ValueInfo, NetworkErrorKind> {
     let part = format!("ONNX {kind} \"{name}\"");
     let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
         let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
@@ -242,12 +296,12 @@ fn require<'a>(
     Ok(tensor)
 }
 
-fn tensor_type(info: &ValueInfo) -> onnx_message::TensorType {
+fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {
     info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
 }
 
 /// Returns the sizes of a tensor, 0 where they are free; empty if the model does not tell.
-fn dimensions(info: &ValueInfo) -> Vec<i64> {
+fn dimensions(info: &onnx::ValueInfo) -> Vec<i64> {
     let shape = tensor_type(info).shape.unwrap_or_default();
     shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()
 }

@@ -1,47 +1,267 @@
 //! Turns the layers of a file into a [`Network`], checking every size against the format on the way.
+//!
+//! Layers are taken by value so that their encoded form is freed as soon as the numbers exist: the memory peak of
+//! loading stays near the size of the decoded network.
 
+use half::{bf16, f16};
+
+use super::HeadChoice;
 use super::error::NetworkErrorKind;
-use super::format::{BodyKind, NetworkFormat, PolicyKind, ValueKind};
-use super::heads::{PolicyLayers, ValueLayers};
-use super::layer::{self, ConvolutionShape, DenseSize};
-use super::message::{ConvBlock, Layer, Residual, SeUnit, Weights};
+use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
+use super::heads::{take_policy, take_value};
+use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
 use super::network::{
-    Activation, Body, CONVOLUTION_POLICY_PLANES, HeadInput, Network, PolicyHead, ResidualBlock, SQUARES,
-    ScalarHead, SqueezeExcite, Tower,
+    Activation, AttentionBody, AttentionPolicy, Body, CONVOLUTION_POLICY_PLANES, Convolution, Dense,
+    Embedding, Encoder, FeedForward, HeadInput, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
+    ResidualBlock, SQUARES, ScalarHead, Smolgen, SmolgenWeights, SqueezeExcite, TABLE_WIDTH, Tower,
 };
-use super::{HeadChoice, attention};
 use crate::network::{PLANES, POLICY_SIZE};
 
-/// Returns the network with the heads of `choice`; all other heads are dropped undecoded.
-///
-/// # Errors
-/// Returns an error for the first part that is missing, of the wrong size, or not finite.
-pub fn network(
-    mut weights: Weights,
-    format: NetworkFormat,
-    choice: HeadChoice,
-) -> Result<Network, NetworkErrorKind> {
-    let policy_layers = PolicyLayers::take(&mut weights, choice.policy)?;
-    let value_layers = ValueLayers::take(&mut weights, choice.value)?;
-    let moves_left_layers = MovesLeftLayers::take(&mut weights);
+/// Added to variances before the square root when batch norms are folded.
+const BATCH_NORM_EPSILON: f32 = 1e-5;
+/// Pairs of squares: logits of one attention head.
+const PAIRS: usize = SQUARES * SQUARES;
+/// The epsilon of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
+const EPSILON: f32 = 1e-6;
+/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's
+/// reference evaluation.
+const EPSILON_PIECES: f32 = 1e-3;
 
+type Read<T> = Result<T, NetworkErrorKind>;
+
+/// Two layers that belong together: weights and biases, or gammas and betas.
+type Pair = (Option<Layer>, Option<Layer>);
+
+/// Returns the network with the heads of `choice`; all other heads are dropped undecoded. The error is of the first part that
+/// is missing, of the wrong size, or not finite.
+pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) -> Read<Network> {
+    let policy_layers = take_policy(&mut weights, choice.policy)?;
+    let value_layers = take_value(&mut weights, choice.value)?;
+    let moves_left_layers = message::ValueHead {
+        value: weights.moves_left.take(),
+        ip_val_w: weights.ip_mov_w.take(),
+        ip_val_b: weights.ip_mov_b.take(),
+        ip1_val_w: weights.ip1_mov_w.take(),
+        ip1_val_b: weights.ip1_mov_b.take(),
+        ip2_val_w: weights.ip2_mov_w.take(),
+        ip2_val_b: weights.ip2_mov_b.take(),
+    };
     let body = match format.body {
         BodyKind::Tower => Body::Tower(tower(weights.input, weights.residual)?),
-        BodyKind::Attention => Body::Attention(attention::body(weights, &format)?),
+        BodyKind::Attention => Body::Attention(attention_body(weights, &format)?),
     };
     let policy = policy_head(policy_layers, &body, &format)?;
-    let value = value_head(value_layers, &body, &format)?;
-    let moves_left = if format.moves_left { Some(moves_left_layers.head(&body)?) } else { None };
+    let outputs = match format.value {
+        ValueKind::Classical => 1,
+        ValueKind::Wdl => 3,
+    };
+    let value = scalar_head(value_layers, "value", outputs, &body)?;
+    let moves_left =
+        format.moves_left.then(|| scalar_head(moves_left_layers, "moves left", 1, &body)).transpose()?;
     Ok(Network { input_format: format.input, activation: format.activation, body, policy, value, moves_left })
 }
 
-/// Returns the residual tower.
-///
-/// # Errors
-/// Fails as [`network`] does.
-pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result<Tower, NetworkErrorKind> {
+fn missing(part: &str, reason: &str) -> NetworkErrorKind {
+    NetworkErrorKind::Missing { part: part.into(), reason: reason.into() }
+}
+
+fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
+    NetworkErrorKind::Mismatch { part: part.into(), reason }
+}
+
+/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones; one with a bad encoding is there, and
+/// refused later.
+fn is_present(layer: &Option<Layer>) -> bool {
+    count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
+}
+
+/// Returns how many numbers `layer` holds.
+fn count(layer: &Option<Layer>) -> usize {
+    let Some(layer) = layer else { return 0 };
+    let bytes = layer.params.as_ref().map_or(0, Vec::len);
+    match Encoding::of(layer) {
+        Some(Encoding::Float32) => bytes / 4,
+        _ => bytes / 2,
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Encoding {
+    Linear16,
+    Float16,
+    Bfloat16,
+    Float32,
+}
+
+impl Encoding {
+    /// Returns the encoding of `layer`; `None` for a number that is no encoding. A layer that does not say is LINEAR16,
+    /// whatever the file says.
+    fn of(layer: &Layer) -> Option<Encoding> {
+        match layer.encoding {
+            None | Some(1) => Some(Encoding::Linear16),
+            Some(2) => Some(Encoding::Float16),
+            Some(3) => Some(Encoding::Bfloat16),
+            Some(4) => Some(Encoding::Float32),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Returns all numbers of a layer that must be there, however many they are.
+fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
+    let layer = layer.unwrap_or_default();
+    let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
+        part: format!("{part} encoding"),
+        found: layer.encoding.unwrap_or_default().to_string(),
+        supported: "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32".into(),
+    })?;
+    let params = layer.params.unwrap_or_default();
+    if params.is_empty() {
+        return Err(missing(part, "the network's format needs it"));
+    }
+    let width = if matches!(encoding, Encoding::Float32) { 4 } else { 2 };
+    if !params.len().is_multiple_of(width) {
+        let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
+        return Err(mismatch(part, reason));
+    }
+    let halves = || params.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    let values: Vec<f32> = match encoding {
+        Encoding::Linear16 => {
+            let (min, max) = (layer.min_val.unwrap_or(0.0), layer.max_val.unwrap_or(0.0));
+            halves()
+                .map(|bits| {
+                    let theta = f32::from(bits) / f32::from(u16::MAX);
+                    min * (1.0 - theta) + max * theta
+                })
+                .collect()
+        }
+        Encoding::Float16 => halves().map(|bits| f16::from_bits(bits).to_f32()).collect(),
+        Encoding::Bfloat16 => halves().map(|bits| bf16::from_bits(bits).to_f32()).collect(),
+        Encoding::Float32 => {
+            params.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+        }
+    };
+    require_finite(values, part)
+}
+
+fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(values),
+        Some(index) => Err(NetworkErrorKind::NotFinite { part: part.into(), index, value: values[index] }),
+    }
+}
+
+/// The size that a layer must have, for checks and their messages.
+#[derive(Clone, Copy, Debug)]
+struct Shape<'a> {
+    /// `weights`, `biases`, …
+    what: &'a str,
+    len: usize,
+    /// The shape in words, like `64→64 3x3`.
+    words: &'a str,
+}
+
+/// Returns the numbers of a layer that must have exactly the size that `shape` says.
+fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Read<Vec<f32>> {
+    let values = numbers(layer, part)?;
+    if values.len() != shape.len {
+        return Err(NetworkErrorKind::Size {
+            part: part.into(),
+            what: shape.what.into(),
+            expected: shape.len,
+            shape: shape.words.into(),
+            found: values.len(),
+        });
+    }
+    Ok(values)
+}
+
+/// Returns a fully connected layer; without a number of `outputs` it has as many as it has biases.
+fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Read<Dense> {
+    let bias_part = format!("{part} biases");
+    let bias = match outputs {
+        Some(len) => {
+            sized(bias, &bias_part, Shape { what: "values", len, words: &format!("{inputs}→{len}") })?
+        }
+        None => numbers(bias, &bias_part)?,
+    };
+    let outputs = bias.len();
+    let words = format!("{inputs}→{outputs}");
+    let weights = sized(weights, part, Shape { what: "weights", len: inputs * outputs, words: &words })?;
+    Ok(Dense { inputs, outputs, weights, bias })
+}
+
+fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm> {
+    let words = format!("a layer norm over {size}");
+    let gammas = sized(gammas, part, Shape { what: "gammas", len: size, words: &words })?;
+    let betas = sized(betas, part, Shape { what: "betas", len: size, words: &words })?;
+    Ok(LayerNorm { gammas, betas })
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ConvolutionShape {
+    inputs: usize,
+    /// `None` takes what the file has.
+    outputs: Option<usize>,
+    /// Edge of the square kernel: 1 or 3.
+    kernel: usize,
+}
+
+/// Returns a convolution with its batch norm folded into weights and bias.
+fn convolution(block: Option<ConvBlock>, part: &str, shape: ConvolutionShape) -> Read<Convolution> {
+    let block = block.ok_or_else(|| missing(part, "the network's format needs it"))?;
+    let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
+    let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
+    let Some(outputs) = shape.outputs.or(counted) else {
+        return Err(missing(&format!("{part} biases"), "a convolution needs biases or a batch norm"));
+    };
+    let (inputs, kernel) = (shape.inputs, shape.kernel);
+    let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
+    let size = |what| Shape { what, len: outputs, words: &words };
+
+    let fan_in = inputs * kernel * kernel;
+    let mut weights =
+        sized(block.weights, part, Shape { what: "weights", len: fan_in * outputs, words: &words })?;
+    let has_norm = is_present(&block.bn_means);
+    let mut bias = if is_present(&block.biases) || !has_norm {
+        sized(block.biases, part, size("biases"))?
+    } else {
+        vec![0.0; outputs]
+    };
+    if has_norm {
+        let means = sized(block.bn_means, part, size("batch norm means"))?;
+        let variances = sized(block.bn_variances, part, size("batch norm variances"))?;
+        let (gammas, betas) = if is_present(&block.bn_betas) {
+            (
+                sized(block.bn_gammas, part, size("batch norm gammas"))?,
+                sized(block.bn_betas, part, size("batch norm betas"))?,
+            )
+        } else {
+            (vec![1.0; outputs], vec![0.0; outputs])
+        };
+        for channel in 0..outputs {
+            let variance = variances[channel];
+            if variance < 0.0 {
+                return Err(mismatch(
+                    part,
+                    format!("batch norm variance {channel} is {variance}, below zero"),
+                ));
+            }
+            let scale = gammas[channel] * (1.0 / (variance + BATCH_NORM_EPSILON).sqrt());
+            for weight in &mut weights[channel * fan_in..(channel + 1) * fan_in] {
+                *weight *= scale;
+            }
+            bias[channel] = betas[channel] - scale * (means[channel] - bias[channel]);
+        }
+    }
+    let weights = require_finite(weights, part)?;
+    let bias = require_finite(bias, part)?;
+    Ok(Convolution { inputs, outputs, kernel, weights, bias })
+}
+
+fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tower> {
     let shape = ConvolutionShape { inputs: PLANES, outputs: None, kernel: 3 };
-    let input = layer::convolution(input, "input convolution", shape)?;
+    let input = convolution(input, "input convolution", shape)?;
     let filters = input.outputs;
     let blocks = residual
         .into_iter()
@@ -49,47 +269,41 @@ pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result
         .map(|(index, block)| residual_block(block, &format!("block {index}"), filters))
         .collect::<Result<Vec<_>, _>>()?;
     if blocks.is_empty() {
-        let reason = "a tower needs at least one residual block".into();
-        return Err(NetworkErrorKind::Missing { part: "residual blocks".into(), reason });
+        return Err(missing("residual blocks", "a tower needs at least one residual block"));
     }
     Ok(Tower { input, blocks })
 }
 
-fn residual_block(block: Residual, part: &str, filters: usize) -> Result<ResidualBlock, NetworkErrorKind> {
+fn residual_block(block: message::Residual, part: &str, filters: usize) -> Read<ResidualBlock> {
     let shape = ConvolutionShape { inputs: filters, outputs: Some(filters), kernel: 3 };
     Ok(ResidualBlock {
-        conv1: layer::convolution(block.conv1, &format!("{part} conv1"), shape)?,
-        conv2: layer::convolution(block.conv2, &format!("{part} conv2"), shape)?,
+        conv1: convolution(block.conv1, &format!("{part} conv1"), shape)?,
+        conv2: convolution(block.conv2, &format!("{part} conv2"), shape)?,
         se: block.se.map(|se| squeeze_excite(se, &format!("{part} SE"), filters)).transpose()?,
     })
 }
 
-fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Result<SqueezeExcite, NetworkErrorKind> {
-    let squeeze = layer::dense(se.w1, se.b1, &format!("{part} squeeze"), filters)?;
-    let size = DenseSize { inputs: squeeze.outputs, outputs: 2 * filters };
-    let excite = layer::dense_sized(se.w2, se.b2, &format!("{part} excite"), size)?;
+fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Read<SqueezeExcite> {
+    let squeeze = dense((se.w1, se.b1), &format!("{part} squeeze"), filters, None)?;
+    let excite = dense((se.w2, se.b2), &format!("{part} excite"), squeeze.outputs, Some(2 * filters))?;
     Ok(SqueezeExcite { squeeze, excite })
 }
 
-fn policy_head(
-    layers: PolicyLayers,
-    body: &Body,
-    format: &NetworkFormat,
-) -> Result<PolicyHead, NetworkErrorKind> {
+fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat) -> Read<PolicyHead> {
     let width = body.width();
     match format.policy {
         PolicyKind::Classical => {
             let shape = ConvolutionShape { inputs: width, outputs: None, kernel: 1 };
-            let convolution = layer::convolution(layers.policy, "policy convolution", shape)?;
-            let size = DenseSize { inputs: convolution.outputs * SQUARES, outputs: POLICY_SIZE };
-            let dense = layer::dense_sized(layers.ip_pol_w, layers.ip_pol_b, "policy dense", size)?;
+            let convolution = convolution(layers.policy, "policy convolution", shape)?;
+            let inputs = convolution.outputs * SQUARES;
+            let dense = dense((layers.ip_pol_w, layers.ip_pol_b), "policy dense", inputs, Some(POLICY_SIZE))?;
             Ok(PolicyHead::Classical { convolution, dense })
         }
         PolicyKind::Convolution => {
             let shape = ConvolutionShape { inputs: width, outputs: Some(width), kernel: 3 };
-            let conv1 = layer::convolution(layers.policy1, "policy conv1", shape)?;
+            let conv1 = convolution(layers.policy1, "policy conv1", shape)?;
             let shape = ConvolutionShape { outputs: None, ..shape };
-            let conv2 = layer::convolution(layers.policy, "policy conv2", shape)?;
+            let conv2 = convolution(layers.policy, "policy conv2", shape)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
                 return Err(NetworkErrorKind::Size {
                     part: "policy conv2".into(),
@@ -107,80 +321,222 @@ fn policy_head(
                 BodyKind::Tower => Activation::Selu,
                 BodyKind::Attention => format.activation,
             };
-            let policy = attention::policy(layers, width, activation, format)?;
-            Ok(PolicyHead::Attention(Box::new(policy)))
+            Ok(PolicyHead::Attention(Box::new(attention_policy(layers, width, activation, format)?)))
         }
     }
 }
 
-fn value_head(
-    layers: ValueLayers,
-    body: &Body,
-    format: &NetworkFormat,
-) -> Result<ScalarHead, NetworkErrorKind> {
-    let outputs = match format.value {
-        ValueKind::Classical => 1,
-        ValueKind::Wdl => 3,
+/// Returns a value or moves left head. Towers read its input by a 1x1 convolution, attention bodies by a dense layer per square.
+fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
+    let inputs = body.width();
+    let input = match body {
+        Body::Tower(_) => {
+            let shape = ConvolutionShape { inputs, outputs: None, kernel: 1 };
+            HeadInput::Convolution(convolution(layers.value, &format!("{head} convolution"), shape)?)
+        }
+        Body::Attention(_) => {
+            let pair = (layers.ip_val_w, layers.ip_val_b);
+            HeadInput::PerSquare(dense(pair, &format!("{head} embedding"), inputs, None)?)
+        }
     };
-    let input = head_input(layers.value, layers.ip_val_w, layers.ip_val_b, "value", body)?;
     let inputs = input.channels() * SQUARES;
-    let hidden = layer::dense(layers.ip1_val_w, layers.ip1_val_b, "value dense1", inputs)?;
-    let size = DenseSize { inputs: hidden.outputs, outputs };
-    let output = layer::dense_sized(layers.ip2_val_w, layers.ip2_val_b, "value dense2", size)?;
+    let hidden = dense((layers.ip1_val_w, layers.ip1_val_b), &format!("{head} dense1"), inputs, None)?;
+    let pair = (layers.ip2_val_w, layers.ip2_val_b);
+    let output = dense(pair, &format!("{head} dense2"), hidden.outputs, Some(outputs))?;
     Ok(ScalarHead { input, hidden, output })
 }
 
-/// Returns the layer that reads a head's input. Towers read it by a 1x1 convolution, attention bodies by a dense layer
-/// per square.
-fn head_input(
-    convolution: Option<ConvBlock>,
-    weights: Option<Layer>,
-    bias: Option<Layer>,
-    head: &str,
-    body: &Body,
-) -> Result<HeadInput, NetworkErrorKind> {
-    let inputs = body.width();
-    match body {
-        Body::Tower(_) => {
-            let shape = ConvolutionShape { inputs, outputs: None, kernel: 1 };
-            layer::convolution(convolution, &format!("{head} convolution"), shape).map(HeadInput::Convolution)
-        }
-        Body::Attention(_) => {
-            layer::dense(weights, bias, &format!("{head} embedding"), inputs).map(HeadInput::PerSquare)
-        }
+fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBody> {
+    if weights.encoder.is_empty() {
+        return Err(missing("encoders", "the format says attention body"));
     }
+    let width = count(&weights.ip_emb_b);
+    let alpha = (2.0 * weights.encoder.len() as f32).powf(-0.25);
+    let has_smolgen = is_present(&weights.smolgen_w);
+    let smolgen = if has_smolgen { Some(smolgen_weights(weights.smolgen_w)?) } else { None };
+    let shape = EncoderShape {
+        width,
+        heads: weights.headcount.unwrap_or_default(),
+        smolgen: smolgen.as_ref().map(|shared| shared.generated),
+        smolgen_activation: format.smolgen_activation,
+        ffn_activation: format.ffn_activation.unwrap_or(format.activation),
+        alpha,
+        epsilon: match format.embedding {
+            EmbeddingKind::Pieces => EPSILON_PIECES,
+            EmbeddingKind::None | EmbeddingKind::Table => EPSILON,
+        },
+    };
+
+    let (embedding, inputs) = if !weights.residual.is_empty() {
+        let tower = tower(weights.input, weights.residual)?;
+        let filters = tower.filters();
+        (Embedding::Tower(Box::new(tower)), filters)
+    } else {
+        match format.embedding {
+            EmbeddingKind::Table => (Embedding::Table, PLANES + TABLE_WIDTH),
+            EmbeddingKind::Pieces => {
+                let pair = (weights.ip_emb_preproc_w, weights.ip_emb_preproc_b);
+                let preprocess = dense(pair, "piece embedding", SQUARES * PIECE_PLANES, None)?;
+                if !preprocess.outputs.is_multiple_of(SQUARES) {
+                    let reason =
+                        format!("{} outputs cannot be shared by {SQUARES} squares", preprocess.outputs);
+                    return Err(mismatch("piece embedding", reason));
+                }
+                let inputs = PLANES + preprocess.outputs / SQUARES;
+                let norm = |pair, part| layer_norm(pair, part, width);
+                let pieces = PieceEmbedding {
+                    preprocess,
+                    norm1: norm((weights.ip_emb_ln_gammas, weights.ip_emb_ln_betas), "embedding norm1")?,
+                    ffn: feed_forward(weights.ip_emb_ffn, "embedding FFN", &shape)?,
+                    norm2: norm(
+                        (weights.ip_emb_ffn_ln_gammas, weights.ip_emb_ffn_ln_betas),
+                        "embedding norm2",
+                    )?,
+                };
+                (Embedding::Pieces(Box::new(pieces)), inputs)
+            }
+            EmbeddingKind::None => {
+                let reason = "an attention body without a tower needs 1 PE_MAP or 2 PE_DENSE";
+                return Err(missing("format.input_embedding", reason));
+            }
+        }
+    };
+    let dense = dense((weights.ip_emb_w, weights.ip_emb_b), "embedding", inputs, None)?;
+    let words = format!("{width}x{SQUARES}");
+    let gate = |layer: Option<Layer>, part: &str| {
+        if !is_present(&layer) {
+            return Ok(None);
+        }
+        sized(layer, part, Shape { what: "gates", len: width * SQUARES, words: &words }).map(Some)
+    };
+    Ok(AttentionBody {
+        embedding,
+        dense,
+        encoders: encoders(weights.encoder, "encoder", &shape)?,
+        multiply_gate: gate(weights.ip_mult_gate, "multiply gate")?,
+        add_gate: gate(weights.ip_add_gate, "add gate")?,
+        smolgen,
+        alpha,
+    })
 }
 
-/// The layers of the Moves Left Head.
-struct MovesLeftLayers {
-    moves_left: Option<ConvBlock>,
-    ip_mov_w: Option<Layer>,
-    ip_mov_b: Option<Layer>,
-    ip1_mov_w: Option<Layer>,
-    ip1_mov_b: Option<Layer>,
-    ip2_mov_w: Option<Layer>,
-    ip2_mov_b: Option<Layer>,
+/// Returns an attention policy on a body of `width` channels per square.
+fn attention_policy(
+    layers: message::PolicyHead,
+    width: usize,
+    activation: Activation,
+    format: &NetworkFormat,
+) -> Read<AttentionPolicy> {
+    let embedding = dense((layers.ip_pol_w, layers.ip_pol_b), "policy embedding", width, None)?;
+    let width = embedding.outputs;
+    let shape = EncoderShape {
+        width,
+        heads: layers.pol_headcount.unwrap_or_default(),
+        smolgen: None,
+        smolgen_activation: format.smolgen_activation,
+        ffn_activation: format.ffn_activation.unwrap_or(activation),
+        alpha: 1.0,
+        epsilon: EPSILON,
+    };
+    let encoders = encoders(layers.pol_encoder, "policy encoder", &shape)?;
+    let query = dense((layers.ip2_pol_w, layers.ip2_pol_b), "policy query", width, None)?;
+    let key = dense((layers.ip3_pol_w, layers.ip3_pol_b), "policy key", width, Some(query.outputs))?;
+    let words = format!("{}→4", query.outputs);
+    let shape = Shape { what: "weights", len: 4 * query.outputs, words: &words };
+    let promotion = sized(layers.ip4_pol_w, "policy promotion", shape)?;
+    Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
 }
 
-impl MovesLeftLayers {
-    fn take(weights: &mut Weights) -> MovesLeftLayers {
-        MovesLeftLayers {
-            moves_left: weights.moves_left.take(),
-            ip_mov_w: weights.ip_mov_w.take(),
-            ip_mov_b: weights.ip_mov_b.take(),
-            ip1_mov_w: weights.ip1_mov_w.take(),
-            ip1_mov_b: weights.ip1_mov_b.take(),
-            ip2_mov_w: weights.ip2_mov_w.take(),
-            ip2_mov_b: weights.ip2_mov_b.take(),
-        }
-    }
+/// The properties that the encoders of one stack have in common.
+struct EncoderShape {
+    width: usize,
+    heads: u32,
+    /// Smolgen outputs per head, where the network has the shared matrix.
+    smolgen: Option<usize>,
+    smolgen_activation: Activation,
+    ffn_activation: Activation,
+    alpha: f32,
+    epsilon: f32,
+}
 
-    fn head(self, body: &Body) -> Result<ScalarHead, NetworkErrorKind> {
-        let input = head_input(self.moves_left, self.ip_mov_w, self.ip_mov_b, "moves left", body)?;
-        let inputs = input.channels() * SQUARES;
-        let hidden = layer::dense(self.ip1_mov_w, self.ip1_mov_b, "moves left dense1", inputs)?;
-        let size = DenseSize { inputs: hidden.outputs, outputs: 1 };
-        let output = layer::dense_sized(self.ip2_mov_w, self.ip2_mov_b, "moves left dense2", size)?;
-        Ok(ScalarHead { input, hidden, output })
+fn encoders(stack: Vec<EncoderLayer>, part: &str, shape: &EncoderShape) -> Read<Vec<Encoder>> {
+    let stack = stack.into_iter().enumerate();
+    stack.map(|(index, layers)| encoder(layers, &format!("{part} {index}"), shape)).collect()
+}
+
+fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Read<Encoder> {
+    let attention = format!("{part} attention");
+    let mha = layers.mha.ok_or_else(|| missing(&attention, "encoders need it"))?;
+    if mha.rpe_q.is_some() || mha.rpe_k.is_some() || mha.rpe_v.is_some() {
+        return Err(NetworkErrorKind::Unsupported {
+            part: attention,
+            found: "relative position encoding (RPE)".into(),
+            supported: "none and smolgen".into(),
+        });
     }
+    let width = shape.width;
+    let query_part = format!("{part} query");
+    let query = dense((mha.q_w, mha.q_b), &query_part, width, None)?;
+    let model = query.outputs;
+    let heads = shape.heads as usize;
+    if heads == 0 || !model.is_multiple_of(heads) {
+        return Err(mismatch(&query_part, format!("{heads} attention heads cannot share {model} channels")));
+    }
+    Ok(Encoder {
+        heads,
+        query,
+        key: dense((mha.k_w, mha.k_b), &format!("{part} key"), width, Some(model))?,
+        value: dense((mha.v_w, mha.v_b), &format!("{part} value"), width, Some(model))?,
+        output: dense((mha.dense_w, mha.dense_b), &format!("{attention} output"), model, Some(width))?,
+        smolgen: mha.smolgen.map(|layers| smolgen(layers, &format!("{part} smolgen"), shape)).transpose()?,
+        norm1: layer_norm((layers.ln1_gammas, layers.ln1_betas), &format!("{part} norm1"), width)?,
+        ffn: feed_forward(layers.ffn, &format!("{part} FFN"), shape)?,
+        norm2: layer_norm((layers.ln2_gammas, layers.ln2_betas), &format!("{part} norm2"), width)?,
+        alpha: shape.alpha,
+        epsilon: shape.epsilon,
+    })
+}
+
+fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Read<FeedForward> {
+    let ffn = ffn.unwrap_or_default();
+    let hidden = dense((ffn.dense1_w, ffn.dense1_b), &format!("{part} dense1"), shape.width, None)?;
+    let pair = (ffn.dense2_w, ffn.dense2_b);
+    let output = dense(pair, &format!("{part} dense2"), hidden.outputs, Some(shape.width))?;
+    Ok(FeedForward { hidden, output, activation: shape.ffn_activation })
+}
+
+fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Read<Smolgen> {
+    let generated =
+        shape.smolgen.ok_or_else(|| missing("shared smolgen weights", "encoders have smolgen"))?;
+    let width = shape.width;
+    let compress_part = format!("{part} compress");
+    let compress = numbers(layers.compress, &compress_part)?;
+    if width == 0 || !compress.len().is_multiple_of(width) {
+        let reason = format!("{} weights are no whole number of rows of {width}", compress.len());
+        return Err(mismatch(&compress_part, reason));
+    }
+    let channels = compress.len() / width;
+    let pair = (layers.dense1_w, layers.dense1_b);
+    let hidden = dense(pair, &format!("{part} dense1"), SQUARES * channels, None)?;
+    let pair = (layers.dense2_w, layers.dense2_b);
+    let outputs = shape.heads as usize * generated;
+    let output = dense(pair, &format!("{part} dense2"), hidden.outputs, Some(outputs))?;
+    Ok(Smolgen {
+        norm1: layer_norm((layers.ln1_gammas, layers.ln1_betas), &format!("{part} norm1"), hidden.outputs)?,
+        norm2: layer_norm((layers.ln2_gammas, layers.ln2_betas), &format!("{part} norm2"), output.outputs)?,
+        compress,
+        channels,
+        hidden,
+        output,
+        activation: shape.smolgen_activation,
+    })
+}
+
+fn smolgen_weights(layer: Option<Layer>) -> Read<SmolgenWeights> {
+    let part = "shared smolgen weights";
+    let weights = numbers(layer, part)?;
+    if !weights.len().is_multiple_of(PAIRS) {
+        return Err(mismatch(part, format!("{} weights are no multiple of {PAIRS}", weights.len())));
+    }
+    Ok(SmolgenWeights { generated: weights.len() / PAIRS, weights })
 }

@@ -25,16 +25,14 @@ use crate::search::state::SearchClock;
 
 /// The reason why no search threads could be made ready.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkerPoolError {
-    /// The backend made no evaluator.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The system started no thread.
     #[error("cannot start a search thread: {0}")]
     Thread(#[source] io::Error),
 }
 
-/// A batch that is back from its evaluation.
 #[derive(Debug)]
 pub(super) struct Evaluated {
     pub(super) batch: Batch,
@@ -47,25 +45,19 @@ struct Request {
     back: Sender<Evaluated>,
 }
 
-/// What evaluates the batches of a worker.
 enum Way {
-    /// This evaluator, on the worker's thread.
     Own(Box<dyn Evaluator>),
-    /// The device's threads.
     Threads(Sender<Request>),
     /// Whoever drives the search.
     Owner,
 }
 
-/// A batch under way.
 enum UnderWay {
     /// It is evaluated, and counts as back from this time on.
     Due(Evaluated, Duration),
-    /// It comes through this channel.
     Elsewhere(Receiver<Evaluated>),
 }
 
-/// A worker's way to the device.
 pub(super) struct Device {
     way: Way,
     /// Batches under way, oldest first.
@@ -85,10 +77,6 @@ impl Device {
         Device { way, under_way: VecDeque::new(), queues, virtual_pace, timetable: None }
     }
 
-    /// Returns the devices of `workers` workers.
-    ///
-    /// # Errors
-    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
     pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
         let info = backend.info();
         if info.queues == 0 || info.virtual_pace.is_some() {
@@ -106,23 +94,19 @@ impl Device {
         Ok((0..workers).map(|_| Device::new(info, Way::Threads(sender.clone()))).collect())
     }
 
-    /// Returns the device of a search whose owner evaluates.
     pub(super) fn of_owner(info: &BackendInfo) -> Device {
         Device::new(info, Way::Owner)
     }
 
-    /// Returns the batches that the device has at once; 0 if it needs the worker's core.
     pub(super) fn queues(&self) -> usize {
         self.queues
     }
 
-    /// Returns whether nothing is under way, so that any batch is worth sending.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Returns whether a batch of `leaves` leaves, of which a full one has `size`, is to be sent: it is full, or the device has nothing
-    /// to do, or half a batch would let it go on with the next one at once.
+    /// Returns whether to send a batch: it is full, the device is idle, or half a batch would let it go on at once.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
@@ -185,7 +169,6 @@ impl fmt::Debug for Device {
     }
 }
 
-/// Evaluates one batch after the other until nobody can send any more.
 fn serve(requests: &Receiver<Request>, mut evaluator: Box<dyn Evaluator>, backend: &str) {
     for Request { mut batch, back } in requests {
         let evaluate = || evaluator.evaluate(batch.slots_mut());

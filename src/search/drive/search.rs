@@ -1,44 +1,46 @@
-//! One search: its state, and the stoppers that end it.
+//! One search: its state, the stoppers that end it, and the thread beside the workers that reports, watches the clock, and says when it is
+//! over ([`run`]).
+//!
+//! `bestmove` goes out by the clock, also while a batch is in flight; a worker that is late backs it up later.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::device::{Device, Evaluated};
-use super::stop_controller::StopController;
+use super::stop_controller::{EndReason, StopController, Wake};
+use crate::chess::Move;
 use crate::search::leaf::{Gatherer, backup};
-use crate::search::report::{self, RootSnapshot};
-use crate::search::state::{SearchContext, SearchState};
-use crate::time::{Chain, SearchStats};
+use crate::search::report;
+use crate::search::report::{
+    RootSnapshot, SearchInfo, SearchSummary, choose, principal_variation, root_stats, search_info,
+};
+use crate::search::state::{MoveStatsWhen, SearchContext, SearchState};
+use crate::time::{Chain, SearchStats, StopReason};
 
 /// A search. It lives until the last of those who share it lets go.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// What it is given, and what its workers count.
     pub(crate) state: SearchState,
-    /// Decides when it ends.
     pub(crate) stop_controller: StopController,
 }
 
 impl Search {
-    /// Returns a search of at most `visits` new visits, which `chain` ends, and nobody takes part in yet.
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
         let stop_controller = StopController::new(chain, context.clock.started().is_none());
         Search { state: SearchState::new(context, visits), stop_controller }
     }
 
-    /// Reads the root as it is now.
     pub(crate) fn snapshot(&self) -> RootSnapshot {
         let SearchState { context, root, counters, progress, .. } = &self.state;
         RootSnapshot::read(context, root, counters, progress.first_evaluation())
     }
 
-    /// Reads the figures that stoppers and time managers are asked with.
     pub(crate) fn stats(&self) -> SearchStats {
         let SearchState { context, root, counters, progress, .. } = &self.state;
         report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
     }
 
-    /// Backs up the oldest batch of `device`, for which it waits, and lets go of the visits of `gatherer` that collided while it was
-    /// under way: some of the leaves may be evaluated now. Returns whether there was one.
+    /// Backs up the oldest batch of `device` and lets go of the collisions of `gatherer`. Returns whether there was one.
     pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
@@ -59,8 +61,7 @@ impl Search {
         true
     }
 
-    /// Waits for the oldest batch of `device`, and notes for whom: for the device if it has all that is of use, else for the
-    /// tree, in which nothing more can be begun.
+    /// Waits for the oldest batch, and notes for whom: the device if it has all that is of use, else the tree.
     fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
@@ -99,24 +100,21 @@ impl Search {
         self.check_stoppers();
     }
 
-    /// Asks the stoppers with fresh figures, and ends the search if one of them says so.
     pub(super) fn check_stoppers(&self) {
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
             self.dismiss_workers();
         }
     }
 
-    /// Asks the stoppers with the figures of `snapshot` because time has passed, and ends the search if one of them says
-    /// so.
-    pub(super) fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
+    /// Asks the stoppers because time has passed, and ends the search if one of them says so.
+    fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
         let SearchState { hints, .. } = &self.state;
         if self.stop_controller.check_by_clock(&report::stats(snapshot), self.state.visits_left(), hints) {
             self.dismiss_workers();
         }
     }
 
-    /// Lets the workers of a search that is over leave. Before the root is evaluated they go on: without that the move
-    /// would be a guess. The controller bounds how long.
+    /// Lets the workers of a search that is over leave, but not before the root is evaluated: the move would be a guess.
     fn dismiss_workers(&self) {
         if self.state.context.has_evaluated_root() {
             self.state.progress.stop();
@@ -141,4 +139,161 @@ impl Search {
         self.stop_controller.fail();
         self.state.progress.stop();
     }
+}
+
+const TICK: Duration = Duration::from_millis(10);
+/// The time for which each line of information keeps back the next ones: at most 40 lines a second …
+const GAP_PER_LINE: Duration = Duration::from_millis(25);
+/// … and the same where figures of all root moves are reported: six reports a second, as many as Lc0 sends, for a GUI that
+/// shows them all …
+const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
+/// … but this is the longest gap where there is anything to report, however many lines are asked for.
+const MAX_INFO_GAP: Duration = Duration::from_secs(4);
+/// The time that a search without a clock that ended by itself waits for batches in flight.
+const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
+/// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a network that
+/// is slow on its device may take as long, and a device that hangs must not hold up the GUI.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+const ROOT_TICK: Duration = Duration::from_millis(1);
+
+/// The end of a search: its move, the reason, and the last figures.
+#[derive(Clone, Debug)]
+pub struct SearchResult {
+    /// The move to play; `None` if the search was ended before the root was evaluated.
+    pub best: Option<Move>,
+    /// The reply that is expected.
+    pub ponder: Option<Move>,
+    /// The reason why it ended.
+    pub reason: EndReason,
+    /// The backend's error, if it failed.
+    pub failure: Option<String>,
+    /// The last state; `None` if the root has no visited move.
+    pub info: Option<SearchInfo>,
+    /// The figures for benchmarks and logs.
+    pub summary: SearchSummary,
+    /// The last figures for the time manager.
+    pub stats: SearchStats,
+}
+
+/// Watches over `search` until it ends, and reports to `observer`.
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
+    let SearchState { context, progress, .. } = &search.state;
+    let mut reporter = InfoReporter { observer, last: None };
+    let reason = loop {
+        match search.stop_controller.wait(&context.clock, TICK) {
+            Wake::End(reason) => break reason,
+            Wake::Tick => {
+                let snapshot = search.snapshot();
+                search.check_stoppers_by_clock(&snapshot);
+                reporter.report_if_news(context, &snapshot);
+            }
+        }
+    };
+    // An only move has been waited for as long as it is worth; and when pondering ends our clock may be running.
+    let is_enough = matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove));
+    if !is_enough && context.expected_move.is_none() {
+        wait_for_root(search);
+    }
+    progress.stop();
+    let is_virtual = context.clock.started().is_none();
+    if is_virtual || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
+        let is_stopped = || search.stop_controller.is_stop_requested();
+        progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
+    }
+    let snapshot = search.snapshot();
+    let mut result = result_of(search, &snapshot, reason);
+    if let Some(info) = &mut result.info {
+        if context.reports_move_stats(MoveStatsWhen::AtEnd) {
+            info.move_stats = Some(root_stats(context, &snapshot));
+        }
+        (reporter.observer)(info);
+    }
+    result
+}
+
+/// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's deadline allows for it.
+fn wait_for_root(search: &Search) {
+    let SearchState { context, progress, .. } = &search.state;
+    let (ended, mut stopped) = (Instant::now(), None);
+    let is_wanted = || !context.has_evaluated_root() && !progress.is_stopped();
+    while is_wanted() && progress.failure().is_none() {
+        let epoch = progress.epoch();
+        if search.stop_controller.is_stop_requested() {
+            stopped.get_or_insert_with(Instant::now);
+        }
+        let is_long =
+            stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
+        let is_late = search.stop_controller.ready_at().is_some_and(|at| context.clock.elapsed() >= at);
+        if is_long || is_late {
+            break;
+        }
+        progress.wait_for_change(epoch, ROOT_TICK);
+    }
+}
+
+/// Returns the result of a search that has ended, with its state as seen without the figures of the root moves.
+pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
+    result_of(search, &search.snapshot(), reason)
+}
+
+/// Returns the result of a search. Move, last information and figures are all of the same `snapshot`.
+fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
+    let SearchState { context, root, progress, .. } = &search.state;
+    let info_and_line = |shown: &RootSnapshot| info_and_line(context, shown, root.rng());
+    let (info, line) = snapshot.reported(context).map(|shown| info_and_line(&shown)).unwrap_or_default();
+    SearchResult {
+        best: line.first().copied(),
+        ponder: line.get(1).copied(),
+        reason,
+        failure: progress.failure(),
+        summary: report::summary(snapshot, context.tree.bytes()),
+        stats: report::stats(snapshot),
+        info,
+    }
+}
+
+/// Returns the information of `shown`, and the line that begins with the move to play; it is empty if there is no such move.
+fn info_and_line(
+    context: &SearchContext,
+    shown: &RootSnapshot,
+    rng: fastrand::Rng,
+) -> (Option<SearchInfo>, Vec<Move>) {
+    let ranked = shown.ranked_moves();
+    let info = search_info(context, shown, &ranked);
+    let line = choose(context, shown, &ranked, rng).map(|best| {
+        let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
+        reported.map_or_else(|| principal_variation(context, shown, best), |line| line.moves.clone())
+    });
+    (info, line.unwrap_or_default())
+}
+
+struct InfoReporter<'a> {
+    observer: &'a mut dyn FnMut(&SearchInfo),
+    last: Option<(Instant, SearchInfo)>,
+}
+
+impl InfoReporter<'_> {
+    fn report_if_news(&mut self, context: &SearchContext, snapshot: &RootSnapshot) {
+        if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
+            return;
+        }
+        let Some(shown) = snapshot.reported(context) else { return };
+        let Some(mut info) = search_info(context, &shown, &shown.ranked_moves()) else { return };
+        let is_news = match &self.last {
+            None => true,
+            Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
+        };
+        if is_news {
+            if context.reports_move_stats(MoveStatsWhen::Always) {
+                info.move_stats = Some(root_stats(context, snapshot));
+            }
+            (self.observer)(&info);
+            self.last = Some((Instant::now(), info));
+        }
+    }
+}
+
+fn gap_after(info: &SearchInfo) -> Duration {
+    let per_line = if info.move_stats.is_some() { GAP_PER_LINE_WITH_STATS } else { GAP_PER_LINE };
+    (per_line * info.text_lines() as u32).min(MAX_INFO_GAP)
 }

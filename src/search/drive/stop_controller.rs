@@ -41,7 +41,6 @@ impl fmt::Display for EndReason {
 #[derive(Debug)]
 struct StopState {
     chain: Chain,
-    /// The reason why the search is over, if it is.
     end: Option<EndReason>,
     /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
@@ -49,26 +48,20 @@ struct StopState {
     is_virtual: bool,
 }
 
-/// Asks the chain of stoppers, and wakes the controller when the search is over.
-///
-/// Chain and verdict lie under one lock, which is held while the chain thinks.
+/// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the chain thinks.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
     changed: Condvar,
 }
 
-/// The reason why the controller woke.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wake {
-    /// The search is over.
     End(EndReason),
-    /// Time has passed, and nothing has happened.
     Tick,
 }
 
 impl StopController {
-    /// Returns a controller that asks `chain`, in virtual or in real time.
     pub(crate) fn new(chain: Chain, is_virtual: bool) -> StopController {
         StopController {
             state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_virtual }),
@@ -80,8 +73,7 @@ impl StopController {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the chain with fresh figures: `visits_left` is the number of visits that the search can still finish. What it says to the
-    /// workers goes into `hints`. Returns whether the search is over.
+    /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let (said, is_over) = self.ask(stats, visits_left, hints);
         hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -99,7 +91,6 @@ impl StopController {
         has_clock && self.ask(stats, visits_left, hints).1
     }
 
-    /// Returns what the chain says, and whether the search is over.
     fn ask(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> (Hints, bool) {
         let mut said = Hints::default();
         let mut state = self.state();
@@ -129,7 +120,6 @@ impl StopController {
         self.changed.notify_all();
     }
 
-    /// Ends the search because it cannot go on.
     pub(crate) fn fail(&self) {
         self.end(self.state(), EndReason::Failure);
     }
@@ -141,7 +131,6 @@ impl StopController {
         self.end(state, EndReason::Stopped);
     }
 
-    /// Returns why the search is over, if it is.
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
         self.state().end
     }
@@ -156,7 +145,6 @@ impl StopController {
         ready_at(&self.state())
     }
 
-    /// Lets the caller work on the chain, under the lock.
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
         work(&mut self.state().chain)
     }
@@ -184,14 +172,12 @@ impl StopController {
     }
 }
 
-/// Returns when the search must end by the clock, from its start: at the deadline, less what the system may take to wake
-/// us. `None` without a deadline.
+/// Returns when the search must end by the clock: at the deadline, less what the system may take to wake us.
 fn ready_at(state: &StopState) -> Option<Duration> {
     let deadline = state.chain.deadline()?.to_duration()?;
     Some(if state.is_virtual { deadline } else { deadline - WAKEUP_LATENCY.margin(deadline) })
 }
 
-/// Returns whether `bestmove` may go out once the search is over.
 fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }
@@ -212,8 +198,7 @@ const MARGIN_DIVISOR: u32 = 4;
 /// The latency of this machine, measured by all searches of the process.
 static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// The recent delay between the time for which a thread asked to be woken and the time when it ran. Written and read by
-/// controllers only; a lost update does no harm.
+/// The recent delay between the time for which a thread asked to be woken and the time when it ran. A lost update does no harm.
 #[derive(Debug)]
 struct WakeupLatency {
     latency_ns: AtomicU64,

@@ -1,4 +1,5 @@
-//! Search threads: each has a way to the device, and takes part in one search after the other.
+//! Who searches: threads, each with a way to the device, that take part in one search after the other; and [`SteppedSearch`], for owners
+//! that provide the thread and the evaluations themselves.
 //!
 //! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
 //! search was stopped it backs up all the same, and only then leaves.
@@ -8,10 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::device::{Device, WorkerPoolError};
-use super::search::Search;
-use crate::network::Backend;
+use super::search::{Search, SearchResult, conclude};
+use super::stop_controller::EndReason;
+use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
+use crate::search::tree::TreeFull;
 
 /// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
@@ -20,19 +24,15 @@ const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// The time that a worker waits under a limit of nodes per second before it looks again.
 const PACE_WAIT: Duration = Duration::from_millis(1);
 
-/// The search that workers are to take part in.
 #[derive(Debug, Default)]
 struct SearchAssignment {
-    /// The present search, which lives as long as its owner and those who take part want it: the tree that it holds on to
-    /// may be large.
+    /// The present search. The tree that it holds on to may be large, so workers let go of it.
     search: Weak<Search>,
-    /// A number that grows with each new search.
     number: u64,
     /// True if the pool is gone, so that the workers end.
     closed: bool,
 }
 
-/// The place where workers find their next search.
 #[derive(Debug, Default)]
 struct Mailbox {
     assignment: Mutex<SearchAssignment>,
@@ -45,7 +45,6 @@ impl Mailbox {
     }
 }
 
-/// The threads that search with one backend.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     mailbox: Arc<Mailbox>,
@@ -54,9 +53,6 @@ pub(crate) struct WorkerPool {
 
 impl WorkerPool {
     /// Starts `threads` workers, but only one where time is virtual.
-    ///
-    /// # Errors
-    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().virtual_pace.is_some() { 1 } else { threads.max(1) };
         let mailbox = Arc::new(Mailbox::default());
@@ -77,7 +73,6 @@ impl WorkerPool {
         Ok(WorkerPool { mailbox, threads: started })
     }
 
-    /// Returns the number of threads in the pool.
     pub(crate) fn len(&self) -> usize {
         self.threads
     }
@@ -100,7 +95,6 @@ impl Drop for WorkerPool {
     }
 }
 
-/// Takes part in one search after the other until the pool is closed.
 fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     let mut seen = 0;
     loop {
@@ -129,7 +123,6 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     }
 }
 
-/// Takes part in one search until it is stopped.
 fn take_part(search: &Search, device: &mut Device) {
     let SearchState { context, budget, progress, .. } = &search.state;
     device.begin();
@@ -159,8 +152,135 @@ fn take_part(search: &Search, device: &mut Device) {
     search.note_busy_time(device);
 }
 
-/// Returns whether a search has made more visits than `NodesPerSecondLimit` allows up to now.
 fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
     let limit = context.params.nps_limit;
     limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
+}
+
+/// The number of times that room is made in a full tree without use before the search gives up.
+const MAX_FRUITLESS: u32 = 100;
+
+/// The next thing that a search needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// The waiting batch has to be evaluated.
+    Evaluate,
+    /// The search is over and needs nothing.
+    Over,
+}
+
+/// A search that its owner drives step by step. Its buffers serve one search after the other.
+#[derive(Debug)]
+pub(crate) struct SteppedSearch {
+    search: Arc<Search>,
+    gatherer: Gatherer,
+    device: Device,
+    /// The time of the search when it was over, before what was under way came back.
+    over_at: Duration,
+}
+
+impl SteppedSearch {
+    pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
+        let mut device = Device::of_owner(&search.state.context.backend_info);
+        device.begin();
+        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
+        SteppedSearch { search, gatherer, device, over_at: Duration::ZERO }
+    }
+
+    /// Goes on with another search in the same buffers.
+    pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        self.gatherer.history = search.state.context.history.clone();
+        self.device.begin();
+        self.search = search;
+    }
+
+    pub(crate) fn search(&self) -> &Arc<Search> {
+        &self.search
+    }
+
+    pub(crate) fn advance(&mut self) -> NextStep {
+        loop {
+            if let Some(step) = self.advance_within(u32::MAX) {
+                return step;
+            }
+        }
+    }
+
+    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is more to gather: a search
+    /// whose leaves are all known would else keep the thread from others.
+    pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
+        let SteppedSearch { search, gatherer, device, over_at } = self;
+        let SearchState { context, budget, progress, .. } = &search.state;
+        let mut fruitless = 0;
+        while !progress.is_stopped() {
+            if rounds == 0 {
+                return None;
+            }
+            rounds -= 1;
+            search.make_room();
+            let gathered = gatherer.gather(&search.state);
+            if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
+                if gatherer.has_device() {
+                    gatherer.prefetch(&search.state);
+                }
+                return Some(NextStep::Evaluate);
+            }
+            if gathered == Gathered::More && !device.is_idle() {
+                search.check_stoppers();
+                continue;
+            }
+            if search.take_in_oldest(device, gatherer) {
+                continue;
+            }
+            gatherer.release_collisions(&context.tree);
+            search.check_stoppers();
+            if gathered != Gathered::Nothing || progress.is_stopped() {
+                fruitless = 0;
+            } else if !context.tree.is_full() {
+                // Nothing is left to search, and nobody else will bring anything.
+                search.give_up();
+            } else if fruitless < MAX_FRUITLESS {
+                fruitless += 1;
+            } else {
+                search.fail(TreeFull.to_string());
+            }
+        }
+        *over_at = context.clock.elapsed();
+        gatherer.abandon_batch(&context.tree, budget);
+        while search.take_in_oldest(device, gatherer) {}
+        Some(NextStep::Over)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.gatherer.batch.slots().len()
+    }
+
+    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them back.
+    pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+        self.gatherer.batch.slots_mut().swap_with_slice(slots);
+    }
+
+    /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
+    pub(crate) fn finish_batch(&mut self) {
+        self.device.send(self.gatherer.take_batch(), &self.search.state.context.clock);
+        if self.device.is_full() {
+            self.search.take_in_oldest(&mut self.device, &mut self.gatherer);
+        }
+    }
+
+    /// Returns the present state with the figures of every root move; `None` before the root is evaluated.
+    pub(crate) fn report(&self) -> Option<SearchInfo> {
+        let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
+        let info = search_info(context, &snapshot, &snapshot.ranked_moves())?;
+        Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.over_at
+    }
+
+    pub(crate) fn result(&self) -> SearchResult {
+        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
+        conclude(&self.search, reason)
+    }
 }

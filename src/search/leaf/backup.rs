@@ -1,10 +1,10 @@
-//! Backing up: evaluations become policies and values, and every node on a leaf's path gets its share.
+//! A batch and its backup: evaluations become policies and values, and every node on a leaf's path gets its share.
 //!
 //! A backup follows the path that the descent took; nodes don't know their parents.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::batch::Batch;
 use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
 use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
@@ -18,8 +18,7 @@ pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Eval
     NodeValue { v: wl, d, m: evaluation.m }
 }
 
-/// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
-/// meanwhile its certain result counts.
+/// Ends `visits` visits along `path` with the result `value`. From a proven node on its certain result counts.
 pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
@@ -27,7 +26,6 @@ pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue
     }
 }
 
-/// Takes `visits` visits back along `path`.
 pub(super) fn cancel(tree: &Tree, path: &[NodeId], visits: u32) {
     for &id in path {
         tree.node(id).cancel_visits(visits);
@@ -42,7 +40,6 @@ struct Backup<'a> {
 }
 
 impl Backup<'_> {
-    /// Ends visits at the last node of `path`.
     fn add(&mut self, path: &[NodeId], sum: VisitSum) {
         let shared = self.open.iter().zip(path).take_while(|((open, _), id)| open == *id).count();
         self.close(shared);
@@ -149,4 +146,95 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     }
     backup.close(0);
     batch.collisions.clear();
+}
+
+/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that others go elsewhere.
+#[derive(Debug)]
+pub(crate) struct Collision {
+    /// The nodes from the root to the leaf, in the batch's nodes.
+    pub(crate) path: Range<usize>,
+    pub(crate) visits: u32,
+}
+
+/// Buffers for one batch; reused from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// One slot per leaf, and more from larger batches before.
+    slots: Vec<EvalSlot>,
+    /// The nodes from the root to each leaf, in `nodes`.
+    pub(crate) leaves: Vec<Range<usize>>,
+    /// Slots behind those of the leaves, for positions that are prefetched.
+    extra: usize,
+    /// Visits that stopped at leaves under evaluation.
+    pub(crate) collisions: Vec<Collision>,
+    nodes: Vec<NodeId>,
+}
+
+/// Returns the memory of the buffers for batches of `positions` positions, bytes.
+pub(crate) fn buffer_bytes(positions: usize) -> u64 {
+    const LINE: usize = 32;
+    (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.leaves.is_empty() && self.collisions.is_empty()
+    }
+
+    pub(super) fn has_buffers(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.leaves.clear();
+        self.extra = 0;
+        self.collisions.clear();
+        self.nodes.clear();
+    }
+
+    /// Adds a leaf and returns its slot, for the caller to fill.
+    pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
+        let path = self.keep(path);
+        self.leaves.push(path);
+        self.last_slot()
+    }
+
+    /// Adds a position that is no leaf yet, after all leaves, and returns its slot, for the caller to fill.
+    pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
+        self.extra += 1;
+        self.last_slot()
+    }
+
+    fn last_slot(&mut self) -> &mut EvalSlot {
+        let len = self.leaves.len() + self.extra;
+        if self.slots.len() < len {
+            self.slots.push(EvalSlot::default());
+        }
+        &mut self.slots[len - 1]
+    }
+
+    pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
+        let path = self.keep(path);
+        self.collisions.push(Collision { path, visits });
+    }
+
+    fn keep(&mut self, path: &[NodeId]) -> Range<usize> {
+        let start = self.nodes.len();
+        self.nodes.extend_from_slice(path);
+        start..self.nodes.len()
+    }
+
+    pub(crate) fn path(&self, range: &Range<usize>) -> &[NodeId] {
+        &self.nodes[range.clone()]
+    }
+
+    /// Returns the slots of all leaves, in order, then those of prefetched positions.
+    pub(crate) fn slots(&self) -> &[EvalSlot] {
+        &self.slots[..self.leaves.len() + self.extra]
+    }
+
+    pub(crate) fn slots_mut(&mut self) -> &mut [EvalSlot] {
+        let len = self.leaves.len() + self.extra;
+        &mut self.slots[..len]
+    }
 }

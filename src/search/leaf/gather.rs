@@ -2,17 +2,20 @@
 //!
 //! One descent carries many visits. At each node they are split among the children as single visits would have
 //! gone, one after the other; visits under way count in the formula, so that different leaves are found. Leaves
-//! whose value is known at once (terminals, cache hits) are backed up on the spot.
+//! whose value is known at once (terminals, cache hits) are backed up on the spot. A [`Quota`] bounds what one gathering does.
+//!
+//! A short batch for a device is filled up by prefetching: a descent that changes nothing in the tree goes where the next visits would
+//! go if all values stayed as they are. The evaluations of what it finds go into the cache.
 
+use std::num::NonZero;
 use std::sync::atomic::Ordering;
 
-use super::backup;
-use super::batch::Batch;
-use super::quota::{self, GatherCounts, Quota};
-use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
+use super::backup::Batch;
+use super::select::{Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
+use super::{backup, select};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
-use crate::search::state::{SearchContext, SearchParams, SearchState, VisitBudget};
+use crate::search::state::{CollisionScaling, SearchContext, SearchParams, SearchState, VisitBudget};
 use crate::search::tree::{
     Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
 };
@@ -21,7 +24,6 @@ use crate::tablebase;
 /// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
-/// The outcome of a gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gathered {
     /// Another gathering will find more.
@@ -43,7 +45,6 @@ pub(crate) struct Gatherer {
     pub(crate) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
     pub(crate) policy: Vec<f32>,
-    /// The leaves that wait to be sent.
     pub(crate) batch: Batch,
     /// Buffers of batches that are backed up.
     spare: Vec<Batch>,
@@ -57,7 +58,6 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// Returns a gatherer for searches from the last position of `history`, with a device that has `queues` batches at once.
     pub(crate) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
             history,
@@ -73,17 +73,10 @@ impl Gatherer {
         }
     }
 
-    /// Begins anew with another game, in the same buffers.
-    pub(crate) fn start_from(&mut self, history: History) {
-        self.history = history;
-    }
-
-    /// Returns whether evaluations need no core of the search.
     pub(crate) fn has_device(&self) -> bool {
         self.queues > 0
     }
 
-    /// Fills the batch.
     pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
@@ -125,12 +118,10 @@ impl Gatherer {
         }
     }
 
-    /// Returns the leaves that wait to be sent.
     pub(crate) fn waiting_leaves(&self) -> u32 {
         self.batch.leaves.len() as u32
     }
 
-    /// Takes the batch, and begins the next one.
     pub(crate) fn take_batch(&mut self) -> Batch {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
@@ -159,12 +150,11 @@ impl Gatherer {
         self.batch.clear();
     }
 
-    /// Returns the leaves that a tree of this size may begin, but fewer when the clock or another limit is near, and one where nothing
-    /// else would be done.
+    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else would be done.
     fn leaves_to_begin(&self, search: &SearchState) -> u32 {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
-        let allowed = quota::leaves_that_may_begin(&search.context, under_way, self.queues);
+        let allowed = leaves_that_may_begin(&search.context, under_way, self.queues);
         allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
     }
 
@@ -195,20 +185,17 @@ impl Gatherer {
         self.path.pop();
     }
 
-    /// Returns whether the batch has all the leaves it wants.
     fn is_full(&self) -> bool {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Makes the draw by repetition at the end of the path, whose first occurrence the root has moved past, a leaf again for
-    /// the next visit.
+    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again for the next visit.
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
         search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
         self.counts.reopened += 1;
     }
 
-    /// Splits visits among the children of `node` and takes them there.
     fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let first = self.candidates.len();
         let unplaced = self.choose(search, node, visits);
@@ -347,8 +334,7 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Puts the best move without a child that comes after `last` on the stack, and makes it `last`. Root moves that
-    /// may not be searched are passed over. Returns its place on the stack.
+    /// Puts the best move without a child that comes after `last` on the stack. Returns its place.
     fn push_unvisited(
         &mut self,
         search: &SearchState,
@@ -407,8 +393,7 @@ impl Gatherer {
         (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
-    /// to be what is left at its parent.
+    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is left at its parent.
     fn probe(&self, context: &SearchContext) -> Option<Proof> {
         let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -420,8 +405,7 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands the claimed leaf, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the
-    /// others are not needed.
+    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not needed.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -439,7 +423,6 @@ impl Gatherer {
         }
     }
 
-    /// Makes the claimed leaf terminal and ends the visits in it.
     fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
         leaf.set_terminal(proof);
         self.end_in_known(search, visits, proof.value());
@@ -454,7 +437,6 @@ impl Gatherer {
         search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// Ends the visits here with a known value.
     fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
@@ -476,8 +458,7 @@ impl Gatherer {
     }
 }
 
-/// Returns the visits below which a root move cannot become the most visited any more, and gets no more; 0 while all
-/// can. Moves that certainly lose are not in the race.
+/// Returns the visits below which a root move cannot become the most visited any more. 0 while all can.
 fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     let SearchState { context, root, hints, .. } = search;
     let lead = hints.decisive_lead.load(Ordering::Relaxed);
@@ -489,8 +470,7 @@ fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
 }
 
-/// Returns whether `child` of the root comes last in the choice of moves to visit: it wins for certain, and the other lines
-/// that are wanted beside it have no score yet, or a poor one.
+/// Returns whether `child` wins for certain while other lines are wanted beside it, which go first then.
 fn is_settled(context: &SearchContext, child: &Node) -> bool {
     context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
@@ -513,5 +493,280 @@ fn spend_host_time(context: &SearchContext, visits: u32) {
     if let Some(pace) = context.backend_info.virtual_pace {
         let clock = &context.clock;
         clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
+    }
+}
+
+/// A batch for a device is filled up to the size of a full one divided by this.
+const BATCH_PER_PREFETCH: u32 = 4;
+
+impl Gatherer {
+    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it to us, a device
+    /// gets a part of a batch: that takes it not much longer than a single position. A batch without leaves is left
+    /// alone: nothing waits for it.
+    pub(crate) fn prefetch(&mut self, search: &SearchState) {
+        let leaves = self.batch.leaves.len();
+        let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
+        let size = size.min(search.context.backend_info.max_batch);
+        if leaves == 0
+            || leaves >= size
+            || search.context.cache.capacity() == 0
+            || search.progress.is_stopped()
+        {
+            return;
+        }
+        let _inside = search.context.tree.enter();
+        self.prefetch_below(search, search.context.root, (size - leaves) as u32);
+    }
+
+    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache included.
+    fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
+        let node = search.context.tree.node(id);
+        if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
+            return 0;
+        }
+        self.path.push(id);
+        let first = self.candidates.len();
+        self.push_candidates(search, node, budget);
+        let mut left = budget;
+        for index in first..self.candidates.len() {
+            if left == 0 || search.progress.is_stopped() {
+                break;
+            }
+            let candidate = self.candidates[index];
+            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, |next| next.score);
+            let share = candidate.visits_until_below(rival, left);
+            left -= self.prefetch_candidate(search, candidate, share).min(left);
+        }
+        self.candidates.truncate(first);
+        self.path.pop();
+        budget - left
+    }
+
+    /// Looks for up to `budget` positions below `candidate`. Returns how many it found.
+    fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
+        let mv = match candidate.target {
+            CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
+            CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
+        };
+        self.history.push(mv);
+        let found = match candidate.target {
+            CandidateMove::Child(child) => self.prefetch_below(search, child, budget),
+            CandidateMove::Unvisited(_) => {
+                self.prefetch_leaf(&search.context);
+                1
+            }
+        };
+        self.history.pop();
+        found
+    }
+
+    /// Adds the last position of `history` to the batch, unless it is known or asked for already.
+    fn prefetch_leaf(&mut self, context: &SearchContext) {
+        let moves = self.history.legal_moves();
+        let key = self.history.evaluation_key();
+        let is_known = self.history.terminal(&moves).is_some()
+            || self.batch.slots().iter().any(|slot| slot.key == key)
+            || context.cache.get(key, moves.len(), &mut self.policy).is_some()
+            || self.is_decided(context, &moves);
+        if !is_known {
+            self.batch.push_extra().fill(&self.history, &moves, context.encoding());
+        }
+    }
+
+    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search comes there.
+    fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
+        let SearchContext { params, tablebase, .. } = context;
+        let repeats_within =
+            |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
+        self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()
+            || (params.two_fold_draws && repeats_within(self.path.len()))
+            || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
+    }
+}
+
+/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's results are ill spent.
+const VISITS_PER_LEAF: u32 = 8;
+/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are wanted, where an evaluation needs a
+/// core: the more often descents end there, the more the search waits for what they will return, and the worse is what else it
+/// finds …
+const LEAVES_PER_COLLISION: u32 = 4;
+/// … and at most this often, as in Lc0.
+const MOST_COLLISIONS: u32 = 917;
+
+/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
+const LOSS_UNDER_WAY: f32 = 0.25;
+
+/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation needs a core.
+pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
+    match queues {
+        0 => visits / VISITS_PER_LEAF,
+        _ => leaves_on_device(visits, batch),
+    }
+}
+
+/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at once.
+pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
+    leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
+}
+
+/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that knows all.
+pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
+    1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
+}
+
+/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that computes `latency`
+/// positions in the time that a batch of one takes.
+///
+/// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits. The product is largest
+/// where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
+fn leaves_on_device(visits: u32, latency: u32) -> u32 {
+    let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
+    visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
+}
+
+impl CollisionScaling {
+    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, `max` in the largest.
+    fn allowed(&self, max: u32, nodes: u32) -> u32 {
+        if nodes >= self.end {
+            return max;
+        }
+        if nodes <= self.start {
+            return 1;
+        }
+        let share = (nodes - self.start) as f32 / (self.end - self.start) as f32;
+        1 + ((max - 1) as f32 * libm::powf(share, self.power)).round() as u32
+    }
+}
+
+#[derive(Debug, Default)]
+struct GatherCounts {
+    /// Visits that ended in terminals and cache hits.
+    pub(super) known: u32,
+    /// Visits that stopped at leaves under evaluation.
+    pub(super) collided: u32,
+    /// Stops at leaves under evaluation.
+    pub(super) collisions: u32,
+    /// Visits that were not needed: the leaf took one visit only.
+    pub(super) spare: u32,
+    /// Draws by repetition that were none any more and became leaves again.
+    reopened: u32,
+}
+
+#[derive(Debug)]
+struct Quota {
+    leaves: u32,
+    /// Visits that may end in terminals and cache hits.
+    known: u32,
+    /// True if those visits take places of the batch.
+    known_take_places: bool,
+    /// Visits that may stop at leaves under evaluation.
+    collided: u32,
+    /// Stops there.
+    collisions: u32,
+}
+
+impl Quota {
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+        let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
+        let usual = per_leaves.min(MOST_COLLISIONS);
+        Quota {
+            leaves,
+            known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
+            known_take_places: !params.out_of_order_eval,
+            collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
+            collisions: params.max_collision_events.map_or(usual, NonZero::get),
+        }
+    }
+
+    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+        let known = if self.known_take_places { counts.known } else { 0 };
+        self.leaves.saturating_sub(found + known)
+    }
+
+    fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+        counts.known >= self.known
+    }
+
+    /// Returns whether the gathering ends, whether the batch is full or not.
+    fn is_spent(&self, counts: &GatherCounts) -> bool {
+        self.has_enough_known(counts)
+            || counts.collisions >= self.collisions
+            || counts.collided >= self.collided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collisions_are_allowed_as_the_tree_grows() {
+        let scaling = CollisionScaling::default();
+        assert_eq!([0, 28, 29].map(|nodes| scaling.allowed(80_000, nodes)), [1, 1, 1]);
+        // 1 + 79,999 · ((72,514 − 28) / (145,000 − 28))^1.25 = 1 + 79,999 · 0.5^1.25
+        assert_eq!(scaling.allowed(80_000, 72_514), 33_636);
+        assert_eq!([145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)), [80_000; 2]);
+        assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
+        let crossed = CollisionScaling { start: 100, end: 50, power: 1.0 };
+        assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
+    }
+
+    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where it had few places.
+    #[test]
+    fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
+        let is_spent = |leaves, collisions| {
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&SearchParams::default(), leaves, 100_000, 0).is_spent(&counts)
+        };
+        assert_eq!([0, 1].map(|n| is_spent(1, n)), [false, true]);
+        assert_eq!([1, 2].map(|n| is_spent(6, n)), [false, true]);
+        assert_eq!([3, 4].map(|n| is_spent(16, n)), [false, true]);
+        assert_eq!([916, 917].map(|n| is_spent(100_000, n)), [false, true]);
+    }
+
+    /// A regression: what the option set was capped at a quarter of the batch.
+    #[test]
+    fn the_collisions_that_the_option_sets_are_allowed_in_every_batch() {
+        let is_spent = |set, leaves, collisions| {
+            let params = SearchParams { max_collision_events: NonZero::new(set), ..SearchParams::default() };
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&params, leaves, 100_000, 0).is_spent(&counts)
+        };
+        for leaves in [1, 16, 100_000] {
+            assert_eq!([11, 12].map(|n| is_spent(12, leaves, n)), [false, true]);
+            assert_eq!([1999, 2000].map(|n| is_spent(2000, leaves, n)), [false, true]);
+        }
+    }
+
+    #[test]
+    fn the_larger_the_tree_and_the_longer_the_latency_the_more_is_under_way() {
+        assert_eq!(
+            [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
+            [0, 1, 100, 787, 2_954]
+        );
+        // All that the tree has, where the latency is all that counts, and hardly more than a core would get where it isn't.
+        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
+    }
+
+    #[test]
+    fn known_leaves_take_places_if_the_option_says_so() {
+        let params = SearchParams::default();
+        let counts = GatherCounts { known: 5, ..GatherCounts::default() };
+        assert_eq!(Quota::new(&params, 16, 1000, 0).places(6, &counts), 10);
+        let in_order = SearchParams { out_of_order_eval: false, ..params };
+        assert_eq!(Quota::new(&in_order, 16, 1000, 0).places(6, &counts), 5);
+    }
+
+    #[test]
+    fn a_gathering_ends_after_so_many_known_leaves() {
+        let params = SearchParams::default();
+        let is_spent = |params: &SearchParams, leaves, known| {
+            Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts { known, ..GatherCounts::default() })
+        };
+        // 2.4 · 16 = 38.4
+        assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));
+        let none = SearchParams { max_out_of_order_factor: 0.0, ..params };
+        assert_eq!((is_spent(&none, 16, 0), is_spent(&none, 16, 1)), (false, true));
     }
 }

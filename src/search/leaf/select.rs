@@ -32,15 +32,12 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// Returns what a child's policy is multiplied by in its `u`: the exploration constant times the square root of
-/// `children_visits`, the finished visits of the node's children.
+/// Returns the factor on a child's policy: the exploration constant times the root of the children's finished visits.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
-/// Returns the first-play urgency: the value taken for an unvisited child.
-///
-/// `parent_q` is the parent's value for its side to move, `visited_policy` the policy of all visited siblings.
+/// Returns the value taken for an unvisited child. `visited_policy` is the policy of all visited siblings.
 pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
     match strategy {
         FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
@@ -79,13 +76,11 @@ pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
-    /// Plies left at the parent.
     parent_m: f32,
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// Returns the utility for the children of a node with the mean `parent`; `None` where the game is not decided enough, or
-    /// the network has no such head.
+    /// Returns the utility for the children of a node with the mean `parent`. `None` where the game is not decided enough.
     #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
@@ -122,17 +117,15 @@ pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
     parent_q: f32,
     /// Value of a move whose first visit is under way.
-    pub pending_q: f32,
+    pub(crate) pending_q: f32,
     /// Policy of all moves that have a visit, finished or under way.
     visited_policy: f32,
-    /// First-play urgency.
-    pub fpu: f32,
+    pub(crate) fpu: f32,
     /// Factor on the policy, as [`exploration`] has it.
-    pub exploration: f32,
+    pub(crate) exploration: f32,
 }
 
 impl UnvisitedTerms {
-    /// Returns the terms at a node with the value `parent_q` for its side to move, before any move counts as visited.
     pub(crate) fn new(
         strategy: FirstPlayUrgency,
         parent_q: f32,
@@ -143,14 +136,12 @@ impl UnvisitedTerms {
         UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
     }
 
-    /// Takes in that moves with this much policy in all are visited.
     pub(super) fn count_visited(&mut self, policy: f32) {
         self.visited_policy += policy;
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
-    /// Gives `candidate`, which has none, its first visit: from now on it counts as visited, with the value that is expected of
-    /// it.
+    /// Gives `candidate` its first visit: it counts as visited, with the value that is expected of it.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration there is no policy to be had from `pu`, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
@@ -164,36 +155,31 @@ impl UnvisitedTerms {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Mean value or first-play urgency, for the side that chooses.
-    pub q: f32,
+    pub(crate) q: f32,
     /// Policy times [`exploration`].
-    pub pu: f32,
+    pub(crate) pu: f32,
     /// `q + u` after `started` visits.
-    pub score: f32,
+    pub(crate) score: f32,
     /// Visits finished and under way, those given out by this split included.
-    pub started: u32,
+    pub(crate) started: u32,
     /// Visits given out by this split.
-    pub taken: u32,
-    /// The move that they go to.
-    pub target: CandidateMove,
+    pub(crate) taken: u32,
+    pub(crate) target: CandidateMove,
 }
 
-/// The move that a candidate stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CandidateMove {
-    /// A child.
     Child(NodeId),
     /// A move without a child.
     Unvisited(Unvisited),
 }
 
 impl Candidate {
-    /// Returns a candidate for `target` that has begun `started` visits.
     #[inline]
     pub(crate) fn new(q: f32, pu: f32, started: u32, target: CandidateMove) -> Candidate {
         Candidate { q, pu, score: score(q, pu, started), started, taken: 0, target }
     }
 
-    /// Gives `visits` more visits to it.
     #[inline]
     pub(crate) fn take(&mut self, visits: u32) {
         self.started += visits;
@@ -213,7 +199,6 @@ impl Candidate {
     }
 }
 
-/// Returns `q + u` of a child with `started` visits.
 #[inline]
 fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32
@@ -272,8 +257,7 @@ mod tests {
         assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
     }
 
-    /// A regression: a move whose first visit was under way kept the first-play urgency, which did not fall for its siblings
-    /// either, so that one batch spread over moves that single visits would not have gone to.
+    /// A regression: a first visit under way did not lower the first-play urgency of its siblings, and one batch spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu();

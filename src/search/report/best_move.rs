@@ -32,7 +32,6 @@ pub(crate) fn choose<'a>(
     drawn.map_or(best, |drawn| ranked.get(drawn).copied())
 }
 
-/// Returns what the draw of a move has to know of `ranked`.
 fn draw_candidates(
     params: &SearchParams,
     snapshot: &RootSnapshot,
@@ -50,8 +49,7 @@ fn draw_candidates(
     ranked.iter().map(candidate).collect()
 }
 
-/// Returns the expected line that begins with `first`, a move of `snapshot`, that move included. It goes on to a mate that was found
-/// at its leaf.
+/// Returns the expected line that begins with `first`. It goes on to a mate that was found at its leaf.
 pub(crate) fn principal_variation(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -106,7 +104,6 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
 }
 
 impl TemperatureParams {
-    /// Returns the temperature of a move after `game_ply` plies of the game.
     fn at(&self, game_ply: u32) -> f32 {
         let moves = game_ply / 2;
         if self.cutoff_move > 0 && moves + 1 >= self.cutoff_move {
@@ -139,10 +136,8 @@ impl TemperatureParams {
     }
 }
 
-/// A root move as the draw sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DrawCandidate {
-    /// Finished visits.
     visits: u32,
     /// Value for the side to move; first-play urgency without visits.
     q: f32,
@@ -169,7 +164,6 @@ mod tests {
         assert_eq!((cut.at(29), cut.at(30)), (1.0, 0.25));
     }
 
-    /// Returns the share of draws that each candidate gets.
     fn shares(params: TemperatureParams, temperature: f32, candidates: &[DrawCandidate]) -> Vec<f64> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut counts = vec![0.0; candidates.len()];

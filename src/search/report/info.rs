@@ -1,17 +1,20 @@
-//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move.
+//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move. All values are from
+//! the point of view of the side to move at the root.
 
 use std::time::Duration;
 
 use super::best_move::principal_variation;
-use super::move_stats::RootStats;
-use super::snapshot::{RootMove, RootSnapshot, moves_to_mate};
-use crate::chess::Move;
+use super::snapshot::{NodeReading, RootMove, RootSnapshot, moves_to_mate};
+use crate::chess::{History, Move};
+use crate::network::cache::EvalCache;
+use crate::network::encode::Transform;
+use crate::network::policy_map;
 use crate::search::leaf::select;
+use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
-use crate::search::tree::{Proof, ProofOutcome};
+use crate::search::tree::{NodeValue, Proof, ProofOutcome};
 
-/// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
-/// contempt, as far as the objectivity goes.
+/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
     /// Expected result as the search sees it, `-1..=1`.
@@ -20,8 +23,7 @@ pub struct PvLine {
     pub wl: f32,
     /// Draw probability.
     pub d: f32,
-    /// Mean advantage at the end of the game, where 1 is an even chance to win; `None` where the network knows no
-    /// draws or the result is nearly certain.
+    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly certain.
     pub mu: Option<f32>,
     /// Visits of the first move.
     pub nodes: u64,
@@ -62,8 +64,7 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Returns whether something has changed since `other` that a spectator wants to see at once. Without a new visit nothing
-    /// has: a line of moves is read from the tree a little later than the numbers, and may be ahead of them.
+    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing has.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -74,15 +75,13 @@ impl SearchInfo {
         self.nodes != other.nodes && has_news()
     }
 
-    /// Returns the number of lines of text that report all this.
     pub(crate) fn text_lines(&self) -> usize {
         self.lines.len() + self.move_stats.as_ref().map_or(0, |stats| stats.moves.len() + 1)
     }
 }
 
-/// Returns the information of `snapshot`, a reported one, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
-/// the snapshot's root moves, best first.
-pub(crate) fn of(
+/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked` are its moves, best first.
+pub(crate) fn search_info(
     context: &SearchContext,
     snapshot: &RootSnapshot,
     ranked: &[&RootMove],
@@ -109,7 +108,6 @@ pub(crate) fn of(
     })
 }
 
-/// Returns the line of a root move with its value.
 fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
     let SearchContext { rescale, history, backend_info, .. } = context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
@@ -129,7 +127,6 @@ fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) 
     }
 }
 
-/// Returns the moves to the mate that a root move with this proof leads to, as [`PvLine::mate`].
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
     let moves = moves_to_mate(proof.plies + 1.0) as i32;
@@ -138,4 +135,141 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
         ProofOutcome::Loss => Some(-moves),
         ProofOutcome::Draw => None,
     }
+}
+
+/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanStats {
+    pub(crate) wl: f32,
+    pub(crate) d: f32,
+    /// Plies from the node to the end of the game.
+    pub(crate) m: f32,
+    /// Win minus loss, and what the draws are worth.
+    pub(crate) q: f32,
+}
+
+/// The figures of the root, or of the position after a root move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeStats {
+    pub(crate) visits: u32,
+    pub(crate) in_flight: u32,
+    /// Policy of the move; at the root that of all visited moves together.
+    pub(crate) policy: f32,
+    /// The mean of the visits; `None` without any.
+    pub(crate) mean: Option<MeanStats>,
+    /// The value that the move is chosen by, contempt and all; first-play urgency without visits.
+    pub(crate) q: f32,
+    /// The network's value of the position, or the result if it is certain; `None` if that is not known any more.
+    pub(crate) v: Option<f32>,
+    pub(crate) is_certain: bool,
+}
+
+/// The figures of a root move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoveStats {
+    pub(crate) mv: Move,
+    pub(crate) policy_index: u16,
+    /// The figures of the position after it.
+    pub(crate) node: NodeStats,
+    /// The term that is added to Q for exploration.
+    pub(crate) u: f32,
+    /// The score by which the next visit is given.
+    pub(crate) s: f32,
+}
+
+/// The figures of the root and of its moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootStats {
+    /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
+    pub(crate) moves: Vec<MoveStats>,
+    pub(crate) root: NodeStats,
+}
+
+pub(crate) fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> RootStats {
+    let params = &context.params;
+    let visited_policy = snapshot.visited_policy();
+    let children_visits = snapshot.children.iter().map(|child| child.node.visits).sum();
+    let mean = snapshot.root.mean;
+    let (exploration, fpu) = params.formula_at(0);
+    let has_moves_left = context.backend_info.has_moves_left;
+    let terms = ScoreTerms {
+        draw_score: snapshot.draw_score,
+        fpu: select::fpu(fpu, select::parent_q(mean, snapshot.draw_score), visited_policy),
+        exploration: select::exploration(&exploration, children_visits),
+        moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
+    };
+    let mut history = context.history.clone();
+    let mut moves = Vec::new();
+    for mv in &context.history.legal_moves() {
+        if let Some(root_move) = snapshot.moves().find(|root_move| root_move.mv == *mv) {
+            moves.push(move_stats(context, &mut history, root_move, &terms));
+        }
+    }
+    moves.sort_by(|a, b| {
+        a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
+    });
+    RootStats { moves, root: root_node_stats(context, snapshot) }
+}
+
+struct ScoreTerms<'a> {
+    draw_score: f32,
+    fpu: f32,
+    exploration: f32,
+    moves_left: Option<MovesLeftUtility<'a>>,
+}
+
+fn move_stats(
+    context: &SearchContext,
+    history: &mut History,
+    root_move: &RootMove,
+    terms: &ScoreTerms,
+) -> MoveStats {
+    let RootMove { mv, policy, node, .. } = *root_move;
+    let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
+    let is_visited = root_move.is_visited();
+    let q = if is_visited { root_move.q } else { terms.fpu };
+    let is_certain = is_visited && node.is_certain;
+    history.push(mv);
+    let network_value = || network_value(&context.cache, history).map(|q| -q).filter(|_| is_visited);
+    let node_stats = NodeStats {
+        visits: node.visits,
+        in_flight: node.in_flight,
+        policy,
+        mean: is_visited.then(|| mean_stats(context, node.mean, terms.draw_score)),
+        q,
+        v: if is_certain { Some(q) } else { network_value() },
+        is_certain,
+    };
+    history.pop();
+    let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
+    let utility = terms.moves_left.filter(|_| is_visited);
+    let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
+    MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
+}
+
+fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
+    let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
+    // The root's own mean is from the point of view of the side that moved last.
+    let own = NodeValue { v: -mean.v, ..mean };
+    NodeStats {
+        visits,
+        in_flight,
+        policy: snapshot.visited_policy(),
+        mean: (visits > 0).then(|| mean_stats(context, own, snapshot.draw_score)),
+        q: select::parent_q(mean, snapshot.draw_score),
+        v: network_value(&context.cache, &context.history),
+        is_certain,
+    }
+}
+
+fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> MeanStats {
+    let SearchContext { rescale, history, .. } = context;
+    let shown = rescale.shown(mean.into(), history.current().turn());
+    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + draw_score * shown.d }
+}
+
+/// Returns what the network said of the last position, for its side to move, if the cache still knows.
+fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
+    let moves = history.legal_moves().len();
+    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
 }

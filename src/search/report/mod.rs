@@ -1,15 +1,12 @@
 //! The root at one moment, and all that is read from it.
 
 mod best_move;
-mod figures;
-pub(super) mod info;
-pub(super) mod move_stats;
+mod info;
 mod snapshot;
 
 pub(super) use best_move::{choose, principal_variation};
-pub use figures::SearchSummary;
-pub(super) use figures::{stats, summary};
-pub use info::{PvLine, SearchInfo};
-pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
-pub(super) use snapshot::RootSnapshot;
+pub use info::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+pub(super) use info::{root_stats, search_info};
+pub use snapshot::SearchSummary;
 pub(crate) use snapshot::root_evaluation;
+pub(super) use snapshot::{RootSnapshot, stats, summary};

@@ -12,24 +12,20 @@ use crate::chess::{History, Move};
 use crate::network::BackendInfo;
 use crate::search::leaf::select;
 use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchCounters, SearchRoot};
-use crate::search::tree::verdict::{self, MoveProof, Verdict};
-use crate::search::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree};
-use crate::time::{Plies, RootEvaluation};
+use crate::search::tree::verdict::{MoveProof, Verdict};
+use crate::search::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, verdict};
+use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 /// The state of a search, read at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RootSnapshot {
-    /// Time since `go`.
     pub(crate) elapsed: Duration,
     /// Time from `go` to the end of the first evaluation, if there was one.
     pub(crate) first_evaluation: Option<Duration>,
     /// Visits that earlier searches left, and those made by this one.
     pub(crate) nodes: u32,
-    /// Visits made by this search.
     pub(crate) new_nodes: u64,
-    /// The counters of the search.
     pub(crate) counts: CounterValues,
-    /// The root itself.
     pub(crate) root: NodeReading,
     /// Value, draws and plies left at the root for the side to move; `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
@@ -48,26 +44,20 @@ pub(crate) struct RootSnapshot {
 /// A node at one moment. Values are from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeReading {
-    /// Finished visits.
     pub(crate) visits: u32,
-    /// Visits under way.
     pub(crate) in_flight: u32,
     /// Mean of the finished visits; meaningless without any.
     pub(crate) mean: NodeValue,
     /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
-    /// The results that are still possible.
     pub(crate) bounds: Bounds,
     /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
 
-/// A root move at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RootMove {
-    /// The move.
     pub(crate) mv: Move,
-    /// The child that it leads to, if that exists.
     pub(crate) child: Option<NodeId>,
     /// The figures of the child; no visits and nothing proven without a child.
     pub(crate) node: NodeReading,
@@ -77,8 +67,7 @@ pub(crate) struct RootMove {
     network_policy: f32,
     /// The policy with the noise of the search.
     pub(crate) policy: f32,
-    /// True if the move may be searched.
-    pub(super) is_allowed: bool,
+    is_allowed: bool,
 }
 
 impl NodeReading {
@@ -92,7 +81,6 @@ impl NodeReading {
         is_certain: false,
     };
 
-    /// Reads `node`.
     pub(crate) fn of(node: &Node) -> NodeReading {
         let (visits, started) = node.finished_and_started();
         let MoveProof { bounds, proof } = MoveProof::of(node);
@@ -106,7 +94,6 @@ impl NodeReading {
         }
     }
 
-    /// Returns whether the side that moved into the node certainly loses.
     pub(crate) fn is_lost(&self) -> bool {
         self.proof.is_some_and(Proof::is_loss)
     }
@@ -119,15 +106,13 @@ impl RootMove {
         RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
     }
 
-    /// Returns the move that leads to `child`, with the network's policy and no noise.
     fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
         let (edge, node) = (child.edge(), NodeReading::of(child));
         let q = select::child_q(node.mean, draw_score);
         RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
     }
 
-    /// Returns the move that mates at the last position of `history`, where that was found when `leaf`, its node, was opened,
-    /// with the visits that ended there.
+    /// Returns the move that mates at the last position of `history`, if `leaf`, its node, was proven so.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
         let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
@@ -164,8 +149,7 @@ impl RootSnapshot {
         snapshot
     }
 
-    /// Reads the present state without the moves that have no child. The stoppers don't need those, and are asked after every
-    /// batch.
+    /// Reads the present state without the moves that have no child. The stoppers are asked after every batch.
     pub(crate) fn read_children(
         context: &SearchContext,
         root: &SearchRoot,
@@ -203,8 +187,7 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns what is reported of the search: all this, or while pondering what there is of it after the expected move.
-    /// `None` while nothing is known of that.
+    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while nothing is known of that.
     pub(crate) fn reported(&self, context: &SearchContext) -> Option<Cow<'_, RootSnapshot>> {
         match context.expected_move {
             None => Some(Cow::Borrowed(self)),
@@ -253,18 +236,15 @@ impl RootSnapshot {
         })
     }
 
-    /// Returns all root moves: those with a child first.
     pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
         self.children.iter().chain(&self.unvisited)
     }
 
-    /// Returns the policy of all visited root moves together.
     pub(crate) fn visited_policy(&self) -> f32 {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
 
-    /// Returns the root moves that may be searched, best first: certain wins, then by visits, Q, policy, then those without
-    /// visits by policy, then certain losses. There are none before the root is evaluated.
+    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then unvisited, then certain losses.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
@@ -277,14 +257,12 @@ impl RootSnapshot {
         visited
     }
 
-    /// Returns `count` divided by the seconds since `go`.
     pub(super) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }
 }
 
-/// Tells `children`, the root's moves that have a child, of the mate that was found at the root, once that is evaluated and unless the
-/// tree knows one as near.
+/// Tells `children` of the mate at the root, unless the tree knows one as near.
 fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
     let is_evaluated = context.has_evaluated_root();
     let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
@@ -302,7 +280,6 @@ fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<Root
     }
 }
 
-/// Reads the root moves that have no child, in the order of the rules.
 fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> {
     let unvisited = context.tree.unvisited(context.root_node());
     let moves = unvisited.map(|edge| RootMove {
@@ -313,8 +290,7 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
     moves.collect()
 }
 
-/// Returns the certain result of the root, from the point of view of the side that moved last, where those of its moves that may
-/// be searched decide it; `children` are the moves that have a child.
+/// Returns the certain result of the root for the side that moved last, where moves that may be searched decide it.
 fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
@@ -333,12 +309,10 @@ fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove])
 }
 
 impl RootMove {
-    /// Returns whether a visit has ended below the move.
     pub(super) fn is_visited(&self) -> bool {
         self.node.visits > 0
     }
 
-    /// Returns what the move is judged by as one to play.
     fn rank(&self) -> MoveRank {
         MoveRank::new(&self.node, self.q, self.network_policy)
     }
@@ -355,8 +329,7 @@ pub(super) struct MoveRank {
     policy: f32,
 }
 
-/// Classes of moves by what is proven of them, from worst to best: a certain loss is worst, by mate before by the endgame
-/// tables; a certain win is best.
+/// Classes of moves by what is proven of them, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ProofClass {
     Mated,
@@ -367,8 +340,6 @@ enum ProofClass {
 }
 
 impl MoveRank {
-    /// Returns the rank of the move that leads to `node`. `q` is its value and `policy` its policy, for the side that
-    /// chooses.
     pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
         let (class, delay) = match node.proof {
             Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }) => (ProofClass::Mate, -plies),
@@ -399,7 +370,6 @@ pub(super) fn moves_to_mate(plies: f32) -> u32 {
     (plies as u32).div_ceil(2)
 }
 
-/// Returns the mean at `root`, for the side to move; `None` without visits.
 pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
     let node = tree.node(root);
     if node.visits() == 0 {
@@ -420,9 +390,7 @@ const LINE_SHARE: f64 = 1.0 / 16.0;
 /// … and the number of plies for which it is.
 const LINE_PLIES: u32 = 6;
 
-/// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
-/// with its mean, so that asking costs the same for a tree of any size. While the tree is being pruned, for which nobody waits
-/// here, only the root's moves count: they stay.
+/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being pruned only root moves count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {
@@ -437,10 +405,8 @@ fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
 }
 
-/// Sums of the plies left over lines of play.
 struct MovesLeftSums<'a> {
     tree: &'a Tree,
-    /// The number of plies for which lines are followed.
     plies: u32,
     /// Plies left at the root.
     mean: f64,
@@ -463,5 +429,86 @@ impl MovesLeftSums<'_> {
                 self.squares += n * (f64::from(child.mean().m) + f64::from(plies) - self.mean).powi(2);
             }
         }
+    }
+}
+
+/// The value at or below which a move loses nearly for certain, as Lc0 has it.
+const RESIGNABLE_Q: f32 = -0.98;
+
+pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
+    let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
+    let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
+    let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
+    let outcomes = || proofs().map(|proof| proof.outcome);
+    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
+    // Moves that may not be searched can have visits from an earlier search, and moves that turned out to lose are not in
+    // the race.
+    let visits_in_the_race = |root_move: &RootMove| {
+        if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
+    };
+    SearchStats {
+        elapsed: (*elapsed).into(),
+        since_first_eval: snapshot.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
+        nodes: snapshot.nodes.into(),
+        new_nodes: Nodes(snapshot.new_nodes),
+        terminal_visits: Nodes(counts.terminals),
+        batches: counts.batches,
+        depth: counts.mean_depth(),
+        root_visits: children.iter().map(visits_in_the_race).collect(),
+        best_by_q: (0..children.len())
+            .filter(|&i| children[i].is_visited() && children[i].is_allowed)
+            .max_by(|&a, &b| {
+                let [x, y] = [a, b].map(|i| &children[i]);
+                // Of equals the most visited one, and the first of those, as `most_visited` has it.
+                x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+            }),
+        root: snapshot.evaluation,
+        proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
+        // A result that only moves attain which may not be searched leaves the others open.
+        root_is_certain: root.proof.is_some_and(|proof| {
+            children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
+        }),
+        losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
+        is_resignable: allowed()
+            .filter(|root_move| root_move.is_visited())
+            .all(|root_move| root_move.q <= RESIGNABLE_Q),
+        // The root keeps the first mate that was found; a shorter one can follow.
+        mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
+        // The root's proof is for the side that moved last.
+        mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
+    }
+}
+
+/// Figures of a finished search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchSummary {
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// Visits made by this search.
+    pub new_nodes: u64,
+    /// Time from `go` to the answer.
+    pub time: Duration,
+    /// Time from `go` to the first evaluation; `None` if there was none.
+    pub first_evaluation: Option<Duration>,
+    /// What the search has counted.
+    pub counts: CounterValues,
+    /// Memory of the tree, bytes.
+    pub tree_bytes: u64,
+    /// Mean value, draws and plies left at the root, from the side to move's point of view; `None` if nothing was visited.
+    pub root: Option<RootEvaluation>,
+    /// The root's moves with their visits, in the order of their policy; moves that were never tried are missing.
+    pub root_visits: Vec<(Move, u32)>,
+}
+
+pub(crate) fn summary(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary {
+    SearchSummary {
+        nodes: snapshot.nodes.into(),
+        new_nodes: snapshot.new_nodes,
+        time: snapshot.elapsed,
+        first_evaluation: snapshot.first_evaluation,
+        counts: snapshot.counts,
+        tree_bytes,
+        root: snapshot.evaluation,
+        root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }
 }

@@ -60,7 +60,6 @@ impl Advantage {
         Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
     }
 
-    /// Returns the result to expect.
     fn result(self) -> ExpectedResult {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
@@ -68,7 +67,6 @@ impl Advantage {
     }
 }
 
-/// Returns the logistic function of `x`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
@@ -89,7 +87,6 @@ pub struct Rescale {
 }
 
 impl Default for Rescale {
-    /// Returns the rescaling that changes nothing.
     fn default() -> Self {
         let ContemptOptions { max_s, objectivity, .. } = ContemptOptions::default();
         Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s, objectivity }
@@ -99,21 +96,17 @@ impl Default for Rescale {
 /// A value out of the tree as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ShownValue {
-    /// Win minus loss.
     pub(crate) wl: f32,
-    /// Draw probability.
     pub(crate) d: f32,
     /// Mean of the advantage, where it has one.
     pub(crate) mu: Option<f32>,
 }
 
 impl Rescale {
-    /// Returns whether it leaves every value as it is.
     fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
 
-    /// Returns whether one side would be favoured, if there were one to favour.
     pub(crate) fn has_contempt(&self) -> bool {
         self.diff != 0.0
     }
@@ -143,8 +136,7 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// Returns the tree's `result` for `viewer` as it is shown: with the tree's accuracy of play, but without favour, as far
-    /// as the objectivity goes.
+    /// Returns the tree's `result` for `viewer` as it is shown: without favour, as far as the objectivity goes.
     pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
         let ExpectedResult { wl, d } = result;
         let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
@@ -211,10 +203,7 @@ option_group! {
 /// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
 /// separated by commas. The first entry whose name is part of the opponent's, in any case, decides; else the last
 /// one without a name, else `rating_advantage`.
-///
-/// # Errors
-/// Fails if an entry is of neither form.
-pub fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
+fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -234,10 +223,7 @@ pub fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Resu
 
 impl ContemptOptions {
     /// Returns how values are rescaled when `turn` moves at the root, in a search that is `infinite` or not.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
-    pub fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
+    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
             ContemptMode::White => Some(Color::White),
@@ -248,23 +234,15 @@ impl ContemptOptions {
     }
 
     /// Returns true if the options ask for contempt but favour no side in an infinite search.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
-    pub fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
+    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 
-    /// Returns the Elo by which the favoured side is the stronger one.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
-    pub fn advantage(&self) -> Result<f64, ContemptError> {
+    pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 
-    /// Returns the rescaling for this advantage in Elo, in favour of `favoured` if there is such a side.
     fn rescale_for(&self, favoured: Option<Color>, advantage: f64) -> Rescale {
         let advantage = advantage.clamp(-self.max_advantage, self.max_advantage);
         let (ratio, diff) = match self.calibration_elo {
@@ -276,7 +254,6 @@ impl ContemptOptions {
         Rescale { ratio, diff, favoured, max_s: self.max_s, objectivity: self.objectivity }
     }
 
-    /// Returns ratio and diff from the draw rates of the network and of the players.
     fn by_draw_rates(&self, advantage: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let target = match self.draw_rate_target {
@@ -291,7 +268,6 @@ impl ContemptOptions {
         (target / reference, diff)
     }
 
-    /// Returns ratio and diff from the Elo of the favoured side and of its opponent.
     fn by_elo(&self, own: f64, opponent: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let (own, opponent) = (game_pair_elo(own), game_pair_elo(opponent));
@@ -312,8 +288,7 @@ const ELO_SLOPE: f64 = 425.0;
 /// The Elo at which it falls, in units of that slope.
 const ELO_OFFSET: f64 = 6.75;
 
-/// Turns the Elo of games into that of pairs of games from unbalanced openings, which grows evenly even where most
-/// games are drawn.
+/// Turns the Elo of games into that of pairs of games, which grows evenly even where most games are drawn.
 fn game_pair_elo(elo: f64) -> f64 {
     const SHARPNESS: f64 = 250.0;
     const MIDPOINT: f64 = 2737.0;

@@ -10,11 +10,11 @@ use crate::options::{option_choice, option_group};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
     /// The constant at few visits (`CPuct`).
-    pub init: f32,
+    pub(crate) init: f32,
     /// The visits over which it grows (`CPuctBase`).
-    pub base: f32,
+    pub(crate) base: f32,
     /// The rate at which it grows (`CPuctFactor`).
-    pub factor: f32,
+    pub(crate) factor: f32,
 }
 
 /// The rule for the value of a move without visits.
@@ -182,16 +182,14 @@ option_group! {
 
 impl SearchParams {
     /// Returns what `side` gets for a draw; a win is 1, a loss −1.
-    pub fn draw_score_for(&self, side: Color) -> f32 {
+    pub(crate) fn draw_score_for(&self, side: Color) -> f32 {
         side.fold_wb(self.draw_score, -self.draw_score)
     }
 
-    /// Returns the exploration constant below the root.
     pub(crate) fn exploration(&self) -> Exploration {
         Exploration { init: self.cpuct, base: self.cpuct_base, factor: self.cpuct_factor }
     }
 
-    /// Returns the exploration constant at the root.
     fn root_exploration(&self) -> Exploration {
         if self.root_has_own_cpuct_params {
             Exploration {
@@ -204,12 +202,10 @@ impl SearchParams {
         }
     }
 
-    /// Returns the first-play urgency below the root.
     pub(crate) fn fpu(&self) -> FirstPlayUrgency {
         self.fpu_strategy.with(self.fpu_value)
     }
 
-    /// Returns the first-play urgency of the root's moves.
     pub(crate) fn root_fpu(&self) -> FirstPlayUrgency {
         match self.fpu_strategy_at_root {
             RootFpuStrategy::Reduction => FirstPlayUrgency::Reduction(self.fpu_value_at_root),
@@ -218,7 +214,6 @@ impl SearchParams {
         }
     }
 
-    /// Returns the exploration constant and the first-play urgency of a node `plies` below the root.
     pub(crate) fn formula_at(&self, plies: usize) -> (Exploration, FirstPlayUrgency) {
         match plies {
             0 => (self.root_exploration(), self.root_fpu()),

@@ -6,7 +6,7 @@
 
 use std::f64::consts::TAU;
 
-use super::context::SearchContext;
+use super::SearchContext;
 use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
@@ -14,7 +14,6 @@ use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 /// The root's legal moves with what one search makes of them. Never changes while the search runs.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
-    /// The legal moves, in the order of the rules.
     moves: MoveList,
     /// True for each of them that may be searched.
     allowed: Vec<bool>,
@@ -23,7 +22,6 @@ pub(crate) struct SearchRoot {
     noise: Option<RootNoise>,
     /// The state of the generator after the noise was drawn.
     rng: fastrand::Rng,
-    /// The mate by checks at the root.
     pub(crate) mate: Option<FoundMate>,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
@@ -59,12 +57,10 @@ impl SearchRoot {
         if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
     }
 
-    /// Returns the root's legal moves, in the order of the rules.
     pub(crate) fn moves(&self) -> &MoveList {
         &self.moves
     }
 
-    /// Returns whether this root move may be searched.
     #[inline]
     pub(crate) fn allows(&self, mv: Move) -> bool {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
@@ -87,7 +83,6 @@ impl SearchRoot {
         }
     }
 
-    /// Returns the policy of a root move without a child, with this search's noise.
     pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
         self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
@@ -106,7 +101,6 @@ impl SearchRoot {
 /// A mate that was found without the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundMate {
-    /// Its first move.
     pub(crate) mv: Move,
     /// What it proves of that move.
     pub(crate) proof: Proof,
@@ -122,7 +116,6 @@ impl FoundMate {
     }
 }
 
-/// The noise of one search.
 #[derive(Clone, Debug)]
 struct RootNoise {
     epsilon: f32,
@@ -143,7 +136,6 @@ impl RootNoise {
         Some(RootNoise { epsilon: params.epsilon, parts })
     }
 
-    /// Returns the policy of the legal move at this place, with its noise.
     fn mix(&self, index: usize, policy: f32) -> f32 {
         let part = self.parts.get(index).copied().unwrap_or_default();
         policy * (1.0 - self.epsilon) + part * self.epsilon

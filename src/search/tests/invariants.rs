@@ -3,10 +3,10 @@
 //! on any number of threads; draw probabilities and plies left are means that are rounded with each visit.
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
@@ -120,11 +120,10 @@ impl OwnVisits {
     }
 }
 
-/// Checks that each open node's own visit is worth what the backend says of its position, in a tree that one search has made
-/// from nothing: then every sum in it is what its visits add up to.
+/// Checks that each open node's own visit is worth what the backend says of its position.
 pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
-    let mut history = search.state.context.history.clone();
-    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.state.context.root], checked: 0 };
+    let mut history = search.context().history.clone();
+    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context().root], checked: 0 };
     walk.check_below(&mut history);
     assert!(walk.checked > 0);
 }
@@ -139,10 +138,10 @@ struct OwnVisitsWalk<'a> {
 
 impl OwnVisitsWalk<'_> {
     fn check_below(&mut self, history: &mut History) {
-        let tree = &self.search.state.context.tree;
+        let tree = &self.search.context().tree;
         let node = tree.node(self.path[self.path.len() - 1]);
         if node.state() == NodeState::Expanded && node.proof().is_none() {
-            let mut slot = EvalSlot::of(history, self.search.state.context.encoding());
+            let mut slot = EvalSlot::of(history, self.search.context().encoding());
             self.evaluator.evaluate(std::slice::from_mut(&mut slot)).unwrap();
             let expected = backup::leaf_value(&self.search.state.context, self.path.len(), slot.evaluation);
             let own = OwnVisits::of(tree, node);
@@ -162,7 +161,6 @@ impl OwnVisitsWalk<'_> {
     }
 }
 
-/// Checks that all memory in use belongs to nodes that can be reached.
 pub(super) fn check_memory(game: &GameTree) {
     let (used, reachable) = (game.tree().bytes(), game.reachable_bytes());
     let lost = game.tree().reserved_bytes() / 100;
@@ -170,16 +168,6 @@ pub(super) fn check_memory(game: &GameTree) {
 }
 
 impl TestBench {
-    /// Searches for `time`; nobody takes part any more when this returns.
-    fn search_for(&self, time: Duration) -> std::sync::Arc<Search> {
-        let search = self.start(None, &[]);
-        std::thread::sleep(time);
-        search.request_stop();
-        search.state.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.state.progress.is_idle());
-        search
-    }
-
     /// Plays the first moves of the line that was visited most.
     fn play_on(&mut self, plies: usize) {
         let mut history = self.tree.history().clone();
@@ -196,7 +184,7 @@ impl TestBench {
         if history.legal_moves().is_empty() {
             history = self.start_position.clone();
         }
-        self.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
+        self.step_to(&history, Past::Release);
     }
 }
 
@@ -204,8 +192,8 @@ impl TestBench {
 fn stress(bench: &mut TestBench) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
-        let search = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
-        check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+        bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
+        bench.check(Kept::Whole);
         check_memory(&bench.tree);
         bench.play_on(rng.usize(0..3));
     }
@@ -223,6 +211,11 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
     }
 }
 
+/// Returns whether `node` is a leaf with several visits, which had them below it once.
+pub(super) fn is_pruned(node: &Node) -> bool {
+    node.state() == NodeState::Unexpanded && node.visits() > 1
+}
+
 #[test]
 fn trees_are_sound_after_pruning() {
     for threads in [1, 3] {
@@ -231,13 +224,11 @@ fn trees_are_sound_after_pruning() {
         bench.tree.tree().set_limit(0);
         let mut prunings = 0;
         for _ in 0..3 {
-            let before = bench.tree.tree().node(bench.tree.root()).visits();
+            let before = bench.root_visits();
             bench.search(u64::from(before) + 120_000);
-            let search = bench.search_for(Duration::from_millis(20));
-            let leaves_with_visits =
-                count(&search, |node| node.state() == NodeState::Unexpanded && node.visits() > 1);
-            prunings += u32::from(leaves_with_visits > 0);
-            check_tree(&search.state.context.tree, search.state.context.root, Kept::Pruned);
+            bench.search_for(Duration::from_millis(20));
+            prunings += u32::from(bench.nodes().into_iter().any(is_pruned));
+            bench.check(Kept::Pruned);
             check_memory(&bench.tree);
             bench.play_on(1);
         }
@@ -252,18 +243,18 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
-    let tree = &search.state.context.tree;
+    let tree = &search.context().tree;
     let mut cases = 0;
-    for node in nodes_below(tree, search.state.context.root) {
+    for node in bench.nodes() {
         let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
         if below == 0 || node.visits() == below + 1 || node.proof().is_some() {
             continue;
         }
-        let mut gatherer = Gatherer::new(search.state.context.history.clone(), 0);
+        let mut gatherer = Gatherer::new(search.context().history.clone(), 0);
         // Any place below the root.
-        gatherer.path = vec![search.state.context.root; 2];
+        gatherer.path = vec![search.context().root; 2];
         gatherer.push_candidates(&search.state, node, 0);
-        let exploration = select::exploration(&search.state.context.params.exploration(), below);
+        let exploration = select::exploration(&search.context().params.exploration(), below);
         for Candidate { pu, target, .. } in gatherer.candidates {
             let CandidateMove::Child(child) = target else { continue };
             assert_eq!(pu, tree.node(child).edge().policy() * exploration);
@@ -273,30 +264,19 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
     assert!(cases > 100, "{cases}");
 }
 
-fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
-    let (mut open, mut counted) = (vec![search.state.context.root], 0);
-    while let Some(id) = open.pop() {
-        let node = search.state.context.tree.node(id);
-        counted += usize::from(is_counted(node));
-        open.extend(search.state.context.tree.children(node).map(|(child, _)| child));
-    }
-    counted
-}
-
-/// A regression: a draw by repetition was searched again once the root had moved past, but the visits that it had as a
-/// draw went on to count for its whole line.
+/// A regression: the visits that a draw by repetition had went on to count once the root had moved past.
 #[test]
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     for threads in [1, 3, 8] {
         let mut bench = TestBench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
         let mut reverted = 0;
         for _ in 0..6 {
-            let before = bench.tree.tree().node(bench.tree.root()).visits();
+            let before = bench.root_visits();
             let (search, result) = bench.search(u64::from(before) + 20_000);
             let taken_back = search.state.counters.reverted.load(Ordering::Relaxed);
             assert_eq!(result.summary.new_nodes, 20_000);
-            assert_eq!(search.state.context.root_visits() + taken_back, before + 20_000);
-            check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+            assert_eq!(search.context().root_visits() + taken_back, before + 20_000);
+            bench.check(Kept::Whole);
             reverted += taken_back;
             bench.play_on(2);
         }
@@ -304,15 +284,15 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     }
 }
 
-/// A regression: a node that was proven while visits below it were under way took their results into its mean, and with
-/// them its distance from the mate.
+/// A regression: a node that was proven while visits were under way took their results into its mean.
 #[test]
 fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.params.minibatch_size = NonZero::new(32);
-    let (search, _) = bench.search(20_000);
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
-    assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);
+    bench.search(20_000);
+    bench.check(Kept::Whole);
+    let is_won = |node: &&Node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win);
+    assert!(bench.nodes().into_iter().filter(is_won).count() > 10);
 }
 
 /// A regression: before a move that certainly loses, moves that were not tried yet are to be played.
@@ -333,7 +313,7 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         bench.params.cpuct_base_at_root = 1.0;
         bench.params.cpuct_factor_at_root = 0.0;
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
-        let (tree, root) = (&search.state.context.tree, search.state.context.root_node());
+        let (tree, root) = (&search.context().tree, search.context().root_node());
         let best = result.best.unwrap();
         let has_untried = tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
         let loses = |mv| tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
@@ -341,4 +321,105 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         cases += usize::from(has_untried && search.state.root.moves().iter().any(|&mv| loses(mv)));
     }
     assert!(cases > 0);
+}
+
+// What may happen beside a search in the same tree: the last batches of an earlier one, the reclaimer, pruning.
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl TestBench {
+    fn after_best_move(&self) -> History {
+        let (tree, mut history) = (self.tree.tree(), self.tree.history().clone());
+        let children = tree.children(tree.node(self.tree.root())).map(|(_, child)| child);
+        history.push(children.max_by_key(|child| child.visits()).unwrap().edge().mv());
+        history
+    }
+
+    /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as the engine does.
+    fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
+        let (history, draining) = (self.after_best_move(), search.clone());
+        let quiescence = move || draining.state.progress.wait_idle(Duration::from_secs(60));
+        self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
+    }
+
+    /// Waits until all memory in use belongs to nodes that can be reached.
+    fn wait_until_reclaimed(&self) {
+        let lost = self.tree.tree().reserved_bytes() / 100;
+        let reachable = self.tree.reachable_bytes();
+        wait_until("the reclaimer frees what the game has left", || {
+            (reachable..=reachable + lost).contains(&self.tree.tree().bytes())
+        });
+    }
+}
+
+/// Batches of the last search are backed up through nodes that are searched, and through others that wait to be freed.
+#[test]
+fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
+    let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);
+    let reclaimer = Reclaimer::new();
+    let (mut late, mut round) = (0, 0);
+    // Batches are small beside the tree: not every time is one under way below the move that is played.
+    while round < 5 || late == 0 && round < 100 {
+        let search = bench.start(None, &[]);
+        let wanted = bench.root_visits() + 100;
+        wait_until("visits are made", || search.context().root_visits() >= wanted);
+        search.request_stop();
+        bench.move_on(&search, &reclaimer);
+        late += u32::from(bench.root().in_flight() > 0);
+        let before = bench.root_visits();
+        let (next, _) = bench.search(u64::from(before) + 50 + round);
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
+        bench.check(Kept::Whole);
+        bench.wait_until_reclaimed();
+        round += 1;
+    }
+    assert!(late > 0, "no batch was late");
+}
+
+/// What the game has left is freed on a thread of its own while a search takes memory.
+#[test]
+fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
+    let reclaimer = Reclaimer::new();
+    let (mut search, _) = bench.search(6_000);
+    for _ in 0..3 {
+        bench.move_on(&search, &reclaimer);
+        let before = bench.root_visits();
+        search = bench.search(u64::from(before) + 2_000).0;
+        bench.check(Kept::Whole);
+        bench.wait_until_reclaimed();
+    }
+}
+
+/// A tree at its limit is pruned at once when the game has moved on, while the reclaimer frees the rest.
+#[test]
+fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
+    bench.tree.tree().set_limit(0);
+    let reclaimer = Reclaimer::new();
+    // How much the reclaimer has freed before the tree is full again depends on the machine.
+    let (mut rounds, mut prunings) = (0, 0);
+    while rounds < 2 || prunings == 0 {
+        assert!(rounds < 20, "nothing was pruned");
+        rounds += 1;
+        let tree = bench.tree.tree().clone();
+        let search = bench.start(None, &[]);
+        wait_until("the tree is full", || tree.is_full());
+        search.request_stop();
+        bench.move_on(&search, &reclaimer);
+        let before = tree.node(bench.tree.root()).visits();
+        let (next, _) = bench.search(u64::from(before) + 20_000);
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
+        bench.check(Kept::Pruned);
+        bench.wait_until_reclaimed();
+        prunings += u32::from(bench.nodes().into_iter().any(is_pruned));
+    }
 }

@@ -1,22 +1,152 @@
 //! Whole searches on the synthetic backends: exact counts, invariants of the tree, determinism.
 
 mod invariants;
-mod overlaps;
 mod proofs;
 mod stepping;
-mod test_bench;
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::report::{info, move_stats};
-use super::tree::{Past, Reclaimer};
+use super::report::{root_stats, search_info};
+use super::tree::{GameTree, Node, Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
-use crate::network::{BackendInfo, EvalSlot};
-use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
+use crate::network::backends::{BackendConfig, create};
+use crate::network::cache::EvalCache;
+use crate::network::{Backend, BackendInfo, EvalSlot};
+use crate::time::{Chain, GoLimits, Millis, MoveFacts, Nodes, NodesTimeOptions, StopReason, StopperOptions};
 use invariants::{Kept, check_own_visits, check_tree};
-use test_bench::{KIWIPETE, TestBench};
+
+/// Rd8 mates.
+const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+/// A position with many kinds of moves.
+const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+
+struct TestBench {
+    pool: WorkerPool,
+    backend: Arc<dyn Backend>,
+    start_position: History,
+    tree: GameTree,
+    params: SearchParams,
+}
+
+impl TestBench {
+    fn new(backend: &str, threads: usize, position: &str) -> TestBench {
+        let backend = create(&BackendConfig::parse(backend, "").unwrap(), None).unwrap();
+        let start_position = History::from_uci_position(position, Variant::Standard).unwrap();
+        TestBench {
+            pool: WorkerPool::new(&*backend, threads).unwrap(),
+            backend,
+            tree: GameTree::new(start_position.clone()).unwrap(),
+            start_position,
+            params: SearchParams::default(),
+        }
+    }
+
+    /// Searches until the root has `nodes` visits, and waits until all workers have left.
+    fn search(&self, nodes: u64) -> (Arc<Search>, SearchResult) {
+        self.search_moves(nodes, &[])
+    }
+
+    fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
+        let search = self.start(Some(nodes), root_moves);
+        let result = run(&search, &mut |_| {});
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        (search, result)
+    }
+
+    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is asked to stop.
+    fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
+        let visits = |n: u64| n.saturating_sub(self.root_visits().into());
+        let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
+        self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
+    }
+
+    /// Does the same with these limits and at most `visits` visits.
+    fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
+        let search = self.prepare(limits, visits, root_moves);
+        self.pool.assign(&search);
+        search
+    }
+
+    /// Returns such a search before anybody takes part in it.
+    fn prepare(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
+        let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
+        let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let history = self.tree.history().clone();
+        let context = SearchContext {
+            root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
+            tree: self.tree.tree().clone(),
+            root: self.tree.root(),
+            history,
+            expected_move: None,
+            reply_moves: Vec::new(),
+            params: self.params.clone(),
+            rescale: Rescale::default(),
+            cache: Arc::new(EvalCache::new(10_000)),
+            tablebase: None,
+            tablebase_hits: 0,
+            backend_info: self.backend.info().clone(),
+            reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
+            clock: match self.backend.info().virtual_pace {
+                Some(_) => SearchClock::new_virtual(),
+                None => SearchClock::Real(Instant::now()),
+            },
+        };
+        let chain = Chain::new(&facts, &options, None);
+        Arc::new(Search::new(context, chain, visits))
+    }
+
+    /// Searches for `time`; nobody takes part any more when this returns.
+    fn search_for(&self, time: Duration) -> Arc<Search> {
+        let search = self.start(None, &[]);
+        std::thread::sleep(time);
+        search.request_stop();
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle());
+        search
+    }
+
+    fn root(&self) -> &Node {
+        self.tree.tree().node(self.tree.root())
+    }
+
+    fn root_visits(&self) -> u32 {
+        self.root().visits()
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        let (tree, mut open, mut found) = (self.tree.tree(), vec![self.root()], Vec::new());
+        while let Some(node) = open.pop() {
+            let children: Vec<_> = tree.children(node).map(|(_, child)| child).collect();
+            found.extend(&children);
+            open.extend(children);
+        }
+        found
+    }
+
+    fn play(&mut self, moves: &[Move]) {
+        let mut history = self.tree.history().clone();
+        moves.iter().for_each(|&mv| history.push(mv));
+        self.step_to(&history, Past::Release);
+    }
+
+    fn step_to(&mut self, history: &History, past: Past) {
+        self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
+    }
+
+    /// Checks what must hold of the tree while no search is running.
+    fn check(&self, kept: Kept) {
+        check_tree(self.tree.tree(), self.tree.root(), kept);
+    }
+}
+
+impl Search {
+    fn context(&self) -> &SearchContext {
+        &self.state.context
+    }
+}
 
 #[test]
 fn visits_are_exact_on_any_number_of_threads() {
@@ -27,7 +157,7 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.counts.visits(), 5_000);
-            check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+            bench.check(Kept::Whole);
             if backend == "random" {
                 check_own_visits(&search, bench.backend.evaluator().unwrap());
             }
@@ -35,19 +165,18 @@ fn visits_are_exact_on_any_number_of_threads() {
     }
 }
 
-/// A regression: root moves were sorted by figures that workers changed meanwhile; the sort noticed, panicked, and no move was
-/// played.
+/// A regression: root moves were sorted by figures that workers changed meanwhile. The sort panicked, and no move was played.
 #[test]
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
-    while search.state.context.root_visits() < 100_000 {
+    while search.context().root_visits() < 100_000 {
         let snapshot = search.snapshot();
         let ranked = snapshot.ranked_moves();
         assert!(ranked.len() <= search.state.root.moves().len());
         let _ = (
-            info::of(&search.state.context, &snapshot, &ranked),
-            move_stats::of(&search.state.context, &snapshot),
+            search_info(&search.state.context, &snapshot, &ranked),
+            root_stats(&search.state.context, &snapshot),
             search.stats(),
         );
     }
@@ -56,14 +185,13 @@ fn a_search_is_reported_while_workers_change_it() {
     assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
 }
 
-/// A regression: the last information, the move to play and the figures for benchmarks were read one after the other, and
-/// could differ where workers were still backing up their batches.
+/// A regression: information, move and figures were read one after the other, and could differ.
 #[test]
 fn the_move_to_play_is_the_first_of_the_last_line() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
     let mut results = 0;
-    while search.state.context.root_visits() < 100_000 {
+    while search.context().root_visits() < 100_000 {
         let result = conclude(&search, EndReason::Stopped);
         let Some(info) = result.info else { continue };
         let line = &info.lines[0].moves;
@@ -80,14 +208,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
     assert!(results > 10);
 }
 
-#[test]
-fn one_thread_is_deterministic() {
-    let visits = || TestBench::new("random", 1, "startpos").search(3_000).1.summary.root_visits;
-    assert_eq!(visits(), visits());
-}
-
-/// A regression: each thread took up to an eighth of the tree's visits, so that eight threads could have as many under way as
-/// the tree had.
+/// A regression: eight threads could have as many visits under way as the tree had.
 #[test]
 fn threads_share_the_visits_that_may_be_under_way() {
     let bench = TestBench::new("random", 1, KIWIPETE);
@@ -141,38 +262,17 @@ fn a_batch_of_one_never_collides() {
     assert_eq!(bench.search(2_000).1.summary.counts.collisions, 0);
 }
 
-#[test]
-fn finds_mate_in_one_and_tells_so() {
-    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    let (search, result) = bench.search(2_000);
-    assert_eq!(result.best.map(|mv| search.state.context.history.format_move(mv)).as_deref(), Some("d1d8"));
-    assert_eq!(result.info.unwrap().lines[0].mate, Some(1));
-}
-
-#[test]
-fn only_the_given_root_moves_are_searched() {
-    let bench = TestBench::new("random", 2, "startpos");
-    let (search, result) = bench.search_moves(1_000, &["a2a3", "h2h4"]);
-    let searched: Vec<_> = result
-        .summary
-        .root_visits
-        .iter()
-        .filter(|(_, visits)| *visits > 0)
-        .map(|&(mv, _)| search.state.context.history.format_move(mv))
-        .collect();
-    assert_eq!(searched.len(), 2);
-    assert!(searched.iter().all(|mv| ["a2a3", "h2h4"].contains(&mv.as_str())));
-}
-
+/// A regression: a win by a move that may not be searched made the result of the others certain.
 #[test]
 fn stoppers_hear_of_allowed_root_moves_only() {
-    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    let (search, _) = bench.search(2_000);
-    assert!(search.stats().proven_win);
+    let bench = TestBench::new("random", 1, MATE_IN_ONE);
+    let stats = bench.search(2_000).0.stats();
+    assert!(stats.proven_win && stats.root_is_certain);
     let (search, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
     let stats = search.stats();
-    assert!(!stats.proven_win, "the mate may not be played");
-    assert!(result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0).count() > 2);
+    assert!(!stats.proven_win && !stats.root_is_certain, "the mate may not be played");
+    let visited = result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0);
+    assert!(visited.count() > 2, "those of the first search");
     assert_eq!(stats.root_visits.iter().filter(|visits| **visits > 0).count(), 2);
 }
 
@@ -181,21 +281,21 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let mut bench = TestBench::new("random", 1, "startpos");
     let (search, result) = bench.search(20_000);
     let reclaimer = Reclaimer::new();
-    let mut history = search.state.context.history.clone();
+    let mut history = search.context().history.clone();
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
     bench.tree.advance(history.clone(), Past::Release, &reclaimer, || {}).unwrap();
-    let kept = bench.tree.tree().node(bench.tree.root()).visits();
+    let kept = bench.root_visits();
     assert!(kept > 1, "the expected line was searched");
     let deadline = Instant::now() + Duration::from_secs(10);
     while bench.tree.tree().bytes() > before / 2 {
         assert!(Instant::now() < deadline, "the discarded part is not freed");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let (search, result) = bench.search(u64::from(kept) + 500);
+    let (_, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+    bench.check(Kept::Whole);
 }
 
 #[test]
@@ -203,8 +303,8 @@ fn a_position_that_does_not_follow_starts_afresh() {
     let mut bench = TestBench::new("random", 1, "startpos moves e2e4");
     bench.search(1_000);
     let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
-    bench.tree.advance(other, Past::Release, &Reclaimer::new(), || {}).unwrap();
-    assert_eq!(bench.tree.tree().node(bench.tree.root()).visits(), 0);
+    bench.step_to(&other, Past::Release);
+    assert_eq!(bench.root_visits(), 0);
 }
 
 #[test]
@@ -222,10 +322,8 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
-    for (_, child) in
-        search.state.context.tree.children(search.state.context.tree.node(search.state.context.root))
-    {
-        let is_quiet = !search.state.context.history.format_move(child.edge().mv()).starts_with("a2");
+    for (_, child) in bench.tree.tree().children(bench.root()) {
+        let is_quiet = !search.context().history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
@@ -234,15 +332,15 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
 #[test]
 fn proofs_reach_the_root() {
     for (position, shortest) in [
-        ("fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 1),
+        (MATE_IN_ONE, 1),
         // 1.Kb6 Kb8 2.Rd8#
         ("fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1", 2),
         // Black's only move is Kb8, and then Rd8 mates.
         ("fen k7/3R4/1K6/8/8/8/8/8 b - - 0 1", -1),
     ] {
         let bench = TestBench::new("random", 1, position);
-        let (search, result) = bench.search(20_000);
-        check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+        let (_, result) = bench.search(20_000);
+        bench.check(Kept::Whole);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -253,14 +351,11 @@ fn proofs_reach_the_root() {
 #[test]
 fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
-    let (search, result) = bench.search(20_000);
+    let (_, result) = bench.search(20_000);
     assert!(result.summary.counts.terminals > 0, "kings shuffle back and forth");
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
-    let mut history = search.state.context.history.clone();
-    let line = result.info.unwrap().lines[0].moves.clone();
-    line[..2].iter().for_each(|&mv| history.push(mv));
-    bench.tree.advance(history, Past::Release, &Reclaimer::new(), || {}).unwrap();
-    let kept = bench.tree.tree().node(bench.tree.root()).visits();
+    bench.check(Kept::Whole);
+    bench.play(&result.info.unwrap().lines[0].moves[..2]);
+    let kept = bench.root_visits();
     let (_, result) = bench.search(u64::from(kept) + 5_000);
     assert_eq!(result.summary.new_nodes, 5_000);
 }
@@ -285,9 +380,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
         }
         let result = stepped.result();
         assert_eq!(result.summary.new_nodes, 3_000, "{}", result.reason);
-        let mut history = search.state.context.history.clone();
-        result.info.unwrap().lines[0].moves[..2].iter().for_each(|&mv| history.push(mv));
-        bench.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
+        bench.play(&result.info.unwrap().lines[0].moves[..2]);
     }
 }
 
@@ -322,12 +415,9 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
-/// A regression: the controller's tick asked the chain in the middle of a batch, and the same game under nodestime, or the same
-/// `go depth`, ended a search elsewhere on a loaded machine.
+/// A regression: the controller's tick asked the chain in the middle of a batch, which made searches without a clock depend on load.
 #[test]
 fn rules_without_a_clock_are_asked_by_workers_only() {
-    use crate::time::{Millis, NodesTimeOptions, StopReason};
-
     let bench = TestBench::new("random", 1, "startpos");
     let done = bench.search(50).0.stats();
     let without_clock = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
@@ -360,12 +450,12 @@ fn prefetched_positions_are_found_in_the_cache() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
     bench.params.max_prefetch = NonZero::new(32);
-    let (search, result) = bench.search(1_000);
+    let (_, result) = bench.search(1_000);
     let counts = result.summary.counts;
     assert!(counts.cache_hits > plain.summary.counts.cache_hits + 200, "{counts:?}");
     assert!(counts.evaluations + counts.prefetched <= 32 * counts.batches);
     assert_eq!(counts.visits(), 1_000);
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+    bench.check(Kept::Whole);
 }
 
 /// A regression: the network was asked for positions that are proven without it once the search comes there.
@@ -378,10 +468,10 @@ fn positions_that_mate_by_checks_are_not_prefetched() {
         bench.params.max_prefetch = NonZero::new(32);
         let (search, result) = bench.search(20);
         assert!(result.summary.counts.prefetched > 0);
-        let mut history = search.state.context.history.clone();
+        let mut history = search.context().history.clone();
         history.push(history.parse_move("g1h1").unwrap());
         let (key, moves) = (history.evaluation_key(), history.legal_moves().len());
-        assert!(search.state.context.cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
+        assert!(search.context().cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
     }
 }
 
@@ -409,19 +499,9 @@ fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
     assert_eq!(stats.best_by_q, stats.most_visited());
 }
 
-/// A regression: a win by a move that may not be searched made the result of the others certain.
-#[test]
-fn a_result_is_certain_by_moves_that_may_be_searched() {
-    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    assert!(bench.search(2_000).0.stats().root_is_certain);
-    assert!(!bench.search_moves(2_500, &["h2h3"]).0.stats().root_is_certain);
-}
-
 /// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.
 #[test]
 fn a_search_that_can_make_no_more_visits_ends() {
-    use crate::time::StopReason;
-
     let bench = TestBench::new("random", 2, "startpos");
     let search = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
     let result = run(&search, &mut |_| {});

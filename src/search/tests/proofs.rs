@@ -1,13 +1,9 @@
 //! Whole searches in which results are proven: what proofs do to values, visits and the root.
 
-use super::test_bench::nodes_below;
-use super::{GoLimits, KIWIPETE, TestBench, check_tree, run};
+use super::{GoLimits, KIWIPETE, MATE_IN_ONE, TestBench, run};
 use crate::chess::Terminal;
 use crate::search::tests::invariants::Kept;
-use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer, verdict};
-
-/// Rd8 mates.
-const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+use crate::search::tree::{Bounds, Node, Proof, ProofOutcome, verdict};
 
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     let mv = bench.tree.history().parse_move(mv).unwrap();
@@ -15,8 +11,7 @@ fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
 }
 
-/// A regression: a move that certainly loses kept its policy. It was visited on and on, pulled its position's value down, and
-/// lowered the first-play urgency of its siblings.
+/// A regression: a move that certainly loses was visited on and on, and lowered the first-play urgency of its siblings.
 #[test]
 fn a_move_that_certainly_loses_has_no_policy() {
     // After Kh1 Black mates.
@@ -29,9 +24,9 @@ fn a_move_that_certainly_loses_has_no_policy() {
     assert_eq!(lost.visits(), visits_when_proven);
     // Rd8 or Qa8 mates after most moves.
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
-    let (search, _) = bench.search(3_000);
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
-    let nodes = nodes_below(&search.state.context.tree, search.state.context.root);
+    bench.search(3_000);
+    bench.check(Kept::Whole);
+    let nodes = bench.nodes();
     let lost: Vec<_> = nodes.iter().filter(|node| node.is_lost()).collect();
     assert!(!lost.is_empty());
     assert!(lost.iter().all(|node| node.edge().policy() < 1e-9));
@@ -39,20 +34,19 @@ fn a_move_that_certainly_loses_has_no_policy() {
     assert!(others().all(|node| node.edge().policy() > 1e-9));
 }
 
-/// A regression: the root's proof was kept in the tree, whichever moves it came from, so that a search of other moves ended
-/// at once.
+/// A regression: the root's proof was kept, whichever moves it came from, and a search of other moves ended at once.
 #[test]
 fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
     let (search, _) = bench.search(3_000);
     assert!(search.stats().root_is_certain);
-    let before = search.state.context.root_visits();
+    let before = search.context().root_visits();
     let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
     let search = bench.start_within(limits, 2_000, &["h2h3"]);
     let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
     assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
-    let root = search.state.context.tree.node(search.state.context.root);
+    let root = search.context().tree.node(search.context().root);
     assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
     assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
 }
@@ -66,17 +60,15 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     bench.search(2_000);
     let child = root_child(&bench, "a8b8");
     assert!(child.is_lost() && child.visits() > 1_000);
-    let mut history = bench.tree.history().clone();
-    history.push(history.parse_move("a8b8").unwrap());
-    bench.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
+    bench.play(&[bench.tree.history().parse_move("a8b8").unwrap()]);
     let (tree, root) = (bench.tree.tree().clone(), bench.tree.root());
     let kept = tree.node(root).visits();
     assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
     // Checks visits and means too.
-    check_tree(&tree, root, Kept::Whole);
+    bench.check(Kept::Whole);
     let (search, result) = bench.search(u64::from(kept) + 2_000);
     assert_eq!(result.summary.new_nodes, 2_000);
-    check_tree(&tree, root, Kept::Whole);
+    bench.check(Kept::Whole);
     assert_eq!(search.snapshot().ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
 }
 
@@ -107,7 +99,6 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
 #[test]
 fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
     let mut bench = TestBench::new("random", 1, "fen 3K4/8/8/8/8/7k/2r4q/8 b - - 0 1");
-    let mut history = bench.tree.history().clone();
     let mut moves_left = 100;
     while moves_left > 1 {
         let (search, result) = bench.search(u64::from(bench.root_visits()) + 50);
@@ -117,8 +108,7 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
         assert_eq!((result.best, line.moves.len() as i32), (line.moves.first().copied(), 2 * mate - 1));
         assert!(search.stats().proven_win);
         moves_left = mate;
-        line.moves.iter().take(2).for_each(|&mv| history.push(mv));
-        bench.tree.advance(history.clone(), Past::Release, &Reclaimer::in_place(), || {}).unwrap();
+        bench.play(&line.moves[..line.moves.len().min(2)]);
     }
 }
 
@@ -141,34 +131,22 @@ fn a_draw_is_proven_where_no_move_can_win() {
     // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is taken.
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
-    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+    bench.check(Kept::Whole);
     let cannot_win = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Draw };
     let is_bounded = |node: &&Node| node.proof().is_none() && node.bounds() == cannot_win;
-    assert!(nodes_below(&search.state.context.tree, search.state.context.root).iter().any(is_bounded));
+    assert!(bench.nodes().iter().any(is_bounded));
     let proof = search.snapshot().root.proof.unwrap();
     assert_eq!((proof.outcome, proof.is_mate), (ProofOutcome::Draw, false));
 }
 
-/// A regression: two threads that proved a node at once could make a mate out of what only the tables know.
-#[test]
-fn a_node_keeps_the_first_of_two_proofs() {
-    let tables = Proof { outcome: ProofOutcome::Draw, plies: 20.0, is_mate: false };
-    let mate = Proof { outcome: ProofOutcome::Win, plies: 3.0, is_mate: true };
-    let node = Node::default();
-    assert!(node.prove(tables).is_some());
-    assert!(node.prove(mate).is_none());
-    assert_eq!(node.proof(), Some(tables));
-}
-
-/// A regression: a mate that one of several visits gathered together found, after another of them had proven the position by a slower
-/// one, was played but not told of: the score said mate in 4 before a line that mates in 3.
+/// A regression: a nearer mate, found after a slower one had proven the position, was played but not told of.
 #[test]
 fn a_nearer_mate_counts_that_is_found_after_the_first() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let tree = &search.state.context.tree;
+    let tree = &search.context().tree;
     let children = |id| tree.children(tree.node(id)).map(|(child, _)| child).collect::<Vec<_>>();
-    let root = search.state.context.root;
+    let root = search.context().root;
     let reply = *children(root).iter().max_by_key(|id| tree.node(**id).visits()).unwrap();
     let moves = children(reply);
     for (mv, plies) in [(moves[0], 2.0), (moves[1], 0.0), (moves[2], 4.0)] {

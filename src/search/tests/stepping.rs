@@ -1,20 +1,11 @@
 //! An analysis in which the game goes forward and back again.
 
-use super::invariants::check_memory;
+use super::invariants::{check_memory, is_pruned};
 use super::{KIWIPETE, TestBench};
-use crate::chess::History;
 use crate::search::run;
-use crate::search::tree::{Node, NodeState, Past, Reclaimer};
+use crate::search::tree::Past;
 
 impl TestBench {
-    fn step_to(&mut self, history: &History, past: Past) {
-        self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
-    }
-
-    pub(super) fn root_visits(&self) -> u32 {
-        self.tree.tree().node(self.tree.root()).visits()
-    }
-
     /// Returns the value of the root's own visit, which is in none of its moves, in units of a node's sum.
     fn roots_own_value(&self) -> i64 {
         let tree = self.tree.tree();
@@ -22,7 +13,6 @@ impl TestBench {
         tree.children(root).map(|(_, child)| child.value_sum()).sum::<i64>() + root.value_sum()
     }
 
-    /// Returns visits and value of each root move that has a child.
     fn root_moves(&self) -> Vec<(String, u32, f32)> {
         let (tree, history) = (self.tree.tree(), self.tree.history());
         let children = tree.children(tree.node(self.tree.root()));
@@ -37,7 +27,7 @@ impl TestBench {
 fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_there() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     let (search, result) = bench.search(2_000);
-    let start = search.state.context.history.clone();
+    let start = search.context().history.clone();
     let before = bench.root_moves();
     // Down the best line, and into a move that was not tried: from there nothing leads back.
     let mut line = start.clone();
@@ -80,7 +70,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, result) = bench.search(55_000);
-    let start = search.state.context.history.clone();
+    let start = search.context().history.clone();
     let mut next = start.clone();
     next.push(result.best.unwrap());
     bench.step_to(&next, Past::Keep);
@@ -89,14 +79,13 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     assert_eq!(bench.root_visits(), 0);
 }
 
-/// A regression: outside of an analysis, or where memory was short, a step back kept the visits that the position had got as the
-/// root, and the move that led there was played.
+/// A regression: a step back kept the visits that the position had got as the root, and the move that led there was played.
 #[test]
 fn what_was_searched_below_does_not_count_above_where_the_past_is_released_either() {
     for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
         let mut bench = TestBench::new("random", 1, KIWIPETE);
         let (search, result) = bench.search(2_000);
-        let start = search.state.context.history.clone();
+        let start = search.context().history.clone();
         let (before, own) = (bench.root_moves(), bench.roots_own_value());
         let mut next = start.clone();
         next.push(result.best.unwrap());
@@ -112,31 +101,26 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     }
 }
 
-/// A regression: where the game came to a position whose tree had been pruned, its visits counted as nodes. None were left for
-/// the root's moves under `go nodes 1`, and `bestmove` waited for them for a minute.
+/// A regression: the visits of a position whose tree had been pruned counted as nodes, and `bestmove` waited a minute for moves.
 #[test]
 fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
-    let tree = &search.state.context.tree;
-    let replies = tree.children(search.state.context.root_node()).flat_map(|(_, child)| {
+    let tree = &search.context().tree;
+    let replies = tree.children(search.context().root_node()).flat_map(|(_, child)| {
         tree.children(child).map(|(_, reply)| (child.edge().mv(), reply.edge().mv(), reply))
     });
-    let is_pruned = |node: &Node| node.state() == NodeState::Unexpanded && node.visits() > 1;
     let pruned: Vec<_> = replies.filter(|(.., reply)| is_pruned(reply)).collect();
     let (mv, reply, _) = pruned[0];
-    let mut next = search.state.context.history.clone();
-    [mv, reply].iter().for_each(|&mv| next.push(mv));
-    bench.step_to(&next, Past::Release);
+    bench.play(&[mv, reply]);
     assert_eq!(bench.root_visits(), 0);
     let (_, result) = bench.search(1);
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
 
-/// A regression: a visit to a root whose policy found no room was the only one of `go nodes 1`, and `bestmove` waited for a
-/// minute for moves.
+/// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a minute for moves.
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     let bench = TestBench::new("random", 1, "startpos");
@@ -150,7 +134,7 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     while search.state.counters.read().batches == 0 {
         std::thread::yield_now();
     }
-    assert!(!search.state.context.has_evaluated_root());
+    assert!(!search.context().has_evaluated_root());
     tree.set_limit(u64::MAX);
     let result = run(&search, &mut |_| {});
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
@@ -161,8 +145,8 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
 fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(10);
-    let (tree, start) = (&search.state.context.tree, search.state.context.history.clone());
-    let root = tree.node(search.state.context.root);
+    let (tree, start) = (&search.context().tree, search.context().history.clone());
+    let root = tree.node(search.context().root);
     let untried = tree.best_unvisited(root, None).unwrap();
     let mv = start.legal_moves()[usize::from(untried.index)];
     let child = tree.new_child(root, untried, mv).unwrap().unwrap();

@@ -1,17 +1,15 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
-//! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from blocks (`slab`, `blocks`). Proofs go up (`verdict`), a full
-//! tree is pruned (`prune`), what the game leaves is freed (`reclaim`), and the tree of a game moves on with it (`root`).
+//! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from a `slab`. Proofs go up (`verdict`), a full tree is pruned and what the
+//! game leaves is freed (`prune`), and the tree of a game moves on with it (`root`).
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other rooms of `search`; uses `chess` only for moves, and `network::cache` for the form of a policy.
 
-mod blocks;
 #[cfg(test)]
 pub(crate) mod models;
 mod node;
 mod nodes;
 mod prune;
-mod reclaim;
 mod root;
 mod slab;
 pub(crate) mod verdict;
@@ -20,5 +18,5 @@ pub(crate) mod verdict;
 pub(crate) use node::fixed;
 pub(crate) use node::{Bounds, MAX_VISITS, Node, NodeState, NodeValue, Proof, ProofOutcome, VisitSum};
 pub(crate) use nodes::{NodeId, Tree, TreeFull, Unvisited};
-pub(crate) use reclaim::Reclaimer;
+pub(crate) use prune::Reclaimer;
 pub(crate) use root::{GameTree, Past, continues};

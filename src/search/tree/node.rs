@@ -10,8 +10,8 @@
 //! wrong worth when a node is proven. Descents don't take it: they begin and cancel visits and read, and what they read may lack a
 //! part of a visit that ends at that moment.
 
-use super::blocks::Zeroed;
 use super::slab::Slot;
+use super::slab::Zeroed;
 use crate::chess::Move;
 use crate::network::cache;
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -21,11 +21,11 @@ use crate::search::sync::wait_for_lock;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NodeValue {
     /// Win minus loss, `-1..=1`.
-    pub v: f32,
+    pub(crate) v: f32,
     /// Draw probability, `0..=1`.
-    pub d: f32,
+    pub(crate) d: f32,
     /// Plies to the end of the game.
-    pub m: f32,
+    pub(crate) m: f32,
 }
 
 impl NodeValue {
@@ -46,16 +46,12 @@ impl NodeValue {
 /// A certain result of a node, from the point of view of the side that moved into it; better ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
-    /// That side loses.
     Loss,
-    /// Nobody wins.
     Draw,
-    /// That side wins.
     Win,
 }
 
 impl ProofOutcome {
-    /// Returns the same result, seen by the other side.
     pub(crate) fn flipped(self) -> ProofOutcome {
         match self {
             ProofOutcome::Loss => ProofOutcome::Win,
@@ -68,9 +64,7 @@ impl ProofOutcome {
 /// The results of a node that are still possible, from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// The worst of them.
     pub(crate) worst: ProofOutcome,
-    /// The best of them.
     pub(crate) best: ProofOutcome,
 }
 
@@ -78,7 +72,6 @@ impl Bounds {
     /// The bounds of a node of which nothing is known.
     pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
 
-    /// Returns the bounds of a node with a certain result.
     pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
         Bounds { worst: outcome, best: outcome }
     }
@@ -87,12 +80,11 @@ impl Bounds {
 /// A certain result and how far away it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Proof {
-    /// The result.
-    pub outcome: ProofOutcome,
+    pub(crate) outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
-    pub plies: f32,
+    pub(crate) plies: f32,
     /// True if the game ends by mate, after at most `plies`.
-    pub is_mate: bool,
+    pub(crate) is_mate: bool,
 }
 
 impl Proof {
@@ -101,7 +93,6 @@ impl Proof {
         self.outcome == ProofOutcome::Loss
     }
 
-    /// Returns the value of every visit.
     pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {
             ProofOutcome::Loss => (-1.0, 0.0),
@@ -115,17 +106,13 @@ impl Proof {
 /// The difference between what the visits of a node that was proven are worth now and what they were worth before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
-    /// Difference of the sums of values, in units of a node's sum, from the point of view of the side that moved into the
-    /// node.
+    /// Difference of the sums of values, in units of a node's sum.
     value_sum: i64,
-    /// Difference of the sums of draw probabilities.
     d_sum: f32,
-    /// Difference of the sums of plies to the end of the game.
     m_sum: f32,
 }
 
 impl Correction {
-    /// Returns the same correction one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> Correction {
         Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
     }
@@ -145,9 +132,7 @@ pub(crate) fn fixed(v: f32) -> i64 {
 /// Visits that end at a node: some with a result, others without one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VisitSum {
-    /// Visits with a result.
     finished: u32,
-    /// Visits without one.
     cancelled: u32,
     /// Sum of values, in units of a node's sum.
     value_sum: i64,
@@ -158,17 +143,14 @@ pub(crate) struct VisitSum {
 }
 
 impl VisitSum {
-    /// Returns `visits` visits, all with the result `value`.
     pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
         VisitSum { finished: visits, ..VisitSum::default() }.with(value)
     }
 
-    /// Returns `visits` visits that led nowhere.
     pub(crate) fn cancelled(visits: u32) -> VisitSum {
         VisitSum { cancelled: visits, ..VisitSum::default() }
     }
 
-    /// Returns the same visits with the result `value` for all.
     fn with(self, value: NodeValue) -> VisitSum {
         VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
@@ -178,7 +160,6 @@ impl VisitSum {
         VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
 
-    /// Returns the visits of both together.
     pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
         let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
@@ -197,17 +178,10 @@ impl VisitSum {
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
-    /// Returns the edge of a move with its compressed policy.
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
-    /// Returns the same move with the least policy.
-    fn without_policy(self) -> Edge {
-        Edge::packed(self.mv(), 0)
-    }
-
-    /// Returns the move.
     pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)
     }
@@ -224,14 +198,12 @@ impl Edge {
 struct Means(AtomicU64);
 
 impl Means {
-    /// Returns draw probability and plies left.
     #[inline]
     fn get(&self) -> (f32, f32) {
         let bits = self.0.load(Ordering::Relaxed);
         (f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32))
     }
 
-    /// Sets draw probability and plies left.
     #[inline]
     fn set(&self, d: f32, m: f32) {
         self.0.store(u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()), Ordering::Relaxed);
@@ -323,19 +295,16 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Relaxed);
     }
 
-    /// Returns the number of finished visits.
     #[inline]
     pub(crate) fn visits(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    /// Returns the number of visits under way.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) & IN_FLIGHT) as u32
     }
 
-    /// Returns the number of finished visits, and that of all visits begun.
     #[inline]
     pub(crate) fn finished_and_started(&self) -> (u32, u32) {
         let counts = self.counts.load(Ordering::Relaxed);
@@ -349,8 +318,7 @@ impl Node {
         Edge(self.edge.load(Ordering::Relaxed))
     }
 
-    /// Returns what the node is. Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw`
-    /// the value.
+    /// Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw` the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
         let meta = self.meta.load(Ordering::Acquire);
@@ -385,7 +353,6 @@ impl Node {
         self.value_sum.load(Ordering::Relaxed)
     }
 
-    /// Returns the mean of all visits.
     pub(crate) fn mean(&self) -> NodeValue {
         // What a proof changes below may arrive before the visits that it revalues, and take the means out of their range.
         let (d, m) = self.means.get();
@@ -404,7 +371,6 @@ impl Node {
         (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
     }
 
-    /// Marks `visits` visits as under way.
     #[inline]
     pub(crate) fn start_visits(&self, visits: u32) {
         self.counts.fetch_add(visits.into(), Ordering::Relaxed);
@@ -416,8 +382,7 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Takes the lock of the sums and returns the number of finished visits. Acquire: sums and proof are seen as whoever held
-    /// it last has left them.
+    /// Takes the lock of the sums and returns the finished visits. Acquire: sums and proof are seen as their last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
         let mut counts = self.counts.load(Ordering::Relaxed);
@@ -438,7 +403,6 @@ impl Node {
         }
     }
 
-    /// Releases the lock of the sums.
     fn unlock_sums(&self) {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
@@ -456,8 +420,7 @@ impl Node {
         self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
-    /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
-    /// how they have ended.
+    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have ended.
     #[inline]
     pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
@@ -481,8 +444,7 @@ impl Node {
         sum
     }
 
-    /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
-    /// the result.
+    /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one. Returns the result.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -554,7 +516,6 @@ impl Node {
         self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
-    /// Releases the lock without a new child.
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
@@ -574,8 +535,7 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes an expanded node a leaf again; its visits stay what they were. The caller has released what it led to, and
-    /// nobody else uses the tree.
+    /// Makes an expanded node a leaf again, with its visits. The caller has released what it led to, and is alone in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
@@ -589,11 +549,10 @@ impl Node {
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// Takes the policy of the move into the node away if it certainly loses: exploring it is no use, and as a visited move
-    /// it would lower the first-play urgency of its siblings.
+    /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            self.edge.store(self.edge().without_policy().0, Ordering::Relaxed);
+            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 
@@ -607,9 +566,7 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
-    /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
-    /// done it.
+    /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if another thread has done it.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
@@ -622,7 +579,6 @@ impl Node {
         is_done.then_some(visits)
     }
 
-    /// Returns what is proven of this node.
     pub(crate) fn proof(&self) -> Option<Proof> {
         let meta = self.meta.load(Ordering::Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
@@ -635,12 +591,10 @@ impl Node {
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
     }
 
-    /// Returns whether the side that moved into the node certainly loses.
     pub(crate) fn is_lost(&self) -> bool {
         self.proof().is_some_and(Proof::is_loss)
     }
 
-    /// Returns the results that are still possible.
     pub(crate) fn bounds(&self) -> Bounds {
         if let Some(Proof { outcome, .. }) = self.proof() {
             return Bounds::certain(outcome);
@@ -653,8 +607,7 @@ impl Node {
         }
     }
 
-    /// Marks results of an expanded node as impossible, those outside of `bounds`. Returns whether any of them was taken to be
-    /// possible until now.
+    /// Marks results outside of `bounds` as impossible. Returns whether any of them was taken to be possible until now.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
         let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
@@ -662,8 +615,7 @@ impl Node {
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
 
-    /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
-    /// ancestors; `None` if another thread has decided it, whose proof stays.
+    /// Gives the visits so far the certain value. Returns the change for ancestors, `None` if another thread has proven the node.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
@@ -687,8 +639,7 @@ impl Node {
         correction
     }
 
-    /// Brings the certain win or loss of a proven node nearer, if `proof` has it nearer. Returns what that changes for its ancestors, `None`
-    /// if nothing.
+    /// Brings the certain win or loss of a proven node nearer. Returns the change for ancestors, if there is one.
     pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
@@ -722,8 +673,7 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
-    /// its own result is certain; returns whether that is not so.
+    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this node's result is certain.
     pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
@@ -737,7 +687,6 @@ impl Node {
     }
 }
 
-/// Returns the bits of `meta` for a proof.
 fn proof_bits(proof: Proof) -> u32 {
     let outcome = match proof.outcome {
         ProofOutcome::Loss => 1,
@@ -749,7 +698,7 @@ fn proof_bits(proof: Proof) -> u32 {
 
 /// The visits of a node, their worth, and what is proven of it, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct SavedNode {
     visits: u32,
     value_sum: i64,
     means: (f32, f32),
@@ -758,8 +707,8 @@ pub(super) struct Standing {
 
 impl Node {
     /// Returns what the node is to those above it.
-    pub(super) fn standing(&self) -> Standing {
-        Standing {
+    pub(super) fn save(&self) -> SavedNode {
+        SavedNode {
             visits: self.visits(),
             value_sum: self.value_sum.load(Ordering::Relaxed),
             means: self.means.get(),
@@ -768,7 +717,7 @@ impl Node {
     }
 
     /// Makes the node what it was to those above it. Visits under way go on.
-    pub(super) fn restore(&self, before: Standing) {
+    pub(super) fn restore(&self, before: SavedNode) {
         let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);
         self.means.set(before.means.0, before.means.1);
@@ -776,8 +725,7 @@ impl Node {
         self.unlock_with_visits(visits, before.visits);
     }
 
-    /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
-    /// Nobody else changes it or its children meanwhile.
+    /// Gives the node all visits of its `children` and one of its own, if it has fewer. The caller is alone with them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
@@ -789,8 +737,7 @@ impl Node {
     }
 }
 
-/// Returns one visit with the result `own` of a node, and those of its `children` as the node sees them. Nobody else changes
-/// them meanwhile.
+/// Returns one visit with the result `own`, and those of `children` as their parent sees them.
 fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let NodeValue { d, m, .. } = child.mean();
@@ -801,4 +748,99 @@ fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sums_keep_what_single_visits_would_add_up_to() {
+        let loss = NodeValue { v: -1.0, d: 0.0, m: 10.0 };
+        let sum = VisitSum::finished(3, NodeValue::DRAW)
+            .and(VisitSum::cancelled(5))
+            .and(VisitSum::finished(1, loss))
+            .at_parent();
+        assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
+        assert_eq!((sum.d, sum.m), (0.75, 3.5));
+        let won = sum.with(NodeValue { v: 1.0, d: 0.0, m: 1.0 });
+        assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
+    }
+
+    #[test]
+    fn a_node_takes_forty_eight_bytes() {
+        assert_eq!(size_of::<Node>(), 48);
+    }
+
+    /// The most visits that 31 bits count, all of them lost, prove to be won.
+    #[test]
+    fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
+        const MOST: u32 = (1 << 31) - 1;
+        let (parent, child) = (Node::default(), Node::default());
+        let loss = VisitSum::finished(1 << 30, NodeValue { v: -1.0, d: 0.0, m: 3.0 });
+        let rest = VisitSum::finished(MOST - (1 << 30), NodeValue { v: -1.0, d: 0.0, m: 3.0 });
+        for sum in [loss, rest] {
+            for node in [&parent, &child] {
+                node.start_visits(sum.finished);
+            }
+            parent.end_visits(child.end_visits(sum).at_parent());
+        }
+        let result = |node: &Node| (node.visits(), node.in_flight(), node.mean());
+        assert_eq!(result(&child), (MOST, 0, NodeValue { v: -1.0, d: 0.0, m: 3.0 }));
+        assert_eq!(result(&parent), (MOST, 0, NodeValue { v: 1.0, d: 0.0, m: 4.0 }));
+        let proof = Proof { outcome: ProofOutcome::Win, plies: 1.0, is_mate: true };
+        assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
+        assert_eq!(result(&child).2, proof.value());
+        assert_eq!(parent.value_sum(), -child.value_sum());
+        assert_eq!((parent.q(), parent.mean().d), (-1.0, 0.0));
+        assert!((parent.mean().m - 2.0).abs() < 1e-3);
+    }
+
+    /// A regression: sums overflowed, and a mate in one was worth −1 after 2³¹ visits.
+    #[test]
+    fn sums_hold_the_most_visits_of_one_result() {
+        for v in [-1.0, 1.0] {
+            let node = Node::default();
+            for visits in [MAX_VISITS / 2, MAX_VISITS - MAX_VISITS / 2] {
+                node.start_visits(visits);
+                node.end_visits(VisitSum::finished(visits, NodeValue { v, d: 0.0, m: 1.0 }));
+            }
+            assert_eq!((node.visits(), node.q()), (MAX_VISITS, v));
+        }
+    }
+
+    #[test]
+    fn bounds_only_become_narrower() {
+        let node = Node::default();
+        assert_eq!(node.bounds(), Bounds::OPEN);
+        let cannot_win = Bounds { best: ProofOutcome::Draw, ..Bounds::OPEN };
+        assert!(node.narrow(cannot_win) && !node.narrow(cannot_win) && !node.narrow(Bounds::OPEN));
+        assert_eq!(node.bounds(), cannot_win);
+        assert!(node.narrow(Bounds::certain(ProofOutcome::Draw)));
+        assert_eq!(node.bounds(), Bounds::certain(ProofOutcome::Draw));
+    }
+
+    proptest! {
+        #[test]
+        fn edges_keep_move_and_policy(bits: u16, policy in 0f32..=1.0) {
+            let edge = Edge::packed(Move::from_bits(bits), cache::compress(policy));
+            prop_assert_eq!(edge.mv(), Move::from_bits(bits));
+            prop_assert!((edge.policy() - policy).abs() <= policy / 4096.0 + 1e-9, "{} for {policy}", edge.policy());
+        }
+
+        #[test]
+        fn mean_is_the_mean(values in prop::collection::vec((-1f32..=1.0, 0f32..=1.0, 0f32..=300.0, 1u32..4), 1..50)) {
+            let node = Node::default();
+            let (mut n, mut v_sum, mut d_sum, mut m_sum) = (0f64, 0f64, 0f64, 0f64);
+            for (v, d, m, visits) in values {
+                node.start_visits(visits);
+                node.end_visits(VisitSum::finished(visits, NodeValue { v, d, m }));
+                let k = f64::from(visits);
+                (n, v_sum, d_sum, m_sum) = (n + k, v_sum + k * f64::from(v), d_sum + k * f64::from(d), m_sum + k * f64::from(m));
+            }
+            prop_assert_eq!(node.in_flight(), 0);
+            let mean = node.mean();
+            prop_assert!((f64::from(mean.v) - v_sum / n).abs() < 1e-6);
+            prop_assert!((f64::from(mean.d) - d_sum / n).abs() < 1e-5);
+            prop_assert!((f64::from(mean.m) - m_sum / n).abs() < 1e-2);
+        }
+    }
+}

@@ -27,7 +27,7 @@ pub(crate) struct NodeId(pub(super) u32);
 /// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the search tree has no room for another node")]
-pub(crate) struct TreeFull;
+pub struct TreeFull;
 
 /// The nodes of all searches of a game. Shared by all threads.
 #[derive(Debug)]
@@ -39,8 +39,7 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     pub(super) full: AtomicBool,
-    /// True if the tree was pruned since the game last let go of all that lies outside of the root. Relaxed: only who moves the
-    /// root asks.
+    /// True if the tree was pruned since the game last let go of its past. Relaxed: only who moves the root asks.
     pub(super) pruned: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
@@ -84,13 +83,11 @@ const NO_RANK: u32 = (TAKEN as u32) << 8;
 /// A move without a child: its place in the list of legal moves, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unvisited {
-    /// Place in the list of legal moves.
     pub(crate) index: u8,
     policy: u16,
 }
 
 impl Unvisited {
-    /// Returns the policy of the move, without noise.
     #[inline]
     pub(crate) fn policy(self) -> f32 {
         cache::expand(self.policy)
@@ -124,7 +121,6 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 }
 
 impl Tree {
-    /// Returns a tree without nodes and without a limit.
     pub(crate) fn new() -> Tree {
         Tree::with_policies(Slab::new(POLICY_RUNS))
     }
@@ -143,15 +139,29 @@ impl Tree {
         }
     }
 
-    /// Returns the node of this identity.
     #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         self.nodes.slot(id.0)
     }
 
-    /// Returns the bytes that nodes and policies in use take.
     pub(crate) fn bytes(&self) -> u64 {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
+    }
+
+    /// Returns the bytes of the nodes below `roots`, in runs as they were allocated, and of all policies.
+    #[cfg(test)]
+    pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
+        let (mut open, mut bytes) = (roots, 0);
+        while let Some(id) = open.pop() {
+            let node = self.node(id);
+            let is_expanded = node.state() == super::node::NodeState::Expanded;
+            let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
+            let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
+            bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
+                + u64::from(slots) * size_of::<Node>() as u64;
+            open.extend(self.children(node).map(|(child, _)| child));
+        }
+        bytes
     }
 
     /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
@@ -159,8 +169,7 @@ impl Tree {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// Sets the limit of the memory that the tree takes from the system, `bytes` (but a minimum in any case). What it has
-    /// taken already it keeps; [`u64::MAX`] is no limit.
+    /// Sets the limit of the memory that the tree takes from the system. What it has taken already it keeps.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
@@ -170,12 +179,10 @@ impl Tree {
         self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
     }
 
-    /// Returns whether anything has found no room since the tree was last pruned.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Says that something has found no room.
     #[cfg(test)]
     pub(crate) fn mark_full(&self) {
         self.full.store(true, Ordering::Relaxed);
@@ -192,29 +199,25 @@ impl Tree {
     }
 
     /// Takes a run from `slab`; at the limit, and where all indices are in use, only what was given back before.
-    fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
+    fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
-        slab.allocate(class, len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
+        slab.allocate(len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
             self.full.store(true, Ordering::Relaxed);
             TreeFull
         })
     }
 
-    /// Makes a node without a parent.
     pub(super) fn new_root(&self) -> Result<NodeId, TreeFull> {
-        let id = NodeId(self.allocate_nodes(1)?);
+        let id = NodeId(self.allocate(&self.nodes, 1)?);
         self.node(id).reset(Edge(0));
         Ok(id)
     }
 
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for the policy; the node stays claimed.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
-        let (class, len) = policy_class(policy.len());
-        let start = self.allocate(&self.policies, class, len)?;
+        let len = policy_cells(policy.len());
+        let start = self.allocate(&self.policies, len)?;
         let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
@@ -226,7 +229,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the cells with the policy of the node's legal moves, two to a cell.
     #[inline]
     fn policy_cells(&self, node: &Node) -> &[AtomicU32] {
         match node.edge_count() {
@@ -275,10 +277,6 @@ impl Tree {
         node.become_root(self.children(node).map(|(_, child)| child));
     }
 
-    fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {
-        self.allocate(&self.nodes, len.ilog2() as usize, len)
-    }
-
     /// Joins free runs of nodes and policies. Returns whether that has made room for much.
     pub(super) fn join_free_runs(&self) -> bool {
         let nodes = self.nodes.join_free_runs();
@@ -287,31 +285,21 @@ impl Tree {
         nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
     }
 
-    pub(super) fn release_nodes(&self, run: Run) {
-        self.nodes.release(run.len.ilog2() as usize, run.start, run.len);
-    }
-
     pub(super) fn release_policy(&self, node: &Node) {
-        let (class, len) = policy_class(node.edge_count());
-        self.policies.release(class, node.policy_start(), len);
+        self.policies.release(Run { start: node.policy_start(), len: policy_cells(node.edge_count()) });
     }
 }
 
-/// Returns the size class and the number of cells for the policy of `moves` moves.
-pub(super) fn policy_class(moves: usize) -> (usize, u32) {
-    let cells = moves.div_ceil(2).max(1);
-    (cells, cells as u32)
+pub(super) fn policy_cells(moves: usize) -> u32 {
+    moves.div_ceil(2).max(1) as u32
 }
 
-/// A run of siblings.
 pub(super) struct ChildRun {
-    /// The slots.
     pub(super) run: Run,
     /// The number of slots that hold children; the others are room for more.
     pub(super) children: u32,
 }
 
-/// Iterates over a node's children; see [`Tree::children`].
 #[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
@@ -337,8 +325,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// Returns the first child of the run that holds child `index`, and the length of that run: children whose indices have
-/// the same length and the same two highest bits lie together.
+/// Returns the first child of the run that holds child `index`, and the length of that run.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
     if index < 4 {
@@ -357,11 +344,7 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move; `mv` is that move. Returns `None` if another worker is appending to this node
-    /// right now, or has made this child.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for another node.
+    /// Makes the child of an unvisited move. `None` if another worker is appending here right now, or has made this child.
     pub(crate) fn new_child(
         &self,
         node: &Node,
@@ -395,7 +378,7 @@ impl Tree {
             // The run has room behind the last child.
             return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
         }
-        let run = self.allocate_nodes(len as u32)?;
+        let run = self.allocate(&self.nodes, len as u32)?;
         match last {
             None => node.set_first_child(run),
             Some((_, last)) => last.set_next_run(run),
@@ -403,7 +386,6 @@ impl Tree {
         Ok(NodeId(run))
     }
 
-    /// Asks the processor to fetch the first child of a node that is about to be visited.
     #[inline]
     pub(crate) fn fetch_first_child(&self, node: &Node) {
         if node.child_count() > 0 {
@@ -411,20 +393,17 @@ impl Tree {
         }
     }
 
-    /// Asks the processor to fetch the policy of an expanded node, of which a child is about to be made.
     #[inline]
     pub(crate) fn fetch_policy(&self, node: &Node) {
         self.policies.fetch(node.policy_start());
     }
 
-    /// Returns all children that exist, in the order in which they were made.
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
         Children { tree: self, id: node.first_child(), index: 0, count }
     }
 
-    /// Returns the runs of a node's children, each with the number of its slots that hold children.
     pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
         let count = node.child_count();
         self.children(node).enumerate().filter_map(move |(index, (id, _))| {
@@ -479,31 +458,6 @@ mod tests {
         let policies: Vec<_> = walk.map(Unvisited::policy).collect();
         assert_eq!(policies.len(), 33);
         assert!(policies.is_sorted_by(|a, b| a >= b));
-    }
-
-    #[test]
-    fn one_worker_makes_and_claims_each_child() {
-        let tree = Tree::new();
-        for _ in 0..200 {
-            let root = tree.node(expanded(&tree, 40));
-            let claims = AtomicU32::new(0);
-            std::thread::scope(|scope| {
-                for _ in 0..3 {
-                    scope.spawn(|| {
-                        while let Some(best) = tree.best_unvisited(root, None) {
-                            let child =
-                                tree.new_child(root, best, Move::from_bits(best.index.into())).unwrap();
-                            if child.is_some_and(|child| tree.node(child).claim()) {
-                                claims.fetch_add(1, Ordering::Relaxed);
-                            }
-                        }
-                    });
-                }
-            });
-            let moves: std::collections::HashSet<_> =
-                tree.children(root).map(|(_, child)| child.edge().mv()).collect();
-            assert_eq!((moves.len(), claims.into_inner()), (40, 40));
-        }
     }
 
     #[test]

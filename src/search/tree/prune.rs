@@ -1,14 +1,17 @@
-//! Making room in a tree that has grown to its limit: the positions that were visited least become leaves again.
+//! Making room: in a tree that has grown to its limit, and where the game has left a part of its tree behind.
 //!
-//! A pruned node keeps its visits and their mean; what lay below it is freed, and found again when it is visited
-//! again. So a search goes on at its limit, with its best lines untouched. Everybody waits meanwhile: a pruning goes
-//! through a part of a large tree only, and the next one goes on where it ended. Called by `worker` and `stepped`.
+//! In a full tree the positions that were visited least become leaves again. A pruned node keeps its visits and their mean; what lay
+//! below it is freed, and found again when it is visited again. So a search goes on at its limit, with its best lines untouched.
+//! Everybody waits meanwhile: a pruning goes through a part of a large tree only, and the next one goes on where it ended. What the game
+//! has left the [`Reclaimer`] frees in the background, so that nobody waits for it.
 
-use std::sync::{PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
+
+use crossbeam::channel::{Sender, unbounded};
 
 use super::node::{Node, NodeState};
-use super::nodes::{NodeId, PruningWalk, Tree};
-use super::reclaim::release_subtree;
+use super::nodes::{ChildRun, NodeId, PruningWalk, Tree};
+use super::slab::Run;
 use crate::search::sync::RwLockReadGuard;
 use crate::search::sync::atomic::Ordering;
 
@@ -23,7 +26,6 @@ const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
 /// The number of places of the tree that are looked at to find out what a quarter of it is.
 const SAMPLES: u64 = 1 << 14;
 
-/// The bounds of one pruning.
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
     /// Nodes that it frees; the last subtree may have more.
@@ -94,7 +96,8 @@ impl Tree {
             }
             while let Some(id) = walk.open.pop() {
                 let node = self.node(id);
-                if id != root && self.may_be_pruned(node, walk.most_visits) {
+                let is_idle = node.in_flight() == 0 && node.proof().is_none();
+                if id != root && is_idle && node.visits() <= walk.most_visits {
                     freed += release_subtree(self, id, NodeId(0));
                 } else {
                     let children = self.children(node).filter(|(_, child)| has_children(child));
@@ -112,13 +115,7 @@ impl Tree {
         }
     }
 
-    /// Returns whether what is below `node`, which has children, may be freed.
-    fn may_be_pruned(&self, node: &Node, most_visits: u32) -> bool {
-        node.visits() <= most_visits && node.in_flight() == 0 && node.proof().is_none()
-    }
-
-    /// Returns the number of visits up to which nodes are to be pruned, so that enough of their children are freed. It is
-    /// found out from nodes at equal distances in memory.
+    /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in memory.
     fn visits_to_prune(&self) -> u32 {
         // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
@@ -147,6 +144,107 @@ impl Tree {
 /// Returns whether something lies below `node`. It does not below one that was given back.
 fn has_children(node: &Node) -> bool {
     node.state() == NodeState::Expanded && node.child_count() > 0
+}
+
+/// Subtrees that the game has left.
+pub(super) struct Discard {
+    pub(super) tree: Arc<Tree>,
+    /// Their roots, with the runs that hold them.
+    pub(super) parts: Vec<(NodeId, Run)>,
+    /// The root of the part to keep, if it lies inside of one of them.
+    pub(super) keep: NodeId,
+    /// Waits until no worker of an earlier search can touch the discarded nodes any more.
+    pub(super) quiescence: Box<dyn FnOnce() + Send>,
+}
+
+type ReclaimTask = Box<dyn FnOnce() + Send>;
+
+/// Walks discarded subtrees and gives their memory back, on a thread of its own or at once.
+#[derive(Debug)]
+pub(crate) struct Reclaimer {
+    /// `None` if everything is freed at once, on the thread that discards.
+    queue: Option<Sender<ReclaimTask>>,
+}
+
+impl Reclaimer {
+    /// Starts the thread; it ends when the reclaimer is dropped and its tasks are done.
+    pub(crate) fn new() -> Reclaimer {
+        let (queue, tasks) = unbounded::<ReclaimTask>();
+        std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
+        Reclaimer { queue: Some(queue) }
+    }
+
+    /// Returns a reclaimer without a thread, for searches whose answer nobody waits for: what is discarded is free at once.
+    pub(crate) fn in_place() -> Reclaimer {
+        Reclaimer { queue: None }
+    }
+
+    fn add(&self, task: impl FnOnce() + Send + 'static) {
+        match &self.queue {
+            // The receiver lives as long as the queue.
+            Some(queue) => drop(queue.send(Box::new(task))),
+            None => task(),
+        }
+    }
+
+    /// Frees what a game has left, once nobody can touch it any more.
+    pub(super) fn release(&self, discard: Discard) {
+        self.add(|| discard.run());
+    }
+
+    /// Drops a whole tree; its workers may still hold on to it for a while.
+    pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
+        self.add(|| drop(tree));
+    }
+}
+
+impl Discard {
+    fn run(self) {
+        (self.quiescence)();
+        for (root, run) in self.parts {
+            release_subtree(&self.tree, root, self.keep);
+            self.tree.nodes.release(run);
+        }
+    }
+}
+
+/// A step that is left to do of a walk through a discarded subtree.
+enum ReleaseStep {
+    /// Release what is below this node, then its policy.
+    Below(NodeId),
+    /// Release this run of nodes; all of them have been dealt with.
+    Nodes(Run),
+}
+
+/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how many nodes.
+fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
+    let mut steps = vec![ReleaseStep::Below(root)];
+    let mut released = 0;
+    while let Some(step) = steps.pop() {
+        let id = match step {
+            ReleaseStep::Below(id) => id,
+            ReleaseStep::Nodes(run) => {
+                tree.nodes.release(run);
+                released += u64::from(run.len);
+                continue;
+            }
+        };
+        let node = tree.node(id);
+        if node.state() != NodeState::Expanded {
+            continue;
+        }
+        for ChildRun { run, children } in tree.runs(node) {
+            let ids = run.start..run.start + children;
+            if !ids.contains(&keep.0) {
+                steps.push(ReleaseStep::Nodes(run));
+            }
+            steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
+        }
+        tree.release_policy(node);
+        // Whoever looks at places of the tree without a way there finds nothing below it.
+        node.collapse();
+    }
+    released
 }
 
 #[cfg(test)]
@@ -212,8 +310,7 @@ mod tests {
         assert!(prunings > 3, "{prunings}");
     }
 
-    /// A regression: where all indices of policies were in use, pruning made room that was never used again, so that every
-    /// further expansion pruned in vain.
+    /// A regression: where all indices of policies were in use, pruning made room that was never used again.
     #[test]
     fn a_tree_whose_indices_are_all_in_use_is_pruned_and_grows_on() {
         // Five cells for each policy: room for 26,000 of them.
@@ -249,8 +346,7 @@ mod tests {
         root
     }
 
-    /// A regression: a pruning that heard at its first look that the search was over took that for a tree in which everything
-    /// was to be pruned, and freed thousands of subtrees.
+    /// A regression: a pruning that heard at once that the search was over freed thousands of subtrees.
     #[test]
     fn nothing_is_pruned_once_the_search_is_over() {
         let tree = Tree::new();
@@ -260,8 +356,7 @@ mod tests {
         assert_eq!((tree.bytes(), tree.is_full()), (used, true));
     }
 
-    /// A regression: a quarter of all memory in use was to be freed, and that of trees which the game had left and nobody had
-    /// released yet counted too, so that most of the present tree was pruned.
+    /// A regression: memory that the game had left counted too, and most of the present tree was pruned.
     #[test]
     fn what_the_game_has_left_costs_the_present_tree_nothing() {
         let tree = Tree::new();
@@ -312,5 +407,21 @@ mod tests {
             (NodeState::Expanded, NodeState::Unexpanded)
         );
         assert_eq!((tree.node(idle).visits(), tree.node(idle).q()), (2, 0.5));
+    }
+
+    #[test]
+    fn all_memory_comes_back() {
+        let tree = Tree::new();
+        let root = grown(&tree, 5_000);
+        let (kept, _) = tree.children(tree.node(root)).next().unwrap();
+        let before = tree.bytes();
+        release_subtree(&tree, root, kept);
+        tree.nodes.release(Run::single(root.0));
+        let between = tree.bytes();
+        assert!(between < before && between > 0);
+        assert_eq!(tree.node(kept).state(), NodeState::Expanded, "the kept part is untouched");
+        release_subtree(&tree, kept, NodeId(0));
+        tree.nodes.release(Run::single(kept.0));
+        assert_eq!(tree.bytes(), 0);
     }
 }

@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::node::{Node, NodeState, Standing};
+use super::node::{Node, NodeState, SavedNode};
 use super::nodes::{NodeId, Tree, TreeFull};
-use super::reclaim::{Discard, Reclaimer};
+use super::prune::{Discard, Reclaimer};
 use super::slab::Run;
 use super::verdict;
 use crate::chess::History;
@@ -20,10 +20,8 @@ const MAX_KEPT: usize = 8;
 /// What becomes of the parts of a tree that lie outside of its new root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// They stay, unless the tree is short of memory: the game may come back to them. No worker of an earlier
-    /// search may take part any more.
+    /// They stay while there is memory, as the game may come back. No worker of an earlier search may take part any more.
     Keep,
-    /// They are freed.
     Release,
 }
 
@@ -38,7 +36,7 @@ pub(crate) struct GameTree {
     /// The nodes from its top to the root.
     way: Vec<NodeId>,
     /// Those of them that were searched as roots below others, with what they had been to these, from the top on.
-    stepped_into: Vec<(NodeId, Standing)>,
+    stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
 /// Nodes that can be reached from one.
@@ -53,7 +51,6 @@ struct KeptTree {
 
 /// The way from the top of a kept tree to a position.
 struct Way {
-    /// The nodes; not empty.
     nodes: Vec<NodeId>,
     /// The run that holds the last one.
     run: Run,
@@ -66,10 +63,6 @@ impl Way {
 }
 
 impl GameTree {
-    /// Returns a tree without visits for the last position of `history`.
-    ///
-    /// # Errors
-    /// Fails if the system has no memory for a node.
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
@@ -77,43 +70,28 @@ impl GameTree {
         Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
     }
 
-    /// Returns the nodes.
     pub(crate) fn tree(&self) -> &Arc<Tree> {
         &self.tree
     }
 
-    /// Returns the node of the position to search.
     pub(crate) fn root(&self) -> NodeId {
         self.root
     }
 
-    /// Returns the game up to the root.
     pub(crate) fn history(&self) -> &History {
         &self.history
     }
 
-    /// Returns the bytes of all nodes and policies that can be reached.
     #[cfg(test)]
     pub(crate) fn reachable_bytes(&self) -> u64 {
-        let (mut nodes, mut cells) = (self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>(), 0);
-        let mut open: Vec<NodeId> = self.kept.iter().map(|kept| kept.top).collect();
-        while let Some(id) = open.pop() {
-            let node = self.tree.node(id);
-            if node.state() == NodeState::Expanded {
-                cells += u64::from(super::nodes::policy_class(node.edge_count()).1);
-            }
-            nodes += self.tree.runs(node).map(|siblings| u64::from(siblings.run.len)).sum::<u64>();
-            open.extend(self.tree.children(node).map(|(child, _)| child));
-        }
-        nodes * size_of::<Node>() as u64 + cells * size_of::<u32>() as u64
+        let tops =
+            self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
+        tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
     }
 
     /// Makes the last position of `history` the root. If the game can have come there through what is kept, its visits are
     /// kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has returned: when no
     /// worker of an earlier search can touch it any more.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for a new root.
     pub(crate) fn advance(
         &mut self,
         history: History,
@@ -169,16 +147,15 @@ impl GameTree {
         Ok(())
     }
 
-    /// Prepares the nodes on the way to the present root that are not on the way to the next one to be visited from above again:
-    /// those that were searched as roots get their visits of before, and what was proven below them is known above.
+    /// Prepares the nodes on the way to the present root, but not on the way to the next one, to be visited from above again.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write().unwrap_or_else(PoisonError::into_inner);
         let shared = self.way.iter().zip(next).take_while(|(a, b)| a == b).count();
         // Nothing is above a top.
         for depth in (shared.max(1)..self.way.len()).rev() {
-            if let Some((id, standing)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
-                self.tree.node(id).restore(standing);
+            if let Some((id, before)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
+                self.tree.node(id).restore(before);
             }
             // Visits to a root don't count above it, and what becomes of their worth does not either.
             let root = self.stepped_into.last().map(|(id, _)| *id);
@@ -193,7 +170,7 @@ impl GameTree {
         let is_below_others = way.nodes.len() > 1;
         if is_below_others && self.stepped_into.iter().all(|(id, _)| *id != way.end()) {
             let root = tree.node(way.end());
-            self.stepped_into.push((way.end(), root.standing()));
+            self.stepped_into.push((way.end(), root.save()));
             root.count_visits_below(tree.children(root).map(|(_, child)| child));
         }
         self.way = way.nodes;

@@ -2,9 +2,10 @@
 //!
 //! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that every thread may
 //! hold `&T` while others write. What a slot means, and when a run may be handed back, is the tree's business.
-
-#[cfg(test)]
-mod tests;
+//!
+//! Each block is twice as long as the one before. It comes from the system zeroed and untouched: its pages become resident when a slot
+//! in them is first written, large pages where the system has them, so that a descent through a large tree finds most of its way in the
+//! processor's table of pages. All `unsafe` code of the search is here.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,12 +13,11 @@ use std::sync::PoisonError;
 
 use crossbeam::utils::CachePadded;
 
-use super::blocks::{self, Blocks, Zeroed};
+use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::search::sync::{Mutex, MutexGuard, REGIONS};
+use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, MutexGuard, OnceLock, REGIONS, zeroed_block};
 
-/// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
-/// seldom meet where slots are given out.
+/// Slots that a thread takes for itself at once, so that threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
 /// The number of chunks that threads take slots from at the same time; more threads than that share them.
 const SHARES: usize = 16;
@@ -34,13 +34,11 @@ thread_local! {
 /// Slots that lie in the same region: so many in a row, then so many of the next region, and so on in turn.
 const STRIPE: u32 = 1 << 16;
 
-/// The number of size classes of runs.
 pub(super) const CLASSES: usize = 128;
 
 /// The lengths of the runs of a slab's classes. A run of a higher class is longer.
 #[derive(Clone, Copy)]
 pub(super) struct RunClasses {
-    /// Returns the length of a class's runs.
     pub(super) len: fn(usize) -> u32,
     /// Returns the highest class whose runs are no longer than this, which is not 0.
     pub(super) within: fn(u32) -> usize,
@@ -64,19 +62,15 @@ impl Slot for AtomicU32 {
 /// Slots that lie one after the other in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
-    /// Index of the first slot.
     pub(super) start: u32,
-    /// The number of slots.
     pub(super) len: u32,
 }
 
 impl Run {
-    /// Returns the run of the slot `index` alone.
     pub(super) fn single(index: u32) -> Run {
         Run { start: index, len: 1 }
     }
 
-    /// Returns whether the slot `index` is one of this run.
     pub(super) fn contains(self, index: u32) -> bool {
         index.checked_sub(self.start).is_some_and(|place| place < self.len)
     }
@@ -98,7 +92,7 @@ struct Joined {
 
 /// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
-    blocks: Blocks<T>,
+    blocks: [OnceLock<Box<[T]>>; BLOCKS],
     /// The number of indices that may be handed out.
     end: u32,
     classes: RunClasses,
@@ -108,8 +102,7 @@ pub(super) struct Slab<T> {
     chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
-    /// One stack of free runs per region and class: index of the top, and above it a counter that changes with every push
-    /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
+    /// A stack of free runs per region and class: the index of the top, and above it a counter against the ABA problem.
     free: Box<[AtomicU64]>,
     /// For each class a bit for every region whose stack may hold runs.
     filled: [AtomicU64; CLASSES],
@@ -124,15 +117,14 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
-    /// Returns a slab that has taken no memory yet.
     pub(super) fn new(classes: RunClasses) -> Slab<T> {
-        Slab::ending_at(blocks::END, classes)
+        Slab::ending_at(END, classes)
     }
 
     /// Returns a slab without memory that has no indices from `end` on.
     pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
-            blocks: Blocks::new(),
+            blocks: std::array::from_fn(|_| OnceLock::new()),
             end,
             classes,
             next: CachePadded::new(AtomicU32::new(1)),
@@ -144,30 +136,45 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Returns the slots `start..start + len` of one run.
-    #[inline]
-    pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
-        self.blocks.run(start, len)
-    }
-
-    /// Returns one slot.
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
-        self.blocks.slot(index)
+        let (block, place) = place(index);
+        &self.block(block)[place]
     }
 
-    /// Asks the processor to fetch the cache lines of a slot.
+    #[inline]
+    pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
+        let (block, place) = place(start);
+        &self.block(block)[place..place + len]
+    }
+
+    #[inline]
+    fn block(&self, block: usize) -> &[T] {
+        self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
+    }
+
+    /// Asks the processor to fetch the cache lines of a slot, whose block exists. Nothing waits for it.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
-        self.blocks.fetch(index);
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let slot = std::slice::from_ref(self.slot(index)).as_ptr_range();
+            // SAFETY: hints; they read and write nothing.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(slot.start.cast());
+                _mm_prefetch::<_MM_HINT_T0>(slot.end.cast::<i8>().wrapping_sub(1));
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = index;
     }
 
-    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before.
-    /// `class` must be the same number for the same `len`, always. `None` if nothing fits in what was given back and in
-    /// the calling thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
+    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before. `None` if
+    /// nothing fits in what was given back and in the thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
-    pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
-        if let Some(start) = self.pop(class) {
+    pub(super) fn allocate(&self, len: u32) -> Option<u32> {
+        if let Some(start) = self.pop((self.classes.within)(len)) {
             self.idle.fetch_sub(len.into(), Ordering::Relaxed);
             return Some(start);
         }
@@ -199,34 +206,32 @@ impl<T: Slot> Slab<T> {
 
     /// Returns the memory taken from the system, bytes.
     pub(super) fn reserved_bytes(&self) -> u64 {
-        Blocks::<T>::resident_bytes(self.extent())
+        resident_bytes::<T>(self.extent())
     }
 
     /// Returns how much more [`Slab::grow`] would take, bytes.
     pub(super) fn growth_bytes(&self) -> u64 {
-        Blocks::<T>::resident_bytes(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
+        resident_bytes::<T>(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
-    /// Returns the number of slots of all chunks so far.
     pub(super) fn extent(&self) -> u64 {
         self.next.load(Ordering::Relaxed).into()
     }
 
     /// Gives a run back. Nobody may use its index any more.
-    pub(super) fn release(&self, class: usize, start: u32, len: u32) {
+    pub(super) fn release(&self, run: Run) {
         // Counted first, so that nobody takes the run off the count before it is on it.
-        self.idle.fetch_add(len.into(), Ordering::Relaxed);
-        self.push(class, start);
+        self.idle.fetch_add(run.len.into(), Ordering::Relaxed);
+        self.push((self.classes.within)(run.len), run.start);
     }
 
-    /// Returns the stack of the free runs of a class in a region.
     fn stack(&self, region: usize, class: usize) -> &AtomicU64 {
         &self.free[region * CLASSES + class]
     }
 
     /// Puts a free run on the stack of its region and class.
     fn push(&self, class: usize, start: u32) {
-        let region = region_of(start);
+        let region = (start / STRIPE) as usize % REGIONS;
         let top = self.stack(region, class);
         let mut old = top.load(Ordering::Relaxed);
         loop {
@@ -243,7 +248,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> u64 {
         let left = |chunk: &CachePadded<AtomicU64>| {
             let free = unpacked(chunk.load(Ordering::Relaxed));
@@ -292,9 +296,9 @@ impl<T: Slot> Slab<T> {
     fn extend(&self, len: u32) -> Option<Range<u32>> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
-            let room = blocks::room(next);
-            let start = if room >= len { next } else { next.checked_add(room)? };
-            let end = start.checked_add(CHUNK.min(blocks::room(start))).filter(|&end| end <= self.end)?;
+            let left = room(next);
+            let start = if left >= len { next } else { next.checked_add(left)? };
+            let end = start.checked_add(CHUNK.min(room(start))).filter(|&end| end <= self.end)?;
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     self.park(next..start);
@@ -327,8 +331,7 @@ impl<T: Slot> Slab<T> {
         }
         chunks.sort_unstable();
         chunks.dedup_by(|next, chunk| {
-            let continues =
-                chunk.start + chunk.len == next.start && blocks::share_block(chunk.start, next.start);
+            let continues = chunk.start + chunk.len == next.start && share_block(chunk.start, next.start);
             if continues {
                 chunk.len += next.len;
             }
@@ -351,8 +354,7 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Takes `len` slots off the longest chunk of those that were joined. A leftover that is too short for them is put aside
-    /// if the next one is not.
+    /// Takes `len` slots off the longest joined chunk. A leftover that is too short is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
         let Joined { chunks, leftovers, .. } = &mut *joined;
@@ -414,17 +416,11 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     }
 }
 
-/// Returns the region of the slot `index`.
-fn region_of(index: u32) -> usize {
-    (index / STRIPE) as usize % REGIONS
-}
-
 /// Packs what is free of a chunk into the form of [`Slab::chunks`].
 fn packed(free: Range<u32>) -> u64 {
     u64::from(free.start) << 32 | u64::from(free.end)
 }
 
-/// Returns what is free of a chunk.
 fn unpacked(chunk: u64) -> Range<u32> {
     (chunk >> 32) as u32..chunk as u32
 }
@@ -432,4 +428,196 @@ fn unpacked(chunk: u64) -> Range<u32> {
 /// Returns the top of a stack that was `old` with another run on it, and the counter raised.
 fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
+}
+
+/// The size in bytes from which on a block is put on large pages, by which its resident memory then grows.
+const LARGE: usize = 4 << 20;
+
+/// A value that a block can hold.
+///
+/// # Safety
+/// A value whose bytes are all zero must be valid and the same as the default.
+pub(super) unsafe trait Zeroed: Default {}
+
+/// Returns the block of a slot, and its place there.
+#[inline]
+fn place(index: u32) -> (usize, usize) {
+    let shifted = u64::from(index) + u64::from(FIRST);
+    let power = shifted.ilog2();
+    ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
+}
+
+/// Returns the number of slots from this one to the end of its block.
+pub(super) fn room(index: u32) -> u32 {
+    let (block, place) = place(index);
+    ((u64::from(FIRST) << block) - place as u64) as u32
+}
+
+fn share_block(a: u32, b: u32) -> bool {
+    place(a).0 == place(b).0
+}
+
+pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
+
+/// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
+fn resident_bytes<T>(slots: u64) -> u64 {
+    (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
+}
+
+#[cold]
+fn take_block<T: Zeroed>(len: usize) -> Box<[T]> {
+    let block = zeroed_block(len);
+    if size_of_val(&*block) >= LARGE {
+        prefer_huge_pages(&block);
+    }
+    // SAFETY: zeroed (or a default, in models), which is a value by the contract of `Zeroed`.
+    unsafe { block.assume_init() }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn places_follow_each_other_in_doubling_blocks() {
+        assert_eq!((place(0), place(FIRST - 1), place(FIRST)), ((0, 0), (0, FIRST as usize - 1), (1, 0)));
+        assert_eq!((place(3 * FIRST - 1), place(3 * FIRST)), ((1, 2 * FIRST as usize - 1), (2, 0)));
+        assert_eq!(place(END), (BLOCKS - 1, (1 << 31) - 1));
+        assert_eq!((room(0), room(FIRST - 1), room(FIRST), room(END)), (FIRST, 1, 2 * FIRST, 1));
+        assert!(share_block(FIRST, 3 * FIRST - 1) && !share_block(FIRST - 1, FIRST));
+    }
+
+    #[test]
+    fn slots_are_zero_at_first_and_keep_what_is_written() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        // Into the first block that is put on large pages.
+        let indices = (0..40 * FIRST).step_by(4001);
+        for index in indices.clone() {
+            assert_eq!(slab.slot(index).swap(index + 1, Ordering::Relaxed), 0);
+        }
+        for index in indices {
+            assert_eq!(slab.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
+        }
+        assert_eq!(resident_bytes::<AtomicU32>(1), HUGE_PAGE as u64);
+    }
+
+    const ANY_LENGTH: RunClasses =
+        RunClasses { len: |class| class as u32, within: |len| (len as usize).min(CLASSES - 1) };
+
+    fn take(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
+        slab.allocate(len).or_else(|| slab.grow(len))
+    }
+
+    /// Takes a run, but only from slots that were given back.
+    fn again(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
+        slab.pop((slab.classes.within)(len)).or_else(|| slab.carve(len))
+    }
+
+    #[test]
+    fn runs_never_overlap_and_come_back() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let first = take(&slab, 4).unwrap();
+        let second = take(&slab, 4).unwrap();
+        assert!(first != 0 && second >= first + 4);
+        slab.release(Run { start: first, len: 4 });
+        assert_eq!(slab.used(), 4);
+        assert_eq!(take(&slab, 4), Some(first));
+        assert_eq!(take(&slab, 8), Some(second + 4));
+    }
+
+    #[test]
+    fn free_runs_are_joined_and_cut_anew() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4).unwrap()).collect();
+        assert_eq!(again(&slab, 8), None);
+        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        assert_eq!(again(&slab, 8), None);
+        assert_eq!(slab.join_free_runs(), 320);
+        let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7)).collect();
+        assert_eq!(taken.len(), 2 * (160 / 7));
+        taken.sort();
+        assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
+        assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
+        // Six slots are left of each chunk, at 155 and at 355.
+        assert!(matches!(again(&slab, 3), Some(155 | 355)));
+    }
+
+    #[test]
+    fn longer_runs_are_cut_where_none_of_the_length_is_free() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let run = take(&slab, 20).unwrap();
+        slab.release(Run { start: run, len: 20 });
+        assert_eq!(again(&slab, 21), None);
+        assert_eq!([again(&slab, 12), again(&slab, 5)], [Some(run), Some(run + 12)]);
+        assert_eq!((again(&slab, 4), again(&slab, 3)), (None, Some(run + 17)));
+    }
+
+    /// A regression: short runs were cut off the longest chunk until nothing was left for long ones.
+    #[test]
+    fn short_runs_leave_long_chunks_alone() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let runs: Vec<u32> = (0..50).map(|_| take(&slab, 4).unwrap()).collect();
+        runs[..40].iter().chain(&runs[45..46]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        assert_eq!(slab.join_free_runs(), 160);
+        assert_eq!((again(&slab, 3), again(&slab, 1)), (Some(runs[45]), Some(runs[45] + 3)));
+        assert_eq!(again(&slab, 127), Some(runs[0]));
+    }
+
+    /// A regression: of very many free runs those that had been freed last were joined, over and over, neighbours or not.
+    #[test]
+    fn neighbours_are_joined_however_many_runs_are_free() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let runs: Vec<u32> = (0..600_000).map(|_| take(&slab, 1).unwrap()).collect();
+        let [even, odd] = [0, 1].map(|first| runs.iter().skip(first).step_by(2));
+        even.chain(odd).for_each(|&run| slab.release(Run { start: run, len: 1 }));
+        let joined = (0..4).map(|_| slab.join_free_runs()).last();
+        assert!(joined > Some(590_000), "{joined:?}");
+    }
+
+    #[test]
+    fn a_slab_at_its_end_still_hands_out_what_came_back() {
+        let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK, ANY_LENGTH);
+        let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4)).collect();
+        // The first slot and the last chunk, which has no room behind it, are never handed out.
+        assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
+        runs[..100].iter().for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        assert_eq!(take(&slab, 8), None, "nothing of that class");
+        assert_eq!(slab.join_free_runs(), 400);
+        assert_eq!(std::iter::from_fn(|| again(&slab, 8)).count(), 50);
+    }
+
+    #[test]
+    fn runs_stay_inside_a_block() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        for _ in 0..5000 {
+            let start = take(&slab, 100).unwrap();
+            assert!(share_block(start, start + 99));
+        }
+    }
+
+    #[test]
+    fn threads_never_get_the_same_run() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        std::thread::scope(|scope| {
+            for thread in 1..=4u32 {
+                let slab = &slab;
+                scope.spawn(move || {
+                    let mut held = Vec::new();
+                    for round in 0..20_000u32 {
+                        let start = take(slab, 4).unwrap();
+                        slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
+                        held.push(start);
+                        if round % 3 != 0 {
+                            let start = held.swap_remove((round as usize * 7) % held.len());
+                            for slot in slab.run(start, 4) {
+                                assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
+                            }
+                            slab.release(Run { start, len: 4 });
+                        }
+                    }
+                });
+            }
+        });
+    }
 }

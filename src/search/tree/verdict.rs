@@ -13,9 +13,7 @@ use super::nodes::{NodeId, Tree};
 /// What is certain of one move, from the point of view of the side that makes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveProof {
-    /// The results that are still possible.
     pub(crate) bounds: Bounds,
-    /// The proof, where there is one.
     pub(crate) proof: Option<Proof>,
 }
 
@@ -23,7 +21,6 @@ impl MoveProof {
     /// What is certain of a move that was never tried: nothing.
     pub(crate) const OPEN: MoveProof = MoveProof { bounds: Bounds::OPEN, proof: None };
 
-    /// Reads what is certain of the move that leads to `node`.
     pub(crate) fn of(node: &Node) -> MoveProof {
         let proof = node.proof();
         let bounds = proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome));
@@ -34,15 +31,11 @@ impl MoveProof {
 /// What its moves say of a position, from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// Every result is possible.
     Open,
-    /// Not every result is.
     Bounded(Bounds),
-    /// The result is certain.
     Proven(Proof),
 }
 
-/// Returns what its moves say of an expanded `node`.
 pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     let unvisited = (node.child_count() < node.edge_count()).then_some(MoveProof::OPEN);
     let children = tree.children(node).map(|(_, child)| MoveProof::of(child));
@@ -87,7 +80,6 @@ pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     }
 }
 
-/// Returns what `moves`, all of a position's legal moves, say of it.
 pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
     let mut nearest_win: Option<Proof> = None;

@@ -2,7 +2,7 @@
 
 /// A running average by exponential decay, held within bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LearnedShare {
+pub(crate) struct LearnedShare {
     value: f64,
     step: f64,
     min: f64,
@@ -11,19 +11,19 @@ pub struct LearnedShare {
 
 impl LearnedShare {
     /// Starts at `initial`; `step` average moves take it halfway to what is observed. Stays in `min..=max`.
-    pub fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
+    pub(crate) fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
         let max = max.max(min);
         LearnedShare { value: initial.clamp(min, max), step, min, max }
     }
 
     /// Returns the present estimate of the share.
-    pub fn value(&self) -> f64 {
+    pub(crate) fn value(&self) -> f64 {
         self.value
     }
 
     /// Takes in one observation. `weight` is the move's time as a multiple of the average move time: insta-moves
     /// hardly count, long thinks count more. Observations beyond 1 count as 1.
-    pub fn learn(&mut self, observed: f64, weight: f64) {
+    pub(crate) fn learn(&mut self, observed: f64, weight: f64) {
         if observed.is_finite() && weight.is_finite() {
             let next = decay(self.value, observed.clamp(0.0, 1.0), self.step, weight);
             self.value = next.clamp(self.min, self.max);
@@ -35,7 +35,7 @@ impl LearnedShare {
 ///
 /// `x = 0` gives `from`, `x = step` the middle, `x = 2·step` three quarters of the way. `x` and `step` have the
 /// same unit. A `step` of 0 forgets at once; a negative `x` counts as 0.
-pub fn decay(from: f64, to: f64, step: f64, x: f64) -> f64 {
+pub(crate) fn decay(from: f64, to: f64, step: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return from;
     }

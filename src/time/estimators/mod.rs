@@ -1,9 +1,9 @@
 //! Estimators that managers use during a game: pure formulas and small running averages.
 
-mod learned_share;
+pub(crate) mod learned_share;
 pub mod moves_left;
 mod nps;
 
-pub use learned_share::{LearnedShare, decay};
-pub use moves_left::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
-pub use nps::{NpsEstimator, NpsRule};
+pub(crate) use learned_share::LearnedShare;
+pub(crate) use moves_left::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
+pub(crate) use nps::{NpsEstimator, NpsRule};

@@ -4,7 +4,7 @@ use crate::time::stats::SearchStats;
 
 /// The rule by which the estimate follows what is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NpsRule {
+pub(crate) enum NpsRule {
     /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s` seconds; once
     /// that reaches farther back, exponential decay: halfway to the measured rate in `step_s` seconds of search
     /// (PR 1195, which begins with the decay: a guess of `step_s`/ln 2 seconds or more).
@@ -28,7 +28,7 @@ pub enum NpsRule {
 /// nodes of the first batch count. (Lc0 counts that batch's nodes but starts the clock after it, and so sees
 /// a multiple of the true rate for seconds.)
 #[derive(Clone, Debug)]
-pub struct NpsEstimator {
+pub(crate) struct NpsEstimator {
     rule: NpsRule,
     value: f64,
     measured_s: f64,
@@ -51,7 +51,7 @@ struct NpsSample {
 impl NpsEstimator {
     /// Starts a move with the estimate `value` of the moves before, which is based on `measured_s` seconds of
     /// search in this game (0 if it is a guess).
-    pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
+    pub(crate) fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
         let is_guess = measured_s <= 0.0;
         NpsEstimator {
             rule,
@@ -66,12 +66,12 @@ impl NpsEstimator {
     }
 
     /// Returns the estimate of new nodes per second.
-    pub fn value(&self) -> f64 {
+    pub(crate) fn value(&self) -> f64 {
         self.value
     }
 
     /// Returns the seconds of search that the estimate is based on, those of earlier moves included.
-    pub fn measured_s(&self) -> f64 {
+    pub(crate) fn measured_s(&self) -> f64 {
         self.measured_s
     }
 
@@ -79,7 +79,7 @@ impl NpsEstimator {
     ///
     /// A device so slow that no second batch came back shows its rate by the first one alone: the nodes of that batch over the
     /// time from the search's beginning. What came before, such as loading a network, is no time of the device.
-    pub fn after_the_move(&self, began_s: f64) -> NpsEstimator {
+    pub(crate) fn after_the_move(&self, began_s: f64) -> NpsEstimator {
         let mut estimator = self.clone();
         // Without a batch all nodes came from the cache, which says nothing of the device.
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
@@ -93,13 +93,13 @@ impl NpsEstimator {
     }
 
     /// Returns the rate of this move alone; `None` before there is one.
-    pub fn measured(&self) -> Option<f64> {
+    pub(crate) fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
     /// Returns the rate to use where too low a value would stop the search too early: the higher of the estimate and the rate of
     /// this move, as long as less than one step has been measured in the game; then the estimate.
-    pub fn optimistic(&self) -> f64 {
+    pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
             NpsRule::Window { .. } => true,
@@ -108,7 +108,7 @@ impl NpsEstimator {
     }
 
     /// Updates the estimate with the search's statistics.
-    pub fn observe(&mut self, stats: &SearchStats) {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) {
         let Some(since) = stats.since_first_eval else { return };
         self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };

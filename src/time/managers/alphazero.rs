@@ -11,7 +11,7 @@ use crate::time::stoppers::Stopper;
 option_group! {
     /// Parameters of `alphazero`.
     #[derive(Copy)]
-    pub struct AlphazeroParams {
+    pub(crate) struct AlphazeroParams {
         /// Percentage of the clock that each move gets.
         time_pct: f64 = 12.0, in 0.0..=100.0, "alphazero-time-pct";
     }
@@ -19,7 +19,7 @@ option_group! {
 
 /// The manager, which remembers nothing from move to move.
 #[derive(Clone, Copy, Debug)]
-pub struct Alphazero {
+pub(crate) struct Alphazero {
     params: AlphazeroParams,
 }
 

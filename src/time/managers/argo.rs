@@ -16,7 +16,7 @@ use crate::time::units::Millis;
 
 /// The manager; it remembers nothing from move to move.
 #[derive(Clone, Copy, Debug)]
-pub struct Argo {
+pub(crate) struct Argo {
     params: ArgoParams,
 }
 
@@ -48,9 +48,9 @@ const MOVES_TO_GO: u32 = 40;
 /// Least time limit, ms.
 const MIN_LIMIT_MS: f64 = 1.0;
 /// Branch factor for the optimal time.
-pub const MIN_BRANCH_FACTOR: f64 = 0.75;
+pub(crate) const MIN_BRANCH_FACTOR: f64 = 0.75;
 /// Branch factor for the maximal time.
-pub const MAX_BRANCH_FACTOR: f64 = 1.5;
+pub(crate) const MAX_BRANCH_FACTOR: f64 = 1.5;
 
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
 const EMERGENCY_MS: f64 = 10_000.0;
@@ -62,7 +62,7 @@ const CRITICAL_LIMIT_MS: f64 = 10.0;
 option_group! {
     /// Parameters of `argo`.
     #[derive(Copy)]
-    pub struct ArgoParams {
+    pub(crate) struct ArgoParams {
         /// Largest difficulty that a move can have; an ordinary move has 1.
         max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }
@@ -70,7 +70,7 @@ option_group! {
 
 /// The clock of a move as `argo` sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ArgoClock {
+pub(crate) struct ArgoClock {
     /// The clock less the overhead, ms.
     pub main_ms: f64,
     /// Time that the clock allows for one move, ms.
@@ -83,7 +83,7 @@ pub struct ArgoClock {
 
 impl ArgoClock {
     /// Returns the clock at the start of a move; `None` where no clock limits the move.
-    pub fn new(facts: &MoveFacts) -> Option<Self> {
+    pub(crate) fn new(facts: &MoveFacts) -> Option<Self> {
         let inc_ms = facts.limits.mover_clock()?.inc.0;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
         Some(ArgoClock {
@@ -95,7 +95,7 @@ impl ArgoClock {
     }
 
     /// Returns the time limit for a move of `difficulty`, ms, never more than the clock allows.
-    pub fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
+    pub(crate) fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
         self.planned_ms(difficulty, branch_factor).min(self.available_ms)
     }
 
@@ -198,7 +198,7 @@ impl Difficulty {
 
 /// Holds a move to its limits.
 #[derive(Clone, Debug)]
-pub struct ArgoStopper {
+pub(crate) struct ArgoStopper {
     clock: ArgoClock,
     difficulty: Difficulty,
     maximum_ms: f64,
@@ -210,7 +210,7 @@ pub struct ArgoStopper {
 
 impl ArgoStopper {
     /// Starts a move.
-    pub fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
+    pub(crate) fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
         let difficulty = Difficulty::new(facts, params);
         ArgoStopper {
             clock,

@@ -7,7 +7,7 @@ use crate::time::stats::SearchStats;
 
 /// The state of the search at the end of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Iteration {
+pub(crate) struct Iteration {
     /// Its number, log2 of the nodes.
     pub number: u32,
     /// Index of the best root move.
@@ -18,14 +18,14 @@ pub struct Iteration {
 
 /// Watches a search for the ends of iterations.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IterationTracker {
+pub(crate) struct IterationTracker {
     last_number: Option<u32>,
 }
 
 impl IterationTracker {
     /// Returns the iteration that has ended since the last call, if one has; the latest, if several have. Powers of two that a
     /// reused tree had reached before do not count.
-    pub fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
         stats.since_first_eval?;
         let number = stats.nodes.0.checked_ilog2()?;
         let before = stats.nodes.saturating_sub(stats.new_nodes).0.checked_ilog2();

@@ -19,7 +19,7 @@ const SLOWMOVER_FROM_MS: f64 = 200.0;
 option_group! {
     /// Parameters of `legacy`.
     #[derive(Copy)]
-    pub struct LegacyParams {
+    pub(crate) struct LegacyParams {
         /// Factor on every budget. Above 1 it has no effect on moves that stay shorter than 200 ms.
         slowmover: f64 = 1.0, in 0.0..=100.0, "slowmover";
         /// Median length of games in the estimate of moves left, full moves.
@@ -42,9 +42,8 @@ impl LegacyParams {
     }
 }
 
-/// The manager.
 #[derive(Clone, Debug)]
-pub struct Legacy {
+pub(crate) struct Legacy {
     params: LegacyParams,
     /// Budgeted minus used, summed over the game, ms; negative after overdrafts.
     spared_ms: f64,

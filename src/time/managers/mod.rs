@@ -5,13 +5,13 @@ use super::manager::TimeManager;
 use super::parameters::{Named, Preset, Registered, registered};
 use crate::options::{OptionGroup, OptionKind, OptionSpec, OptionValue, option_group};
 use crate::params::{ParamError, Params};
-pub use alphazero::{Alphazero, AlphazeroParams};
-pub use argo::{Argo, ArgoClock, ArgoParams};
-pub use legacy::{Legacy, LegacyParams};
-pub use simple::{Simple, SimpleParams};
-pub use smooth::{Smooth, SmoothConfig, SmoothParams};
+pub(crate) use alphazero::Alphazero;
+pub(crate) use argo::Argo;
+pub(crate) use legacy::Legacy;
+pub(crate) use simple::Simple;
+pub(crate) use smooth::Smooth;
 use std::time::Duration;
-pub use stockfish::{Stockfish, StockfishParams, TimeLimits, TimeLimitsInput};
+pub(crate) use stockfish::Stockfish;
 
 mod alphazero;
 mod argo;
@@ -21,8 +21,7 @@ mod simple;
 pub mod smooth;
 mod stockfish;
 
-/// All time managers.
-pub const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
+pub(crate) const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
     Smooth => boxed,
     Legacy => boxed,
     Alphazero => boxed,
@@ -46,7 +45,7 @@ pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-r
 ///
 /// # Errors
 /// Returns the errors of [`manager_from`], and an error if both options are set and contradict each other.
-pub fn manager_with_slowmover(
+pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
 ) -> Result<Box<dyn TimeManager>, ParamError> {
@@ -117,12 +116,12 @@ pub struct ManagerChoice {
 
 impl ManagerChoice {
     /// Returns the manager that the user has named, be it the default; `None` if the option was left alone.
-    pub fn named(&self) -> Option<&str> {
+    pub(crate) fn named(&self) -> Option<&str> {
         self.named.as_deref()
     }
 
     /// Returns the manager with its parameters.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.named().unwrap_or(DEFAULT_MANAGER)
     }
 }

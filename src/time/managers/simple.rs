@@ -12,7 +12,7 @@ use crate::time::units::Millis;
 option_group! {
     /// Parameters of `simple`.
     #[derive(Copy)]
-    pub struct SimpleParams {
+    pub(crate) struct SimpleParams {
         /// Percentage of the clock at ply 0.
         base_pct: f64 = 1.4, in 0.01..=100.0, "base-pct";
         /// Percentage of the clock that each ply played adds.
@@ -24,9 +24,8 @@ option_group! {
     }
 }
 
-/// The manager.
 #[derive(Clone, Copy, Debug)]
-pub struct Simple {
+pub(crate) struct Simple {
     params: SimpleParams,
     /// Time that the previous move left of its budget, ms.
     saved_ms: f64,

@@ -16,7 +16,7 @@ use crate::time::units::Millis;
 
 /// The manager; it remembers nothing from move to move.
 #[derive(Clone, Copy, Debug)]
-pub struct Stockfish {
+pub(crate) struct Stockfish {
     params: StockfishParams,
 }
 
@@ -64,7 +64,7 @@ const STEAL_RATIO: f64 = 0.33;
 option_group! {
     /// Parameters of `stockfish`.
     #[derive(Copy)]
-    pub struct StockfishParams {
+    pub(crate) struct StockfishParams {
         /// Number of moves for which time is kept on the clock.
         emergency_move_horizon: u32 = 40, in 0..=50, "emergency-move-horizon";
         /// Time that is always kept on the clock, ms.
@@ -86,7 +86,7 @@ option_group! {
 
 /// The facts that the time limits depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TimeLimitsInput {
+pub(crate) struct TimeLimitsInput {
     /// The mover's clock, ms.
     pub time_ms: f64,
     /// Increment, ms.
@@ -101,7 +101,7 @@ pub struct TimeLimitsInput {
 
 /// The time that a move should take, and the time that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimeLimits {
+pub(crate) struct TimeLimits {
     /// Time in calm positions, ms.
     pub optimum_ms: f64,
     /// Time when in trouble, ms.
@@ -110,7 +110,7 @@ pub struct TimeLimits {
 
 impl TimeLimits {
     /// Returns the same limits, cut to what the clock allows, ms.
-    pub fn limited_to(self, available_ms: f64) -> TimeLimits {
+    pub(crate) fn limited_to(self, available_ms: f64) -> TimeLimits {
         TimeLimits {
             optimum_ms: self.optimum_ms.min(available_ms),
             maximum_ms: self.maximum_ms.min(available_ms),
@@ -120,7 +120,7 @@ impl TimeLimits {
 
 impl StockfishParams {
     /// Returns optimum and maximum: the least over all supposed numbers of moves to go.
-    pub fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
+    pub(crate) fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
         let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let mut optimum_ms = input.time_ms;
         let mut maximum_ms = input.time_ms;
@@ -185,7 +185,7 @@ const UNDECIDED_GAMES: [u16; 512] = [
 ];
 
 /// Returns the importance of the move at `ply`; from ply 511 on that of ply 511.
-pub fn move_importance(ply: u32) -> f64 {
+pub(crate) fn move_importance(ply: u32) -> f64 {
     f64::from(UNDECIDED_GAMES[(ply as usize).min(UNDECIDED_GAMES.len() - 1)])
 }
 
@@ -198,7 +198,7 @@ const FIRST_STABLE_ITERATION: u32 = 5;
 
 /// Holds a move to its limits.
 #[derive(Clone, Debug)]
-pub struct StockfishStopper {
+pub(crate) struct StockfishStopper {
     params: StockfishParams,
     limits: TimeLimits,
     wait: FirstEvaluationWait,
@@ -211,7 +211,7 @@ pub struct StockfishStopper {
 
 impl StockfishStopper {
     /// Starts a move.
-    pub fn new(facts: &MoveFacts, params: StockfishParams, limits: TimeLimits) -> Self {
+    pub(crate) fn new(facts: &MoveFacts, params: StockfishParams, limits: TimeLimits) -> Self {
         StockfishStopper {
             params,
             limits,

@@ -1,56 +1,40 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
-//! It searches as `bench` does, but more [`positions`] and each for longer. Beside the figures the report names the
-//! [`machine`], says how quiet it was ([`noise`], measured between the searches) and what its [`sensors`] told. The most important
-//! figures make a [`card`]. On demand it [`compare`]s the run with an earlier one, or [`several`] backends with each other.
+//! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names the machine, says how
+//! quiet it was and what its GPUs told. On demand it compares the run with an earlier one, or several [`backends`] with each other.
 
-mod card;
-mod compare;
-mod document;
-pub(super) mod machine;
-mod noise;
-#[cfg(feature = "lab")]
-mod page;
-#[cfg(not(feature = "lab"))]
-#[path = "no_page.rs"]
-mod page;
-mod positions;
-mod report;
-mod sensors;
-mod several;
+mod backends;
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::bench::{BenchFigures, HEAD, PositionArgs, cpu_time, search};
-use super::output::OutputFormat;
-use super::{ExitStatus, Failure, Output, fixed_search};
-use crate::engine::{Engine, Settings};
-use crate::time::{GoLimits, Millis, Nodes};
-use crate::version::VERSION;
-use compare::{Comparison, EarlierRun};
-use machine::MachineInfo;
-use noise::NoiseMeter;
-use positions::POSITIONS;
-use report::{BenchmarkReport, PositionResult};
-use sensors::SensorLog;
-use several::SeveralArgs;
+use super::measure::document::Document;
+#[cfg(feature = "lab")]
+use super::measure::document::Figure;
+use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, SensorReport};
+use super::measure::{
+    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, write_facts,
+};
+use super::{ExitStatus, Failure, Output};
+use crate::engine::Settings;
+use crate::network::throughput::SortedSamples;
+use crate::network::without_folder;
+use crate::report::{Align, Table};
+use crate::time::{GoLimits, Millis};
+use backends::BackendsArgs;
 
-/// The time of each search unless the user says otherwise, ms. It is Lc0's.
-const MOVE_TIME_MS: i64 = 10_000;
-/// The smallest number of control measurements in a run; see [`noise`].
-const CONTROLS: usize = 16;
+/// The time of each search unless the user says otherwise. It is Lc0's.
+const MOVE_TIME: Millis = Millis(10_000.0);
 
 #[derive(Debug, Args)]
 pub(super) struct BenchmarkArgs {
-    /// Visits per position [default: no limit]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    nodes: Option<i64>,
-    /// Time per position, ms; -1 is no limit [default: 10000, without --nodes]
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
-    movetime: Option<i64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     positions: PositionArgs,
     /// Compare with an earlier run's --json; exit code 1 if this one is slower
@@ -59,184 +43,281 @@ pub(super) struct BenchmarkArgs {
     /// With --compare: the slowdown that is still accepted, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, requires = "compare")]
     tolerance: f64,
-    /// Write a report to share: Markdown, or HTML or JSON by the file's ending
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Folder for the report in all forms (report.md, index.html, speed.svg, benchmark.json)
+    /// Folder for a report to share (report.md, benchmark.json, index.html, speed.svg)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write the run's most important figures as JSON, to be put beside those of other machines
-    #[arg(long, value_name = "FILE.json")]
-    card: Option<PathBuf>,
     #[command(flatten)]
-    several: SeveralArgs,
+    backends: BackendsArgs,
     #[command(flatten)]
     settings: Settings,
 }
 
-impl BenchmarkArgs {
-    /// Returns what ends each search.
-    fn limits(&self) -> Result<GoLimits, Failure> {
-        let default = if self.nodes.is_some_and(|nodes| nodes > 0) { -1 } else { MOVE_TIME_MS };
-        let movetime = self.movetime.unwrap_or(default);
-        let limits = GoLimits {
-            nodes: self.nodes.filter(|&nodes| nodes > 0).map(|nodes| Nodes(nodes.unsigned_abs())),
-            movetime: (movetime > 0).then_some(Millis(movetime as f64)),
-            ..GoLimits::default()
-        };
-        if limits.nodes.is_none() && limits.movetime.is_none() {
-            return Err(Failure::Input(
-                "the searches need an end: give --nodes or --movetime above 0".into(),
-            ));
-        }
-        Ok(limits)
-    }
-
-    /// Returns the positions to search, as after UCI's `position`.
-    fn read_positions(&self) -> Result<Vec<String>, Failure> {
-        self.positions.read_or(|| POSITIONS.map(String::from).into())
-    }
+/// Everything that was measured, and the machine on which it was.
+#[derive(Clone, Debug, Serialize)]
+struct BenchmarkReport {
+    #[serde(flatten)]
+    speed: SpeedReport,
+    /// The time until the network was read and the backend ready, seconds: with what it builds or compiles once.
+    ready_s: f64,
+    machine: MachineInfo,
+    noise: MachineNoise,
+    sensors: SensorReport,
+    comparison: Option<Comparison>,
 }
 
 /// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let (limits, positions) = (args.limits()?, args.read_positions()?);
-    if args.several.is_asked_for() {
-        return several::run(args, positions.len(), output);
+    let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
+    let positions = args.positions.or(&BENCHMARK)?;
+    if args.backends.are_given() {
+        return backends::run(args, positions.len(), output);
     }
-    let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
-    earlier.iter().try_for_each(|earlier| earlier.check_positions(&positions))?;
+    let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
     let start = Instant::now();
-    let mut engine = fixed_search::engine(&args.settings)?;
+    let mut engine = engine(&args.settings)?;
     let ready = start.elapsed();
-    let mut report = measure(&mut engine, positions, &limits, output)?;
-    report.ready_s = ready.as_secs_f64();
-    report.options = args.settings.changed().into_iter().map(option_text).collect();
-    if let Some(earlier) = earlier {
-        report.comparison = Some(Comparison::new(&report, &earlier, args.tolerance / 100.0));
+    let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
+    let between = || monitor.between_searches();
+    let speed = search_all(&mut engine, positions, &limits, &args.settings, output, between)?;
+    let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
+    let machine = MachineInfo::this();
+    let ready_s = ready.as_secs_f64();
+    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None };
+    report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
+    output.write(&report, &report)?;
+    if let Some(folder) = &args.out {
+        report.document().write(folder, "benchmark.json", &report)?;
     }
-    write(args, &report, output)?;
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Writes the report in all forms that `args` ask for.
-fn write(args: &BenchmarkArgs, report: &BenchmarkReport, output: &mut Output) -> Result<(), Failure> {
-    output.write(report, report)?;
-    if let Some(file) = &args.report {
-        report.write_file(file)?;
-    }
-    if let Some(folder) = &args.out {
-        report.write_files(folder)?;
-    }
-    if let Some(file) = &args.card {
-        report.write_card(file)?;
-    }
-    Ok(())
-}
-
-/// Searches all positions and measures the noise between them. Text output shows each position as soon as it is done.
-fn measure(
-    engine: &mut Engine,
-    positions: Vec<String>,
-    limits: &GoLimits,
-    output: &mut Output,
-) -> Result<BenchmarkReport, Failure> {
-    let is_text = output.format() == OutputFormat::Text;
-    if is_text {
-        output.write(&(), &HEAD)?;
-    }
-    let controls = CONTROLS.div_ceil(positions.len() + 1);
-    let mut meter = NoiseMeter::start(engine.threads());
-    let mut sensors = SensorLog::start();
-    let (mut total, mut rows, mut searching) = (BenchFigures::default(), Vec::new(), Searching::default());
-    for position in positions {
-        (0..controls).for_each(|_| meter.control());
-        let before = Searching::so_far(engine);
-        let (search, result) = search(engine, position, limits.clone())?;
-        let after = Searching::so_far(engine);
-        sensors.searched(before.wall, after.wall);
-        searching.add(before, after);
-        total.add(&result.summary);
-        if is_text {
-            output.write(&(), &search)?;
-            output.flush()?;
-        }
-        let first = result.summary.first_evaluation;
-        rows.push(PositionResult { search, first_evaluation_ms: first.map(|time| time.as_secs_f64() * 1e3) });
-    }
-    (0..controls).for_each(|_| meter.control());
-    let seconds = total.time_ms / 1e3;
-    let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
-    let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
-    Ok(BenchmarkReport {
-        version: VERSION,
-        evaluations_per_s: total.evaluations as f64 / seconds.max(1e-9),
-        ready_s: 0.0,
-        first_batch_ms: first.first().copied(),
-        minibatch_size: engine.batch_size(),
-        sensors: sensors.finish(total.nodes),
-        first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
-        cpu_s: searching.cpu.map(|time| time.as_secs_f64()),
-        device_busy: total.virtual_busy(&backend).or_else(|| {
-            searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9))
-        }),
-        figures: total,
-        description: backend.description_without_folder(),
-        backend: backend.name,
-        network: engine.network_sha256().map(str::to_owned),
-        threads: engine.threads(),
-        limit: limit_text(limits),
-        options: Vec::new(),
-        machine: MachineInfo::this(),
-        noise: meter.finish(),
-        comparison: None,
-        positions: rows,
-    })
-}
-
-/// The time spent in searches: by the clock, by all threads, by the device.
-#[derive(Default)]
-struct Searching {
-    wall: Duration,
-    cpu: Option<Duration>,
-    busy: Option<Duration>,
-}
-
-/// The readings of the clocks at one moment.
-struct Clocks {
-    wall: Instant,
-    cpu: Option<Duration>,
-    busy: Option<Duration>,
-}
-
-impl Searching {
-    /// Reads the clocks.
-    fn so_far(engine: &Engine) -> Clocks {
-        Clocks { wall: Instant::now(), cpu: cpu_time(), busy: engine.busy_time() }
+impl BenchmarkReport {
+    fn facts(&self) -> Facts {
+        let mut facts = self.speed.facts();
+        facts.push(("ready", format!("after {:.2} s", self.ready_s)));
+        facts.extend(self.machine.facts());
+        facts.extend(self.sensors.facts());
+        facts
     }
 
-    /// Adds the time from `before` to `after`.
-    fn add(&mut self, before: Clocks, after: Clocks) {
-        let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
-            let passed = before.zip(after).map(|(before, after)| after.saturating_sub(before));
-            *sum = passed.map(|passed| sum.unwrap_or_default() + passed);
+    /// Sentences about the noise of the run and the comparison with an earlier one.
+    fn remarks(&self) -> Vec<String> {
+        let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
+        [self.noise.verdict()].into_iter().chain(comparison).collect()
+    }
+
+    /// The run in one line, which is the same for all, so that those of many machines can stand side by side.
+    fn card(&self) -> String {
+        let SpeedReport { figures, threads, .. } = &self.speed;
+        let network = self.speed.network.as_ref().map_or("none", |hash| &hash[..hash.len().min(12)]);
+        let noise = match self.noise.is_noisy {
+            true => "noisy".into(),
+            false => format!("±{:.1} %", 100.0 * self.noise.expected_difference),
         };
-        self.wall += after.wall - before.wall;
-        add(&mut self.cpu, before.cpu, after.cpu);
-        add(&mut self.busy, before.busy, after.busy);
+        let busy = self.speed.device_busy.map_or("–".into(), |busy| format!("{:.0} %", 100.0 * busy));
+        let energy = self.sensors.nodes_per_joule.map_or("–".into(), |rate| format!("{rate:.1}"));
+        format!(
+            "zeitnot card 1 | {} nps {noise} | {:.0} evals/s | batch {:.1} | busy {busy} | {energy} nodes/J | {}, {} | \
+             net {network} | {} x {} | {} x{} | {}",
+            figures.nps,
+            self.speed.evaluations_per_s,
+            figures.mean_batch,
+            self.speed.description,
+            threads_text(*threads),
+            self.speed.positions.len(),
+            self.speed.limit,
+            self.machine.gpus.first().unwrap_or(&self.machine.cpu),
+            self.machine.cores,
+            self.speed.version
+        )
+    }
+
+    fn document(&self) -> Document {
+        let headline = format!(
+            "{} nodes per second on {}, by {}, with {}.",
+            self.speed.figures.nps,
+            self.machine,
+            threads_text(self.speed.threads),
+            self.speed.description
+        );
+        let mut facts = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
+        for (name, value) in self.facts() {
+            facts.row([name.into(), value]);
+        }
+        Document {
+            title: "Zeitnot benchmark",
+            paragraphs: [headline].into_iter().chain(self.remarks()).collect(),
+            code: Some(format!("{}\n\n{}", self.card(), self.speed.lines())),
+            tables: vec![facts],
+            #[cfg(feature = "lab")]
+            figures: {
+                let rows = self.speed.positions.iter().zip(1..);
+                let row = |(row, number): (&super::measure::PositionRow, u32)| {
+                    let evaluations = row.figures.per_second(row.figures.evaluations);
+                    (number.to_string(), row.figures.nps as f64, evaluations)
+                };
+                vec![speed_plot("Speed by position", &rows.map(row).collect::<Vec<_>>())]
+            },
+        }
     }
 }
 
-/// Returns an option as a flag; of a path its last part alone.
-fn option_text((flag, value): (&str, String)) -> String {
-    let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
-    format!("--{flag}={name}")
+fn threads_text(threads: usize) -> String {
+    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
-/// Returns what ended the searches, in words.
-fn limit_text(limits: &GoLimits) -> String {
-    let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
-    let time = limits.movetime.map(|ms| format!("{ms} ms"));
-    nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+/// Plots names with their nodes and evaluations per second.
+#[cfg(feature = "lab")]
+fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> Figure {
+    use crate::report::{Bar, BarPlot};
+
+    let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
+    let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
+        rows.iter().map(|row| Bar { value: value(row), error: None }).collect()
+    };
+    let plot = BarPlot::new(title, "per second", &names);
+    Figure {
+        file: "speed.svg",
+        caption: "Nodes beyond evaluations came from the cache or were finished games.",
+        svg: plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2)).to_svg(),
+    }
+}
+
+impl fmt::Display for BenchmarkReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f)?;
+        write_facts(f, self.facts())?;
+        writeln!(f)?;
+        self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
+        writeln!(f, "{}", self.card())?;
+        writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)
+    }
+}
+
+/// The output of an earlier run with `--json`. The output of `zeitnot bench --json` can be read too.
+#[derive(Debug, Deserialize)]
+struct EarlierRun {
+    /// The file that was read.
+    #[serde(skip)]
+    file: PathBuf,
+    description: String,
+    threads: usize,
+    positions: Vec<EarlierPosition>,
+    network: Option<String>,
+    limit: Option<String>,
+    noise: Option<MachineNoise>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EarlierPosition {
+    position: String,
+    nodes: u64,
+    evaluations: u64,
+    time_ms: f64,
+}
+
+impl EarlierRun {
+    /// Reads a file, and refuses a run that searched none of `positions`.
+    fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
+        let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+        let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let run: EarlierRun = serde_json::from_str(&text)
+            .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
+        if !run.positions.iter().any(|old| positions.contains(&old.position)) {
+            return Err(refuse("holds none of the positions that are to be searched".into()));
+        }
+        Ok(EarlierRun { file: file.into(), ..run })
+    }
+}
+
+/// The new run against the old one, position by position. Ratios are above 1 where the new run is faster.
+#[derive(Clone, Debug, Serialize)]
+struct Comparison {
+    /// The name of the earlier run's file.
+    old: String,
+    /// The number of positions that both runs searched.
+    positions: usize,
+    /// The ratio of the nodes per second, geometric mean over the positions.
+    nps_ratio: f64,
+    /// The 95 % interval of that mean, from how the positions differ.
+    low: f64,
+    high: f64,
+    /// The ratio of the evaluations per second, in which cache hits and finished games do not count.
+    evaluations_ratio: Option<f64>,
+    /// The ratio of the speeds of the machine itself, by the control measurement.
+    machine_ratio: Option<f64>,
+    /// Other differences between the runs, because of which the ratios do not compare like with like.
+    differences: Vec<String>,
+    /// True if the new run is slower by more than the tolerance, and not by chance.
+    is_slower: bool,
+}
+
+impl Comparison {
+    /// Compares `new` with `old`, which have positions in common. A run that is slower by up to the share `tolerance` does not count
+    /// as slower.
+    fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
+        let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
+        for row in &new.speed.positions {
+            let same = old.positions.iter().find(|old| old.position == row.position);
+            let Some(same) = same else { continue };
+            let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
+            let ratio = |new: u64, old: u64| (rate(new, row.figures.time_ms) / rate(old, same.time_ms)).ln();
+            nps.push(ratio(row.figures.nodes, same.nodes));
+            if row.figures.evaluations > 0 && same.evaluations > 0 {
+                evaluations.push(ratio(row.figures.evaluations, same.evaluations));
+            }
+        }
+        let ratios = SortedSamples::of(&nps);
+        let (mean, error) = (ratios.mean(), ratios.deviation() / (nps.len().max(1) as f64).sqrt());
+        let high = (mean + 1.96 * error).exp();
+        let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
+        Comparison {
+            old: old.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            positions: nps.len(),
+            nps_ratio: mean.exp(),
+            low: (mean - 1.96 * error).exp(),
+            high,
+            evaluations_ratio: (!evaluations.is_empty())
+                .then(|| SortedSamples::of(&evaluations).mean().exp()),
+            machine_ratio: machine_ratio.map(|noise| new.noise.control_rate / noise.control_rate),
+            differences: differences(&new.speed, old),
+            is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
+        }
+    }
+}
+
+fn differences(new: &SpeedReport, old: &EarlierRun) -> Vec<String> {
+    let pair = |name: &str, new: &dyn fmt::Display, old: &dyn fmt::Display| {
+        let (new, old) = (new.to_string(), old.to_string());
+        (new != old).then(|| format!("{name}: {new} (old: {old})"))
+    };
+    let has_other_network = old.network.is_some() && new.network != old.network;
+    let differences = [
+        // Earlier versions wrote the folder too.
+        pair("backend", &new.description, &without_folder(&old.description)),
+        pair("threads", &new.threads, &old.threads),
+        old.limit.as_ref().and_then(|old| pair("limit", &new.limit, old)),
+        pair("positions", &new.positions.len(), &old.positions.len()),
+        has_other_network.then(|| "the network is another one".into()),
+    ];
+    differences.into_iter().flatten().collect()
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { old, positions, nps_ratio, low, high, .. } = self;
+        let change = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        write!(f, "Against {old}, over {positions} positions: {} nodes/s ", change(*nps_ratio))?;
+        write!(f, "(95 %: {} to {})", change(*low), change(*high))?;
+        self.evaluations_ratio
+            .iter()
+            .try_for_each(|ratio| write!(f, ", {} evaluations/s", change(*ratio)))?;
+        writeln!(f, ".")?;
+        if let Some(ratio) = self.machine_ratio {
+            writeln!(f, "The machine itself, by the control: {}.", change(ratio))?;
+        }
+        self.differences.iter().try_for_each(|difference| writeln!(f, "Not the same: {difference}."))?;
+        f.write_str(if self.is_slower { "Slower.\n" } else { "" })
+    }
 }

@@ -3,29 +3,34 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::interruption::{interruption, tell_stopped};
 use super::report::check_overwriting;
-use super::run_id::RunId;
+use super::run::{RecordedGames, RunId, interruption, tell_stopped};
 use crate::engine::Settings;
 use crate::lab::analysis::{
-    self, AnalysisError, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, SpendingPlan,
+    self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
 };
-use crate::lab::pgn::{GameError, Games, RecordedGame};
+use crate::lab::pgn::{GameError, RecordedGame};
 use crate::lab::rows::make_folder;
+use crate::lab::runner::{self, Jobs, Next};
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
-use crate::tools::fixed_search;
-use crate::tools::output::{OutputFormat, eprint_message};
+use crate::tools::measure;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 800;
+
+/// A game, and its row if an earlier part of the run has analysed it.
+type Job = (RecordedGame, Option<AnalysisRow>);
+/// A row, and whether it is new.
+type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct AnalyseArgs {
@@ -80,35 +85,73 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
-    let settings = &args.settings;
-    let manager = settings.time.time_manager.as_str().to_owned();
-    let plan = SpendingPlan {
-        manager: manager.clone(),
-        control: args.tc,
-        overhead_ms: settings.time.move_overhead.as_secs_f64() * 1e3,
+    let analyst = Analyst::new(measure::engine(&args.settings)?, limits.clone());
+    let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
+    let mut all_games = RecordedGames::new(&args.pgn);
+    let most = args.max_games.unwrap_or(usize::MAX);
+    let has_moves =
+        |game: &Result<RecordedGame, GameError>| !matches!(game, Ok(game) if game.moves.is_empty());
+    let mut games = all_games.by_ref().filter(has_moves).take(most).peekable();
+    // Without a game nothing is written.
+    let folder = args.out.as_deref().filter(|_| games.peek().is_some_and(Result::is_ok));
+    let (mut journal, mut known) = match folder {
+        Some(folder) => {
+            let (journal, known) = AnalysisJournal::open(folder, &id)?;
+            (Some(journal), known)
+        }
+        None => (None, KnownGames::default()),
     };
-    let analyst = Analyst::new(fixed_search::engine(settings)?, limits.clone());
-    let backend = analyst.description();
-    let mut run = AnalysisRun {
-        id: run_id(args, &limits, analyst.network_sha256()),
-        backend: &backend,
-        args,
-        analyst,
-        plan,
-        stop: interruption()?,
-        journal: None,
-        rows: Vec::new(),
-        status: ExitStatus::Success,
+    let next = || {
+        let Some(game) = games.next().transpose()? else { return Ok(Next::End) };
+        let row = known.next(&game)?;
+        Ok(Next::Job((game, row)))
     };
-    let is_stopped = run.analyse(output)?.is_break();
-    let AnalysisRun { rows, journal, status, .. } = run;
+    let analyst = Mutex::new(analyst);
+    let plan = plan(args);
+    let progress = ProgressBar::no_length();
+    let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
+        let analyst = &mut *analyst.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Next::Job((place, (game, known))) = jobs.take()? {
+            if let Some(row) = known {
+                analyst.add_effort(row.effort);
+                jobs.deliver(place, (row, false));
+                continue;
+            }
+            progress.set_length(game.moves.len() as u64 + 1);
+            progress.set_position(0);
+            let analysed = analyst.analyse(game, &plan, || {
+                progress.inc(1);
+                if jobs.are_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            let Some(analysed) = analysed else { break };
+            jobs.deliver(place, (AnalysisRow::new(&id, &analysed, &backend), true));
+        }
+        Ok(())
+    };
+    let stop = interruption()?;
+    let (mut rows, mut written) = (Vec::new(), Ok(()));
+    // One game after the other: the engine searches on threads of its own.
+    runner::run(1, stop, next, work, |(row, is_new)| {
+        if let Some(journal) = journal.as_mut().filter(|_| is_new) {
+            journal.add(&row)?;
+        }
+        if args.out.is_none() {
+            written = output.write_ahead(&row.pgn);
+        }
+        rows.push(row);
+        Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    written?;
+    progress.finish_and_clear();
+    let is_stopped = stop.load(Ordering::Relaxed);
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
-    if let (Some(folder), Some(journal)) = (&args.out, journal) {
+    if let (Some(folder), Some(journal)) = (folder, journal) {
         let engine = format!("Zeitnot {VERSION}, {backend}, {}", described(&limits));
-        analysis::page(&rows, &engine, &manager).write(folder)?;
+        analysis::page(&rows, &engine, &plan.manager).write(folder)?;
         if !is_stopped {
+            known.check_all_met()?;
             journal.finish()?;
         }
     }
@@ -122,7 +165,16 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     if is_stopped {
         tell_stopped(args.out.is_some());
     }
-    Ok(status)
+    Ok(if all_games.broken > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+fn plan(args: &AnalyseArgs) -> SpendingPlan {
+    let time = &args.settings.time;
+    SpendingPlan {
+        manager: time.time_manager.as_str().to_owned(),
+        control: args.tc,
+        overhead_ms: time.move_overhead.as_secs_f64() * 1e3,
+    }
 }
 
 /// Returns a hash over all that the analysis of a game depends on.
@@ -149,93 +201,6 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-/// A run through the games of all files.
-struct AnalysisRun<'a> {
-    args: &'a AnalyseArgs,
-    id: String,
-    backend: &'a str,
-    analyst: Analyst,
-    plan: SpendingPlan,
-    /// Becomes true when the user stops the run.
-    stop: &'a AtomicBool,
-    /// With a folder, from the first game on.
-    journal: Option<AnalysisJournal>,
-    rows: Vec<AnalysisRow>,
-    status: ExitStatus,
-}
-
-impl AnalysisRun<'_> {
-    /// Analyses the games, each of which is kept or written as soon as it is done. Broken ones are named on stderr and make the status
-    /// bad input. The answer is a break if the user stops the run.
-    fn analyse(&mut self, output: &mut Output) -> Result<ControlFlow<()>, Failure> {
-        let progress = ProgressBar::no_length();
-        let mut number = 0;
-        for path in &self.args.pgn {
-            for game in Games::open(path).map_err(|error| Failure::Input(error.to_string()))? {
-                if self.args.max_games.is_some_and(|most| self.rows.len() >= most) {
-                    break;
-                }
-                number += 1;
-                match game {
-                    Ok(game) if game.moves.is_empty() => {}
-                    Ok(mut game) => {
-                        game.number = number;
-                        let Some(row) = self.row(game, &progress)? else {
-                            progress.finish_and_clear();
-                            return Ok(ControlFlow::Break(()));
-                        };
-                        if self.args.out.is_none() && output.format() == OutputFormat::Text {
-                            output.write(&(), &row.pgn)?;
-                            output.flush()?;
-                        }
-                        self.rows.push(row);
-                    }
-                    Err(fatal @ GameError::Read { .. }) => return Err(Failure::Input(fatal.to_string())),
-                    Err(broken) => {
-                        eprint_message(format_args!("{}: {broken}", path.display()));
-                        self.status = ExitStatus::BadInput;
-                    }
-                }
-            }
-        }
-        progress.finish_and_clear();
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Returns the row of a game, from the journal or newly analysed. Returns `None` if the user stops the run.
-    fn row(&mut self, game: RecordedGame, progress: &ProgressBar) -> Result<Option<AnalysisRow>, Failure> {
-        if let (Some(folder), None) = (&self.args.out, &self.journal) {
-            self.journal = Some(AnalysisJournal::open(folder, &self.id)?);
-        }
-        let known = self.journal.as_mut().map(|journal| journal.known(&game)).transpose()?.flatten();
-        if let Some(row) = known {
-            self.analyst.add_effort(row.effort);
-            return Ok(Some(row));
-        }
-        if self.stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        progress.set_length(game.moves.len() as u64 + 1);
-        progress.set_position(0);
-        let analysed = self.analyst.analyse(game, &self.plan, || {
-            progress.inc(1);
-            if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        let Some(analysed) = analysed else { return Ok(None) };
-        let row = AnalysisRow::new(&self.id, &analysed, self.backend);
-        if let Some(journal) = &mut self.journal {
-            journal.add(&row)?;
-        }
-        Ok(Some(row))
-    }
-}
-
-impl From<AnalysisError> for Failure {
-    fn from(error: AnalysisError) -> Failure {
-        Failure::Measurement(Box::new(error))
-    }
 }
 
 fn described(limits: &GoLimits) -> String {

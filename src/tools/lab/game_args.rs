@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::engine::Settings;
 use crate::lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use crate::options::OptionGroup;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
@@ -54,13 +55,22 @@ pub(in crate::tools) struct GameArgs {
     pub(super) max_plies: Option<u32>,
 }
 
+/// Reads the list of parameters that a flag has, if it is given.
+fn parsed<T>(
+    flag: &str,
+    text: Option<&str>,
+    read: impl Fn(Params) -> Result<T, ParamError>,
+) -> Result<Option<T>, Failure> {
+    let rule = text.map(|text| Params::parse(text).and_then(read)).transpose();
+    rule.map_err(|error| argument_error(flag, error))
+}
+
 /// Returns the failure of a value that the flag cannot have.
 pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("--{flag}: {error}"))
 }
 
 impl GameArgs {
-    /// Returns the limit that both sides have, if one is given.
     pub(super) fn limit(&self) -> Option<SideLimit> {
         self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
     }
@@ -82,40 +92,13 @@ impl GameArgs {
         Ok(openings)
     }
 
-    /// Returns the rules that end games early.
     pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
-        let draw = |text: &str| {
-            let params = Params::parse(text)?;
-            params.allow_only("draws", &["move", "count", "score"], &[])?;
-            Ok(DrawRule {
-                move_number: params.integer("move", 40, 1..=10_000)? as u32,
-                moves: params.integer("count", 8, 1..=10_000)? as u32,
-                centipawns: params.integer("score", 10, 0..=100_000)? as i32,
-            })
-        };
-        let win = |text: &str| {
-            let params = Params::parse(text)?;
-            params.allow_only("wins", &["count", "score"], &[])?;
-            Ok(WinRule {
-                moves: params.integer("count", 3, 1..=10_000)? as u32,
-                centipawns: params.integer("score", 600, 1..=100_000)? as i32,
-            })
-        };
-        let params_error = |flag| move |error: ParamError| argument_error(flag, error);
+        let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
+        let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
         Ok(Adjudication {
-            draw: self
-                .adjudicate_draw
-                .as_deref()
-                .map(draw)
-                .transpose()
-                .map_err(params_error("adjudicate-draw"))?,
-            win: self
-                .adjudicate_win
-                .as_deref()
-                .map(win)
-                .transpose()
-                .map_err(params_error("adjudicate-win"))?,
+            draw: parsed("adjudicate-draw", self.adjudicate_draw.as_deref(), draw)?,
+            win: parsed("adjudicate-win", self.adjudicate_win.as_deref(), win)?,
             tables: tables.map_err(|error| argument_error("adjudicate-syzygy", error))?.map(Arc::new),
             max_plies: self.max_plies,
         })
@@ -134,13 +117,11 @@ pub(super) fn missing_limit() -> Failure {
     Failure::Input("say how long to think: --nodes or --tc".into())
 }
 
-/// Returns the threads that play games.
 pub(super) fn threads(settings: &Settings) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     settings.network.threads.map_or_else(cores, NonZero::get)
 }
 
-/// Says whether games under `limit` take real time.
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }

@@ -1,24 +1,19 @@
 //! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
 mod analyse;
-mod command_line;
 mod datagen;
 mod game_args;
-mod interruption;
 mod matches;
 mod movesleft;
-mod progress;
 mod report;
-mod run_id;
-mod shard;
+mod run;
 mod timelab;
 mod tune;
 
 use clap::Subcommand;
 
 use super::{ExitStatus, Failure, Output};
-use crate::lab::matches::MatchError;
-use crate::lab::moves_left::MovesLeftError;
+use crate::lab::LabError;
 use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
@@ -41,10 +36,6 @@ pub(super) enum LabCommand {
 }
 
 impl LabCommand {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// [`Failure`] if the command fails.
     pub(super) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
         match self {
             LabCommand::Analyse(args) => analyse::run(&args, output),
@@ -58,20 +49,14 @@ impl LabCommand {
     }
 }
 
-impl From<MatchError> for Failure {
-    fn from(error: MatchError) -> Failure {
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }
 
 impl From<RowError> for Failure {
     fn from(error: RowError) -> Failure {
-        Failure::Measurement(Box::new(error))
-    }
-}
-
-impl From<MovesLeftError> for Failure {
-    fn from(error: MovesLeftError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }

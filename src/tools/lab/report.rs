@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
+use crate::lab::matches::MatchRowFiles;
 use crate::lab::rows::{are_columns_of, columns_of_file};
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -22,9 +23,6 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// A function that reports on the files of one command.
-type ReportFn = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
-
 /// A command that writes rows.
 struct RowKind {
     name: &'static str,
@@ -35,7 +33,7 @@ struct RowKind {
     /// The flags that apply to its rows only.
     flags: &'static str,
     are_given: fn(&ReportArgs) -> bool,
-    report: ReportFn,
+    report: fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>,
 }
 
 const KINDS: [RowKind; 3] = [
@@ -49,7 +47,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "timelab",
-        columns: crate::lab::replay::columns,
+        columns: crate::lab::replay::ReplayFiles::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "",
         are_given: |_| false,
@@ -57,15 +55,14 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "match",
-        columns: crate::lab::matches::columns,
+        columns: MatchRowFiles::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "--sprt",
-        are_given: |args| args.results.are_given(),
+        are_given: |args| args.results.sprt.is_some(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&RowKind> = None;
     for path in &args.files {

@@ -1,13 +1,9 @@
 //! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
 
-use super::buffer::Buffer;
 use super::encoder::{Encoder, EncoderScratch, FeedForward, Stack};
 use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
-use super::layer::{Arithmetic, Layer, Rounded, Rows, stride};
-use super::linear::{activate, padded};
-use super::norm::{Branch, Norm};
+use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Rounded, Rows, activate, padded, stride};
 use super::tower::{Tower, TowerScratch};
-use crate::network::policy_map::MOVES;
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
 
@@ -17,9 +13,8 @@ const EMBEDDING_EPSILON: f32 = 1e-3;
 /// often.
 const GROUP_BYTES: usize = 2 << 20;
 
-/// A body with its weights packed.
 #[derive(Debug)]
-pub(super) struct AttentionBody {
+pub(crate) struct AttentionBody {
     /// Channels of a square, as the file says.
     width: usize,
     input: Input,
@@ -68,13 +63,13 @@ struct PieceRest {
 
 /// Scratch memory of a body's evaluator.
 #[derive(Debug)]
-pub(super) struct BodyScratch {
+pub(crate) struct BodyScratch {
     /// `[positions][64][inputs of the embedding]`
     inputs: Buffer,
     /// `[positions][64][channels]`
     x: Buffer,
     /// `[positions][10][10][channels]`: the body's output.
-    pub(super) boards: Buffer,
+    pub(crate) boards: Buffer,
     /// `[64 · channels]` of a [`PieceLayer`].
     pieces: Buffer,
     tower: Option<TowerScratch>,
@@ -83,9 +78,8 @@ pub(super) struct BodyScratch {
 }
 
 impl AttentionBody {
-    /// Packs the weights.
-    pub(super) fn new(
-        arithmetic: Arithmetic<'_>,
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
         body: &weights::AttentionBody,
         activation: Activation,
     ) -> AttentionBody {
@@ -95,7 +89,11 @@ impl AttentionBody {
         let mut embedding = body.dense.clone();
         let input = match &body.embedding {
             Embedding::Table => {
-                constants = Some(split_table(&mut embedding));
+                let (table, stride) = (embedding.split_off_table(), stride(embedding.outputs));
+                let rows = constants.insert(Buffer::zeros(SQUARES * stride)).chunks_exact_mut(stride);
+                for (row, numbers) in rows.zip(table.chunks_exact(embedding.outputs)) {
+                    row[..embedding.outputs].copy_from_slice(numbers);
+                }
                 Input::Planes
             }
             Embedding::Pieces(pieces) => {
@@ -104,7 +102,7 @@ impl AttentionBody {
             }
             Embedding::Tower(tower) => {
                 let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
-                Input::Tower(Tower::new(arithmetic.kernels, tiles, tower, activation))
+                Input::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, activation))
             }
         };
         let gate = |gate: &Vec<f32>| by_square(gate, body.width());
@@ -129,31 +127,23 @@ impl AttentionBody {
     }
 
     /// Describes the body for people: channels and encoders.
-    pub(super) fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("{}x{} encoders", self.width, self.encoders.len())
     }
 
     /// Returns the padded channels of the boards that it writes.
-    pub(super) fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         padded(self.width)
     }
 
-    /// Returns the multiply-adds of an evaluation, without those of a layer over the pieces.
-    pub(super) fn multiply_adds(&self) -> usize {
-        let tower = if let Input::Tower(tower) = &self.input { tower.multiply_adds() } else { 0 };
-        let rest = self.rest.as_ref().map_or(0, |rest| SQUARES * rest.ffn.multiply_adds());
-        let encoders = self.encoders.iter().map(|encoder| encoder.multiply_adds(self.shared.as_ref()));
-        tower + SQUARES * self.embedding.multiply_adds() + rest + encoders.sum::<usize>()
-    }
-
     /// Returns the number of positions that are evaluated together.
-    pub(super) fn group(&self) -> usize {
+    pub(crate) fn group(&self) -> usize {
         let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
         (GROUP_BYTES / (SQUARES * row * size_of::<f32>()).max(1)).clamp(2, 16)
     }
 
     /// Makes scratch memory for up to `positions` at once.
-    pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>, positions: usize) -> BodyScratch {
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
         let stack = Stack {
             encoders: &self.encoders,
             shared: self.shared.as_ref(),
@@ -177,7 +167,7 @@ impl AttentionBody {
     }
 
     /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's boards.
-    pub(super) fn evaluate(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+    pub(crate) fn evaluate(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.embed(kernels, batch, scratch);
         let width = stride(self.width);
         let x = &mut scratch.x[..batch.len() * SQUARES * width];
@@ -194,7 +184,7 @@ impl AttentionBody {
     }
 
     /// Turns input planes into the rows that the first encoder reads.
-    fn embed(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+    fn embed(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.read(kernels, batch, scratch);
         let width = stride(self.width);
         let rows = batch.len() * SQUARES;
@@ -215,7 +205,7 @@ impl AttentionBody {
     }
 
     /// Writes the input that the embedding reads.
-    fn read(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+    fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs();
         if let (Input::Tower(tower), Some(of_tower)) = (&self.input, &mut scratch.tower) {
             tower.evaluate(kernels, batch, of_tower);
@@ -263,33 +253,6 @@ fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Takes out of an embedding what it makes of the constant table, and its bias: `[64][channels]`, the same for every
-/// position.
-fn split_table(embedding: &mut Dense) -> Buffer {
-    let mut table = [[0.0; SQUARES]; SQUARES];
-    for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
-        table[usize::from(m.from)][usize::from(m.to)] = 1.0;
-    }
-    for (square, row) in table.iter_mut().enumerate() {
-        row[square] = -1.0;
-    }
-    let stride = stride(embedding.outputs);
-    let mut constants = Buffer::zeros(SQUARES * stride);
-    let mut of_planes = Vec::with_capacity(embedding.outputs * PLANES);
-    for (output, row) in embedding.weights.chunks_exact(embedding.inputs).enumerate() {
-        let (planes, of_table) = row.split_at(PLANES);
-        of_planes.extend_from_slice(planes);
-        for (square, marks) in table.iter().enumerate() {
-            let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
-            constants[square * stride + output] = sum + embedding.bias[output];
-        }
-    }
-    embedding.inputs = PLANES;
-    embedding.weights = of_planes;
-    embedding.bias.fill(0.0);
-    constants
-}
-
 /// Transposes a gate `[channels][64]` to `[64][channels]`, padded.
 fn by_square(gate: &[f32], channels: usize) -> Buffer {
     let stride = stride(channels);
@@ -316,20 +279,20 @@ impl PieceLayer {
     }
 
     /// Writes `[64][channels]` to `output`.
-    fn evaluate(&self, kernels: &dyn Kernels, slot: &EvalSlot, output: &mut [f32]) {
+    fn evaluate(&self, kernels: Kernels, slot: &EvalSlot, output: &mut [f32]) {
         output.copy_from_slice(&self.bias);
         let planes = slot.planes.masks.iter().zip(&slot.planes.values).take(PIECE_PLANES);
         for (plane, (&mask, &factor)) in planes.enumerate() {
             for square in squares(mask) {
                 let from = &self.weights[(square * PIECE_PLANES + plane) * output.len()..][..output.len()];
-                kernels.add_scaled(AddScaled { to: output, from, factor });
+                kernels.run(AddScaled { to: output, from, factor });
             }
         }
     }
 }
 
 impl PieceRest {
-    fn new(arithmetic: Arithmetic<'_>, pieces: &PieceEmbedding, alpha: f32) -> PieceRest {
+    fn new(arithmetic: Arithmetic, pieces: &PieceEmbedding, alpha: f32) -> PieceRest {
         PieceRest {
             norm1: Norm::new(&pieces.norm1, EMBEDDING_EPSILON),
             ffn: FeedForward::new(arithmetic, &pieces.ffn),

@@ -1,16 +1,14 @@
 //! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix tiles.
 
-use std::sync::Arc;
-
 use half::bf16;
 
-use super::buffer::Buffer;
 use super::kernels::{
-    Collect, Epilogue, InputTransform, Kernels, OutputTransform, POINTS, Product, SPREAD_SQUARES,
-    SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, spread_length, transform_filter,
+    BOARD_SQUARES, Collect, Epilogue, InputTransform, Kernels, OutputTransform, POINTS, Pointwise, Product,
+    SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, spread_length,
+    transform_filter,
 };
-use super::linear::{pack, padded};
-use crate::network::weights;
+use super::layers::{Arithmetic, Buffer, activate_boards, pack, padded, pointwise};
+use crate::network::weights::{self, Activation};
 
 /// Output channels of a convolution that are computed together, so that their products stay near.
 const BLOCK: usize = 64;
@@ -18,9 +16,8 @@ const BLOCK: usize = 64;
 /// tile would fall into the same few lines of the first cache.
 const SKEW: usize = 16;
 
-/// A 3×3 convolution with its weights packed.
 #[derive(Debug)]
-pub(super) enum Convolution {
+pub(crate) enum Convolution {
     /// Winograd's algorithm, in fp32.
     Winograd(WinogradConvolution),
     /// Products of tiles, in bf16 with sums in fp32.
@@ -29,7 +26,7 @@ pub(super) enum Convolution {
 
 /// Scratch of convolutions, shared by all of them in an evaluator.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     /// Winograd's transformed inputs.
     tiles: Buffer,
     /// Winograd's products, or the sums of a tiled convolution.
@@ -41,7 +38,7 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Makes scratch memory for convolutions with up to `channels` padded inputs and outputs of up to `positions`
     /// boards.
-    pub(super) fn new(positions: usize, channels: usize, tiles: Option<&Arc<dyn Tiles>>) -> Scratch {
+    pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
         let rows = positions * TILES;
         if tiles.is_some() {
             return Scratch {
@@ -60,37 +57,25 @@ impl Scratch {
 
 impl Convolution {
     /// Packs the weights: for `tiles` if there are any, else for Winograd's algorithm.
-    pub(super) fn new(
-        kernels: &dyn Kernels,
-        tiles: Option<&Arc<dyn Tiles>>,
-        convolution: &weights::Convolution,
-    ) -> Convolution {
-        match tiles {
+    pub(crate) fn new(arithmetic: Arithmetic, convolution: &weights::Convolution) -> Convolution {
+        match arithmetic.tiles {
             Some(tiles) => Convolution::Tiled(TiledConvolution::new(tiles, convolution)),
-            None => Convolution::Winograd(WinogradConvolution::new(kernels, convolution)),
+            None => Convolution::Winograd(WinogradConvolution::new(arithmetic.kernels, convolution)),
         }
     }
 
     /// Returns the padded output channels.
-    pub(super) fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         match self {
             Convolution::Winograd(convolution) => convolution.outputs,
             Convolution::Tiled(convolution) => convolution.outputs,
         }
     }
 
-    /// Returns the multiply-adds for one board.
-    pub(super) fn multiply_adds(&self) -> usize {
-        match self {
-            Convolution::Winograd(convolution) => POINTS * TILES * convolution.inputs * convolution.outputs,
-            Convolution::Tiled(convolution) => 64 * 9 * convolution.inputs * convolution.outputs,
-        }
-    }
-
     /// Convolves boards `[10][10][inputs]`.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
-        kernels: &dyn Kernels,
+        kernels: Kernels,
         scratch: &mut Scratch,
         input: Boards<'_>,
         target: Target<'_>,
@@ -104,27 +89,26 @@ impl Convolution {
 
 /// Boards that a convolution or a head reads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Boards<'a> {
-    /// Number of boards.
-    pub(super) positions: usize,
+pub(crate) struct Boards<'a> {
+    pub(crate) positions: usize,
     /// `[positions][10][10][channels]`
-    pub(super) boards: &'a [f32],
+    pub(crate) boards: &'a [f32],
 }
 
 /// The place that a convolution writes to.
 #[derive(Debug)]
-pub(super) struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// `[positions][10][10][outputs]`
-    pub(super) boards: &'a mut [f32],
+    pub(crate) boards: &'a mut [f32],
     /// The operation on the outputs.
-    pub(super) epilogue: Epilogue,
+    pub(crate) epilogue: Epilogue,
     /// The sums for [`Epilogue::Pool`], `[positions][outputs]`; else empty.
-    pub(super) pool: &'a mut [f32],
+    pub(crate) pool: &'a mut [f32],
 }
 
 /// A 3×3 convolution, its filters transformed for Winograd's algorithm.
 #[derive(Debug)]
-pub(super) struct WinogradConvolution {
+pub(crate) struct WinogradConvolution {
     inputs: usize,
     outputs: usize,
     /// `[36][inputs][outputs of the block]` for each block of outputs, packed.
@@ -134,7 +118,7 @@ pub(super) struct WinogradConvolution {
 
 impl WinogradConvolution {
     /// Transforms and packs the filters.
-    fn new(kernels: &dyn Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
+    fn new(kernels: Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
         let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
         let filters: Vec<[f32; POINTS]> =
             convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
@@ -157,11 +141,11 @@ impl WinogradConvolution {
     }
 
     /// Convolves boards `[10][10][inputs]`.
-    fn apply(&self, kernels: &dyn Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
+    fn apply(&self, kernels: Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
         let Boards { positions, boards } = input;
         let rows = positions * TILES;
         let tiles_step = rows * self.inputs + SKEW;
-        kernels.transform_input(InputTransform {
+        kernels.run(InputTransform {
             positions,
             channels: self.inputs,
             boards,
@@ -171,7 +155,7 @@ impl WinogradConvolution {
         for first in (0..self.outputs).step_by(BLOCK) {
             let width = BLOCK.min(self.outputs - first);
             let products_step = rows * width + SKEW;
-            kernels.multiply(Product {
+            kernels.run(Product {
                 count: POINTS,
                 rows,
                 inner: self.inputs,
@@ -186,7 +170,7 @@ impl WinogradConvolution {
                 c_step: products_step,
                 ..Product::default()
             });
-            kernels.transform_output(OutputTransform {
+            kernels.run(OutputTransform {
                 positions,
                 width,
                 products: &scratch.products,
@@ -204,8 +188,8 @@ impl WinogradConvolution {
 
 /// A 3×3 convolution as products of bf16 matrices, one for each of the nine taps and 32 input channels.
 #[derive(Debug)]
-pub(super) struct TiledConvolution {
-    tiles: Arc<dyn Tiles>,
+pub(crate) struct TiledConvolution {
+    tiles: Tiles,
     inputs: usize,
     outputs: usize,
     /// The place in a spread board where the left operand of each product begins.
@@ -216,8 +200,7 @@ pub(super) struct TiledConvolution {
 }
 
 impl TiledConvolution {
-    /// Rounds and packs the weights.
-    fn new(tiles: &Arc<dyn Tiles>, convolution: &weights::Convolution) -> TiledConvolution {
+    fn new(tiles: Tiles, convolution: &weights::Convolution) -> TiledConvolution {
         let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
         let depths = inputs.div_ceil(TILE_DEPTH);
         let mut steps = Vec::new();
@@ -248,14 +231,14 @@ impl TiledConvolution {
         let mut bias = Buffer::zeros(outputs);
         bias[..convolution.outputs].copy_from_slice(&convolution.bias);
         let offsets = steps.iter().map(|&(_, _, offset)| offset as u32).collect();
-        TiledConvolution { tiles: Arc::clone(tiles), inputs, outputs, offsets, weights, bias }
+        TiledConvolution { tiles, inputs, outputs, offsets, weights, bias }
     }
 
     /// Convolves boards `[10][10][inputs]`.
-    fn apply(&self, kernels: &dyn Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
+    fn apply(&self, kernels: Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
         let Boards { positions, boards } = input;
         let step = spread_length(self.inputs);
-        kernels.spread(Spread { positions, channels: self.inputs, boards, spread: &mut scratch.spread });
+        kernels.run(Spread { positions, channels: self.inputs, boards, spread: &mut scratch.spread });
         let width = self.outputs.next_multiple_of(TILE_DEPTH);
         self.tiles.multiply(TileProduct {
             positions,
@@ -267,7 +250,7 @@ impl TiledConvolution {
             b: &self.weights,
             c: &mut scratch.products,
         });
-        kernels.collect(Collect {
+        kernels.run(Collect {
             positions,
             channels: self.outputs,
             sums: &scratch.products,
@@ -277,5 +260,33 @@ impl TiledConvolution {
             boards: target.boards,
             pool: target.pool,
         });
+    }
+}
+
+/// A convolution and the activation behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ActivatedConvolution<'a> {
+    pub(crate) convolution: &'a Convolution,
+    pub(crate) activation: Activation,
+}
+
+impl ActivatedConvolution<'_> {
+    /// Computes `output = activation(convolution(input))`.
+    pub(crate) fn apply(
+        &self,
+        kernels: Kernels,
+        input: Boards<'_>,
+        output: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
+        let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
+        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
+        self.convolution.apply(kernels, scratch, input, target);
+        if !relu {
+            let channels = self.convolution.outputs();
+            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
+            activate_boards(kernels, self.activation, boards, channels);
+        }
     }
 }

@@ -1,19 +1,17 @@
-//! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer norm.
+//! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer norm. Smolgen makes
+//! additions to the logits of attention that depend on the whole position (Lc0, BT2 and later).
 //!
-//! A position's squares are rows of numbers; rows of several positions follow one another. Attention bodies
-//! ([`super::body`]) and attention policies ([`super::attention`]) use them.
+//! A position's squares are rows of numbers; rows of several positions follow one another. Attention bodies ([`super::body`])
+//! and attention policies ([`super::heads`]) use them.
 
-use super::buffer::Buffer;
 use super::kernels::{Kernels, Product, Softmax};
-use super::layer::{Arithmetic, InputSize, Layer, Rounded, Rows, room, stride};
-use super::linear::{activate, padded};
-use super::norm::{Branch, Norm};
-use super::smolgen::{SharedMatrix, Smolgen};
+use super::layers::{
+    Arithmetic, Branch, Buffer, InputSize, Layer, Norm, Rounded, Rows, activate, padded, room, stride,
+};
 use crate::network::weights::{self, Activation, Dense, SQUARES};
 
-/// An encoder with its weights packed.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     heads: usize,
     /// Numbers of a head's query.
     depth: usize,
@@ -29,7 +27,7 @@ pub(super) struct Encoder {
 
 /// The two dense layers of an encoder.
 #[derive(Debug)]
-pub(super) struct FeedForward {
+pub(crate) struct FeedForward {
     hidden: Layer,
     activation: Activation,
     output: Layer,
@@ -37,21 +35,20 @@ pub(super) struct FeedForward {
 
 /// Scratch memory of encoders: rows of all positions, but for the last three.
 #[derive(Debug)]
-pub(super) struct EncoderScratch {
+pub(crate) struct EncoderScratch {
     projected: Buffer,
     /// The heads' results side by side.
     attended: Buffer,
-    /// The output of a branch, to be added.
     branch: Buffer,
     hidden: Buffer,
-    pub(super) compressed: Buffer,
-    pub(super) squeezed: Buffer,
-    pub(super) generated: Buffer,
+    pub(crate) compressed: Buffer,
+    pub(crate) squeezed: Buffer,
+    pub(crate) generated: Buffer,
     /// The generated numbers, a row for each head.
-    pub(super) by_head: Buffer,
+    pub(crate) by_head: Buffer,
     /// `[positions][heads][64][64]`: smolgen's additions.
-    pub(super) additions: Buffer,
-    pub(super) rounded: Rounded,
+    pub(crate) additions: Buffer,
+    pub(crate) rounded: Rounded,
     /// `[64][64]`
     scores: Buffer,
     /// A head's keys, transposed, then its values; packed.
@@ -76,19 +73,19 @@ struct StridedRows<'a> {
 
 /// A stack of encoders, with the layers that use the same scratch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stack<'a> {
-    pub(super) encoders: &'a [Encoder],
+pub(crate) struct Stack<'a> {
+    pub(crate) encoders: &'a [Encoder],
     /// The matrix that their smolgens share.
-    pub(super) shared: Option<&'a Layer>,
+    pub(crate) shared: Option<&'a Layer>,
     /// Dense layers beside those of the encoders.
-    pub(super) ffn: Option<&'a FeedForward>,
+    pub(crate) ffn: Option<&'a FeedForward>,
     /// Length of the rows with their padding.
-    pub(super) width: usize,
+    pub(crate) width: usize,
 }
 
 impl EncoderScratch {
     /// Makes scratch memory for up to `positions`.
-    pub(super) fn new(arithmetic: Arithmetic<'_>, positions: usize, stack: Stack<'_>) -> EncoderScratch {
+    pub(crate) fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> EncoderScratch {
         let Stack { encoders, shared, ffn, width } = stack;
         let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
         let of_smolgen = |size: fn(&Smolgen) -> usize| {
@@ -127,8 +124,7 @@ impl EncoderScratch {
 }
 
 impl Encoder {
-    /// Packs the weights.
-    pub(super) fn new(arithmetic: Arithmetic<'_>, encoder: &weights::Encoder) -> Encoder {
+    pub(crate) fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
         Encoder {
             heads: encoder.heads,
             depth: encoder.query.outputs / encoder.heads,
@@ -142,28 +138,15 @@ impl Encoder {
         }
     }
 
-    /// Returns the multiply-adds for a position; `shared` is the matrix that smolgens share.
-    pub(super) fn multiply_adds(&self, shared: Option<&Layer>) -> usize {
-        let smolgen = self.smolgen.as_ref().map_or(0, |smolgen| {
-            SQUARES * smolgen.compress.multiply_adds()
-                + smolgen.hidden.multiply_adds()
-                + smolgen.output.multiply_adds()
-                + self.heads * shared.map_or(0, Layer::multiply_adds)
-        });
-        let attention = 2 * SQUARES * self.output.inputs();
-        let layers = self.project.multiply_adds() + self.output.multiply_adds();
-        SQUARES * (layers + self.ffn.multiply_adds() + attention) + smolgen
-    }
-
     /// Returns the length of the longest row that it writes.
-    pub(super) fn widest(&self) -> usize {
+    pub(crate) fn widest(&self) -> usize {
         self.project.outputs().max(self.ffn.hidden.outputs())
     }
 
     /// Evaluates the layer on the rows `x` of whole positions, in place; `shared` is the matrix that smolgens share.
-    pub(super) fn evaluate(
+    pub(crate) fn evaluate(
         &self,
-        kernels: &dyn Kernels,
+        kernels: Kernels,
         x: &mut [f32],
         shared: Option<&Layer>,
         scratch: &mut EncoderScratch,
@@ -194,7 +177,7 @@ impl Encoder {
     /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
     fn attend(
         &self,
-        kernels: &dyn Kernels,
+        kernels: Kernels,
         HeadOfPosition { position, head }: HeadOfPosition,
         has_additions: bool,
         scratch: &mut EncoderScratch,
@@ -209,7 +192,7 @@ impl Encoder {
             depth,
             &mut scratch.packed[..SQUARES * depth],
         );
-        kernels.multiply(Product {
+        kernels.run(Product {
             count: 1,
             rows: SQUARES,
             inner: depth,
@@ -222,7 +205,7 @@ impl Encoder {
             ..Product::default()
         });
         let additions = (position * self.heads + head) * SQUARES * SQUARES;
-        kernels.softmax(Softmax {
+        kernels.run(Softmax {
             rows: SQUARES,
             width: SQUARES,
             x: &mut scratch.scores,
@@ -230,7 +213,7 @@ impl Encoder {
             added: has_additions.then(|| &scratch.additions[additions..]),
         });
         pack_rows(kernels.panel(), StridedRows { rows: values, stride: from }, depth, &mut scratch.packed);
-        kernels.multiply(Product {
+        kernels.run(Product {
             count: 1,
             rows: SQUARES,
             inner: SQUARES,
@@ -250,8 +233,7 @@ impl Encoder {
 }
 
 impl FeedForward {
-    /// Packs the weights.
-    pub(super) fn new(arithmetic: Arithmetic<'_>, ffn: &weights::FeedForward) -> FeedForward {
+    pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
         FeedForward {
             hidden: Layer::new(arithmetic, &ffn.hidden),
             activation: ffn.activation,
@@ -259,15 +241,10 @@ impl FeedForward {
         }
     }
 
-    /// Returns the multiply-adds for a square.
-    pub(super) fn multiply_adds(&self) -> usize {
-        self.hidden.multiply_adds() + self.output.multiply_adds()
-    }
-
     /// Evaluates the layers on rows; the result lies in the scratch.
-    pub(super) fn evaluate<'a>(
+    pub(crate) fn evaluate<'a>(
         &self,
-        kernels: &dyn Kernels,
+        kernels: Kernels,
         rows: Rows<'_>,
         scratch: &'a mut EncoderScratch,
     ) -> &'a [f32] {
@@ -322,5 +299,82 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
             to[..own].copy_from_slice(&row[first..][..own]);
             to[own..].fill(0.0);
         }
+    }
+}
+
+/// Epsilon of the layer norms inside smolgen.
+const SMOLGEN_EPSILON: f32 = 1e-3;
+
+/// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not
+/// in it.
+#[derive(Debug)]
+pub(crate) struct Smolgen {
+    pub(crate) compress: Layer,
+    pub(crate) hidden: Layer,
+    norm1: Norm,
+    pub(crate) output: Layer,
+    norm2: Norm,
+    activation: weights::Activation,
+}
+
+/// The matrix that all smolgens share, with the heads that it is applied to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedMatrix<'a> {
+    pub(crate) heads: usize,
+    pub(crate) layer: &'a Layer,
+}
+
+impl Smolgen {
+    pub(crate) fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
+        let channels = smolgen.channels;
+        let compress = Dense {
+            inputs: smolgen.compress.len() / channels,
+            outputs: channels,
+            weights: smolgen.compress.clone(),
+            bias: vec![0.0; channels],
+        };
+        let compress = Layer::new(arithmetic, &compress);
+        let each = compress.outputs();
+        let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
+            (input % each < channels).then_some(input / each * channels + input % each)
+        });
+        Smolgen {
+            compress,
+            hidden,
+            norm1: Norm::new(&smolgen.norm1, SMOLGEN_EPSILON),
+            output: Layer::new(arithmetic, &smolgen.output),
+            norm2: Norm::new(&smolgen.norm2, SMOLGEN_EPSILON),
+            activation: smolgen.activation,
+        }
+    }
+
+    /// Evaluates it for the rows of whole positions, into the scratch's `additions`.
+    pub(crate) fn evaluate(
+        &self,
+        kernels: Kernels,
+        rows: Rows<'_>,
+        shared: SharedMatrix<'_>,
+        scratch: &mut EncoderScratch,
+    ) {
+        let EncoderScratch { compressed, squeezed, generated, by_head, additions, rounded, .. } = scratch;
+        let SharedMatrix { heads, layer: shared } = shared;
+        let positions = rows.count / SQUARES;
+        self.compress.apply(kernels, rows, compressed, rounded);
+        self.hidden.apply(kernels, Rows { count: positions, numbers: compressed }, squeezed, rounded);
+        let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
+        activate(kernels, self.activation, squeezed);
+        self.norm1.apply(kernels, squeezed, None);
+        self.output.apply(kernels, Rows { count: positions, numbers: squeezed }, generated, rounded);
+        let generated = &mut generated[..positions * self.output.outputs()];
+        activate(kernels, self.activation, generated);
+        self.norm2.apply(kernels, generated, None);
+        let each = self.norm2.size / heads;
+        let of_heads = generated
+            .chunks_exact(self.output.outputs())
+            .flat_map(|generated| generated[..heads * each].chunks_exact(each));
+        for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
+            to[..each].copy_from_slice(from);
+        }
+        shared.apply(kernels, Rows { count: positions * heads, numbers: by_head }, additions, rounded);
     }
 }

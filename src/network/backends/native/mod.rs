@@ -1,37 +1,32 @@
 //! The native backend: evaluates networks on the CPU, with nothing but this crate.
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in [`super`] calls
-//! it. `model` is the whole evaluation, in the order of the data: a residual `tower` (with `first_layer`) or the `body`
-//! of an attention network (made of `encoder`s), then the heads `value`, `policy` and `attention`. All are made of the
-//! layers in `linear`, `layer` and `convolution`, and those of the operations in `kernels`, the only place with
-//! `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
+//! it. `Model` is the whole evaluation, in the order of the data: a residual `tower` or the `body` of an attention network (made
+//! of `encoder`s), then the `heads`. All are made of `layers` and `convolution`s, and those of the operations in `kernels`, the
+//! only place with `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
 
-mod attention;
 mod body;
-mod buffer;
 mod convolution;
 mod encoder;
-mod first_layer;
+mod heads;
 mod kernels;
-mod layer;
-mod linear;
-mod model;
-mod norm;
-mod policy;
-mod smolgen;
+mod layers;
 mod tower;
-mod value;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use self::body::AttentionBody;
+use self::convolution::Boards;
+use self::heads::{Head, HeadScratch, Policy, PolicyScratch, Workspace};
 use self::kernels::{Kernels, Tiles};
-use self::model::{Model, Scratch};
-use crate::network::weights::{Body, Network, PolicyHead};
+use self::layers::Arithmetic;
+use self::tower::{Tower, TowerScratch};
+use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{
-    Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Processor, cores,
+    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, Processor, cores,
 };
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
@@ -82,30 +77,25 @@ impl Native {
     /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow;
     /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
-        let (kernels, tiles) = choose_arithmetic(options, &network.body)?;
-        Native::with_arithmetic(network, name, kernels, tiles.as_ref())
+        Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?)
     }
 
     /// Packs `network` for the arithmetic that was chosen.
     fn with_arithmetic(
         network: &Network,
         name: &str,
-        kernels: Box<dyn Kernels>,
-        tiles: Option<&Arc<dyn Tiles>>,
+        arithmetic: Arithmetic,
     ) -> Result<Native, BackendError> {
-        let Some(model) = Model::new(kernels, tiles, network) else {
+        let Some(model) = Model::new(arithmetic, network) else {
             let reason =
                 "it has an attention body whose policy head is not attention; use --backend=onnxruntime";
             return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
-        let arithmetic = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
+        let Arithmetic { kernels, tiles } = arithmetic;
+        let precision = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!(
-                "{name}, {}, {} kernels, {arithmetic}",
-                model.description(),
-                model.kernels().name()
-            ),
+            description: format!("{name}, {}, {} kernels, {precision}", model.description(), kernels.name()),
             input_format: network.input_format,
             has_wdl: network.has_wdl(),
             has_moves_left: network.moves_left.is_some(),
@@ -118,37 +108,20 @@ impl Native {
         };
         Ok(Native { info, model: Arc::new(model) })
     }
-
-    /// Returns the multiply-adds of the matrix products of an evaluation, for benchmarks. Other work (transforms, the
-    /// sparse first layer, single outputs of policy heads) is not counted.
-    pub fn multiply_adds(&self) -> usize {
-        self.model.multiply_adds()
-    }
 }
 
 /// Says whether the backend evaluates networks of this kind: all but attention bodies with a policy of convolutions.
 pub fn evaluates(network: &Network) -> bool {
-    matches!(network.body, Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
+    matches!(network.body, weights::Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
 
 /// Returns the names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
-    kernels::available().iter().map(|kernels| kernels.name()).collect()
+    Kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-/// Runs a short loop of multiply-adds with the kernel called `name`, for benchmarks. Returns their number; `None` if
-/// this CPU has no such kernel.
-pub fn spin(name: &str) -> Option<usize> {
-    let kernels = kernels::available().into_iter().find(|kernels| kernels.name() == name)?;
-    let (multiply_adds, sum) = kernels.spin();
-    std::hint::black_box(sum);
-    Some(multiply_adds)
-}
-
-/// Kernels, and tiles if 3×3 convolutions shall be in bf16.
-type Arithmetic = (Box<dyn Kernels>, Option<Arc<dyn Tiles>>);
-
-fn choose_arithmetic(options: &Params, body: &Body) -> Result<Arithmetic, ParamError> {
+/// Chooses kernels, and tiles if products shall be in bf16.
+fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let (kernel, precision) = (kernel.as_str(), OptionChoice::name(precision));
     let fault = |key: &str, value: &str, expected: String| {
@@ -157,8 +130,8 @@ fn choose_arithmetic(options: &Params, body: &Body) -> Result<Arithmetic, ParamE
     if kernel == "amx" && precision == "fp32" {
         return fault("kernel", kernel, "another kernel, AMX has no fp32".into());
     }
-    let is_dense = matches!(body, Body::Attention(_));
-    let tiles = kernels::tiles().into_iter().find(|tiles| match precision {
+    let is_dense = matches!(body, weights::Body::Attention(_));
+    let tiles = Tiles::available().into_iter().find(|tiles| match precision {
         "fp32" => false,
         "bf16" => [AUTO, tiles.name()].contains(&kernel),
         _ => (is_dense || tiles.outruns_winograd()) && [AUTO, tiles.name()].contains(&kernel),
@@ -170,8 +143,8 @@ fn choose_arithmetic(options: &Params, body: &Body) -> Result<Arithmetic, ParamE
     }
     // What tiles do not compute is fp32 even there.
     let wanted = if tiles.is_some() { AUTO } else { kernel };
-    match kernels::available().into_iter().find(|kernels| wanted == AUTO || wanted == kernels.name()) {
-        Some(kernels) => Ok((kernels, tiles)),
+    match Kernels::available().into_iter().find(|kernels| wanted == AUTO || wanted == kernels.name()) {
+        Some(kernels) => Ok(Arithmetic { kernels, tiles }),
         None => {
             let available = available_kernels().join(", ");
             fault("kernel", kernel, format!("one of auto, or what this CPU has: {available}"))
@@ -206,4 +179,146 @@ impl Evaluator for NativeEvaluator {
         self.model.evaluate(batch, &mut self.scratch);
         Ok(())
     }
+}
+
+/// Memory that the Winograd tiles of positions evaluated together may take: they should stay in the second cache.
+const TILE_BYTES: usize = 600 << 10;
+/// Bytes of Winograd tiles for each channel of a position: 36 points of 4 tiles.
+const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
+
+/// A network, immutable: shared by all evaluators.
+#[derive(Debug)]
+struct Model {
+    arithmetic: Arithmetic,
+    body: Body,
+    policy: Policy,
+    value: Head,
+    moves_left: Option<Head>,
+    has_wdl: bool,
+}
+
+/// The body, which makes boards for the heads.
+#[derive(Debug)]
+enum Body {
+    Tower(Tower),
+    Attention(Box<AttentionBody>),
+}
+
+#[derive(Debug)]
+enum BodyScratch {
+    Tower(Box<TowerScratch>),
+    Attention(Box<body::BodyScratch>),
+}
+
+/// Scratch memory of one evaluator, for [`Model::group`] positions.
+#[derive(Debug)]
+struct Scratch {
+    body: BodyScratch,
+    policy: PolicyScratch,
+    heads: HeadScratch,
+}
+
+impl Model {
+    /// Packs the weights; `None` if an attention body has a policy head with convolutions.
+    ///
+    /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
+    fn new(arithmetic: Arithmetic, network: &Network) -> Option<Model> {
+        let (kernels, activation) = (arithmetic.kernels, network.activation);
+        if !evaluates(network) {
+            return None;
+        }
+        let body = match &network.body {
+            weights::Body::Tower(tower) => Body::Tower(Tower::new(arithmetic, tower, activation)),
+            weights::Body::Attention(body) => {
+                Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
+            }
+        };
+        Some(Model {
+            arithmetic,
+            body,
+            policy: Policy::new(arithmetic, &network.policy, activation),
+            value: Head::new(kernels, &network.value, activation),
+            moves_left: network.moves_left.as_ref().map(|head| Head::new(kernels, head, activation)),
+            has_wdl: network.has_wdl(),
+        })
+    }
+
+    /// Describes the size of the body for people.
+    fn description(&self) -> String {
+        match &self.body {
+            Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
+            Body::Attention(body) => body.description(),
+        }
+    }
+
+    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would read the
+    /// weights more often.
+    fn group(&self) -> usize {
+        match &self.body {
+            Body::Tower(tower) => (TILE_BYTES / (tower.channels() * TILE_BYTES_PER_CHANNEL)).clamp(4, 16),
+            Body::Attention(body) => body.group(),
+        }
+    }
+
+    /// Makes scratch memory for one evaluator.
+    fn scratch(&self) -> Scratch {
+        let positions = self.group();
+        let body = match &self.body {
+            Body::Tower(tower) => BodyScratch::Tower(Box::new(tower.scratch(positions))),
+            Body::Attention(body) => {
+                BodyScratch::Attention(Box::new(body.scratch(self.arithmetic, positions)))
+            }
+        };
+        Scratch {
+            body,
+            policy: self.policy.scratch(self.arithmetic),
+            heads: HeadScratch::new([&self.value].into_iter().chain(&self.moves_left), positions),
+        }
+    }
+
+    /// Evaluates a batch of any size. All policy indices must be below 1858.
+    fn evaluate(&self, batch: &mut [EvalSlot], scratch: &mut Scratch) {
+        for group in batch.chunks_mut(self.group()) {
+            self.evaluate_group(group, scratch);
+        }
+    }
+
+    fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
+        let kernels = self.arithmetic.kernels;
+        let (boards, workspace) = match (&self.body, &mut scratch.body) {
+            (Body::Tower(tower), BodyScratch::Tower(scratch)) => {
+                tower.evaluate(kernels, group, scratch);
+                let workspace = Workspace::OfTower(&mut scratch.inner, &mut scratch.convolution);
+                (&scratch.boards[..], workspace)
+            }
+            (Body::Attention(body), BodyScratch::Attention(scratch)) => {
+                body.evaluate(kernels, group, scratch);
+                (&scratch.boards[..], Workspace::Nothing)
+            }
+            _ => unreachable!("an evaluator's scratch is made by its own model"),
+        };
+        let boards = Boards { positions: group.len(), boards };
+        let values = self.value.evaluate(kernels, boards, &mut scratch.heads);
+        for (slot, outputs) in group.iter_mut().zip(values) {
+            slot.evaluation = if self.has_wdl {
+                from_wdl([outputs[0], outputs[1], outputs[2]])
+            } else {
+                Evaluation { q: libm::tanhf(outputs[0]), ..Evaluation::default() }
+            };
+        }
+        if let Some(head) = &self.moves_left {
+            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, boards, &mut scratch.heads)) {
+                slot.evaluation.m = outputs[0].max(0.0);
+            }
+        }
+        self.policy.evaluate(kernels, group, boards.boards, workspace, &mut scratch.policy);
+    }
+}
+
+/// Computes an evaluation from the logits of win, draw and loss by softmax.
+fn from_wdl(logits: [f32; 3]) -> Evaluation {
+    let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+    let [win, draw, loss] = logits.map(|logit| libm::expf(logit - largest));
+    let sum = win + draw + loss;
+    Evaluation { q: (win - loss) / sum, d: draw / sum, m: 0.0 }
 }

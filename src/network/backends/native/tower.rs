@@ -1,25 +1,29 @@
 //! The residual tower: input planes to the boards that the heads read.
+//!
+//! Its first convolution, from bit planes, adds up the filters of the squares that are set, about 60 of 7,168. Three things make
+//! it cheap. Planes that are one everywhere only depend on how close a square is to the edges: nine classes of squares. A piece
+//! that stayed where it is through several boards of the history is one addition, of the filters' sum. And the sums over runs of
+//! boards are differences of prefix sums: two additions at most.
 
-use std::sync::Arc;
+use arrayvec::ArrayVec;
 
-use super::buffer::Buffer;
-use super::convolution::{self, Boards, Convolution, Target};
-use super::first_layer::{ClassSums, FirstLayer};
-use super::kernels::{BOARD_SQUARES, Epilogue, Kernels, Pointwise, Residual, Tiles};
-use super::linear::{Linear, activate, activate_boards, padded, pointwise};
-use crate::network::EvalSlot;
-use crate::network::weights;
-use crate::network::weights::{Activation, Dense};
+use super::convolution::{self, ActivatedConvolution, Boards, Convolution, Target};
+use super::kernels::{
+    AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, Kernels, Pointwise, Residual, Stamp, Stamps,
+    Tiles, board_offset,
+};
+use super::layers::{Arithmetic, Buffer, Linear, activate, activate_boards, padded, pointwise};
+use crate::network::weights::{self, Activation, Dense};
+use crate::network::{EvalSlot, InputPlanes, PLANES};
 
-/// A tower with its weights packed.
 #[derive(Debug)]
-pub(super) struct Tower {
+pub(crate) struct Tower {
     filters: usize,
     first: FirstLayer,
     blocks: Vec<Block>,
     activation: Activation,
     /// The unit that its convolutions are packed for, if not for the kernels.
-    tiles: Option<Arc<dyn Tiles>>,
+    tiles: Option<Tiles>,
 }
 
 /// `act(x + se(conv2(act(conv1(x)))))`
@@ -39,13 +43,12 @@ struct SqueezeExcite {
 
 /// Scratch memory of a tower's evaluator.
 #[derive(Debug)]
-pub(super) struct TowerScratch {
+pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the tower's output.
-    pub(super) boards: Buffer,
+    pub(crate) boards: Buffer,
     /// Boards of the same size: outputs of a block's first convolution; free for heads afterwards.
-    pub(super) inner: Buffer,
-    /// Scratch memory of all convolutions.
-    pub(super) convolution: convolution::Scratch,
+    pub(crate) inner: Buffer,
+    pub(crate) convolution: convolution::Scratch,
     update: Buffer,
     class_sums: ClassSums,
     pool: Buffer,
@@ -55,53 +58,37 @@ pub(super) struct TowerScratch {
 
 impl Tower {
     /// Packs the weights, those of the 3×3 convolutions for `tiles` if there are any.
-    pub(super) fn new(
-        kernels: &dyn Kernels,
-        tiles: Option<&Arc<dyn Tiles>>,
-        tower: &weights::Tower,
-        activation: Activation,
-    ) -> Tower {
+    pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
         let block = |block: &weights::ResidualBlock| Block {
-            conv1: Convolution::new(kernels, tiles, &block.conv1),
-            conv2: Convolution::new(kernels, tiles, &block.conv2),
-            squeeze_excite: block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit)),
+            conv1: Convolution::new(arithmetic, &block.conv1),
+            conv2: Convolution::new(arithmetic, &block.conv2),
+            squeeze_excite: block.se.as_ref().map(|unit| SqueezeExcite::new(arithmetic.kernels, unit)),
         };
         Tower {
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
             blocks: tower.blocks.iter().map(block).collect(),
             activation,
-            tiles: tiles.cloned(),
+            tiles: arithmetic.tiles,
         }
     }
 
-    /// Returns the multiply-adds of an evaluation, without those of the first layer.
-    pub(super) fn multiply_adds(&self) -> usize {
-        let block = |block: &Block| {
-            let unit = block.squeeze_excite.as_ref();
-            let unit = unit.map_or(0, |unit| unit.squeeze.multiply_adds() + unit.excite.multiply_adds());
-            block.conv1.multiply_adds() + block.conv2.multiply_adds() + unit
-        };
-        self.blocks.iter().map(block).sum()
-    }
-
     /// Returns the filters of the network, as its file says.
-    pub(super) fn filters(&self) -> usize {
+    pub(crate) fn filters(&self) -> usize {
         self.filters
     }
 
-    /// Returns the number of residual blocks.
-    pub(super) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
     /// Returns the padded channels of its output.
-    pub(super) fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.first.channels()
     }
 
     /// Makes scratch memory for up to `positions` at once.
-    pub(super) fn scratch(&self, positions: usize) -> TowerScratch {
+    pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
         let units = self.blocks.iter().filter_map(|block| block.squeeze_excite.as_ref());
@@ -109,7 +96,7 @@ impl Tower {
         TowerScratch {
             boards: boards(),
             inner: boards(),
-            convolution: convolution::Scratch::new(positions, channels, self.tiles.as_ref()),
+            convolution: convolution::Scratch::new(positions, channels, self.tiles),
             update: boards(),
             class_sums: ClassSums::new(channels),
             pool: Buffer::zeros(positions * channels),
@@ -119,7 +106,7 @@ impl Tower {
     }
 
     /// Evaluates the tower for `batch`, no larger than the scratch, into the scratch's boards.
-    pub(super) fn evaluate(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut TowerScratch) {
+    pub(crate) fn evaluate(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut TowerScratch) {
         let channels = self.channels();
         let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
         for (slot, board) in batch.iter().zip(boards) {
@@ -131,13 +118,7 @@ impl Tower {
         }
     }
 
-    fn evaluate_block(
-        &self,
-        kernels: &dyn Kernels,
-        block: &Block,
-        positions: usize,
-        scratch: &mut TowerScratch,
-    ) {
+    fn evaluate_block(&self, kernels: Kernels, block: &Block, positions: usize, scratch: &mut TowerScratch) {
         let conv1 = ActivatedConvolution { convolution: &block.conv1, activation: self.activation };
         let input = Boards { positions, boards: &scratch.boards };
         conv1.apply(kernels, input, &mut scratch.inner, &mut scratch.convolution);
@@ -148,7 +129,7 @@ impl Tower {
                 Target { boards: &mut scratch.update, epilogue: Epilogue::Pool, pool: &mut scratch.pool };
             block.conv2.apply(kernels, &mut scratch.convolution, inner, target);
             unit.evaluate(kernels, self.activation, positions, scratch);
-            kernels.add_residual(Residual {
+            kernels.run(Residual {
                 positions,
                 channels: self.channels(),
                 update: &scratch.update,
@@ -168,36 +149,8 @@ impl Tower {
     }
 }
 
-/// A convolution and the activation behind it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ActivatedConvolution<'a> {
-    pub(super) convolution: &'a Convolution,
-    pub(super) activation: Activation,
-}
-
-impl ActivatedConvolution<'_> {
-    /// Computes `output = activation(convolution(input))`.
-    pub(super) fn apply(
-        &self,
-        kernels: &dyn Kernels,
-        input: Boards<'_>,
-        output: &mut [f32],
-        scratch: &mut convolution::Scratch,
-    ) {
-        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
-        let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
-        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
-        self.convolution.apply(kernels, scratch, input, target);
-        if !relu {
-            let channels = self.convolution.outputs();
-            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
-            activate_boards(kernels, self.activation, boards, channels);
-        }
-    }
-}
-
 impl SqueezeExcite {
-    fn new(kernels: &dyn Kernels, unit: &weights::SqueezeExcite) -> SqueezeExcite {
+    fn new(kernels: Kernels, unit: &weights::SqueezeExcite) -> SqueezeExcite {
         let mut squeeze = unit.squeeze.clone();
         // It reads sums over 64 squares, the file means means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
@@ -210,7 +163,7 @@ impl SqueezeExcite {
     /// Computes scales and shifts from pooled sums, within `scratch`.
     fn evaluate(
         &self,
-        kernels: &dyn Kernels,
+        kernels: Kernels,
         activation: Activation,
         positions: usize,
         scratch: &mut TowerScratch,
@@ -221,7 +174,7 @@ impl SqueezeExcite {
         self.excite.apply(kernels, positions, squeezed, &mut scratch.scale_shift);
         let channels = self.excite.outputs / 2;
         for scales in scratch.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
-            kernels.apply(Pointwise::Sigmoid, &mut scales[..channels]);
+            kernels.run(Apply { function: Pointwise::Sigmoid, values: &mut scales[..channels] });
         }
     }
 }
@@ -238,4 +191,219 @@ fn pad_halves(dense: &Dense) -> Dense {
             .copy_from_slice(&dense.weights[from * inputs..(from + half) * inputs]);
     }
     result
+}
+
+/// Boards of the history in the input.
+const HISTORY: usize = 8;
+/// Planes of one board: twelve of pieces, one of repetition.
+const PLANES_PER_BOARD: usize = 13;
+/// Kinds of pieces: the first planes of a board.
+const PIECES: usize = 12;
+/// Classes of squares: first, middle or last rank times first, middle or last file.
+const CLASSES: usize = 9;
+/// Stamps that are handed to the kernel at once.
+const STAMPS: usize = 128;
+
+/// The first convolution, prepared for sparse planes.
+#[derive(Debug)]
+pub(crate) struct FirstLayer {
+    channels: usize,
+    /// `[112 + 12 * 8][3][3][channels]`: the filter of each plane, mirrored; then for each piece the sums of its
+    /// filters from now back to each board of the history.
+    stamps: Buffer,
+    /// `[112][9][channels]`: what a plane of ones adds to each class of squares.
+    classes: Buffer,
+    bias: Buffer,
+}
+
+/// Scratch of a [`FirstLayer`]: `[9][channels]`.
+#[derive(Debug)]
+pub(crate) struct ClassSums(Buffer);
+
+impl ClassSums {
+    /// Makes scratch memory for a layer of `channels` padded channels.
+    pub(crate) fn new(channels: usize) -> ClassSums {
+        ClassSums(Buffer::zeros(CLASSES * channels))
+    }
+}
+
+impl FirstLayer {
+    /// Prepares a 3×3 convolution of 112 planes.
+    pub(crate) fn new(convolution: &weights::Convolution) -> FirstLayer {
+        let channels = padded(convolution.outputs);
+        let weight = |plane: usize, tap: usize, channel: usize| {
+            f64::from(convolution.weights[(channel * PLANES + plane) * 9 + tap])
+        };
+        let mut stamps = Buffer::zeros((PLANES + PIECES * HISTORY) * 9 * channels);
+        let mut classes = Buffer::zeros(PLANES * CLASSES * channels);
+        for channel in 0..convolution.outputs {
+            for tap in 0..9 {
+                let mut set = |entry: usize, weight: f64| {
+                    stamps[(entry * 9 + 8 - tap) * channels + channel] = weight as f32;
+                };
+                for plane in 0..PLANES {
+                    set(plane, weight(plane, tap, channel));
+                }
+                for piece in 0..PIECES {
+                    let mut sum = 0.0;
+                    for board in 0..HISTORY {
+                        sum += weight(board * PLANES_PER_BOARD + piece, tap, channel);
+                        set(prefix_entry(piece, board), sum);
+                    }
+                }
+            }
+            for plane in 0..PLANES {
+                for class in 0..CLASSES {
+                    let taps = (0..9).filter(|&tap| is_on_board(class, tap));
+                    let sum: f64 = taps.map(|tap| weight(plane, tap, channel)).sum();
+                    classes[(plane * CLASSES + class) * channels + channel] = sum as f32;
+                }
+            }
+        }
+        let mut bias = Buffer::zeros(channels);
+        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+        FirstLayer { channels, stamps, classes, bias }
+    }
+
+    /// Returns the padded outputs.
+    pub(crate) fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// Convolves `planes` into `board`, `[10][10][channels]`; no activation.
+    pub(crate) fn apply(
+        &self,
+        kernels: Kernels,
+        planes: &InputPlanes,
+        sums: &mut ClassSums,
+        board: &mut [f32],
+    ) {
+        self.sum_classes(kernels, planes, &mut sums.0);
+        for square in 0..64 {
+            let to = board_offset(square, self.channels);
+            let from = class_of(square) * self.channels;
+            board[to..to + self.channels].copy_from_slice(&sums.0[from..from + self.channels]);
+        }
+        let mut pending = Pending { layer: self, kernels, board, stamps: ArrayVec::new() };
+        for piece in 0..PIECES {
+            pending.add_piece(planes, piece);
+        }
+        for plane in (0..PLANES).filter(|&plane| is_other(plane)) {
+            if planes.masks[plane] != u64::MAX {
+                pending.add_squares(planes.masks[plane], plane, planes.values[plane]);
+            }
+        }
+        pending.flush();
+        clear_border(board, self.channels);
+    }
+
+    /// Writes the sum of the bias and the planes of ones, for each class of squares, into `sums`.
+    fn sum_classes(&self, kernels: Kernels, planes: &InputPlanes, sums: &mut [f32]) {
+        for sum in sums.chunks_exact_mut(self.channels) {
+            sum.copy_from_slice(&self.bias);
+        }
+        for plane in (0..PLANES).filter(|&plane| is_other(plane) && planes.masks[plane] == u64::MAX) {
+            let length = CLASSES * self.channels;
+            let from = &self.classes[plane * length..][..length];
+            kernels.run(AddScaled { to: &mut *sums, from, factor: planes.values[plane] });
+        }
+    }
+}
+
+/// Stamps that wait to be added to a board.
+struct Pending<'a> {
+    layer: &'a FirstLayer,
+    kernels: Kernels,
+    board: &'a mut [f32],
+    stamps: ArrayVec<Stamp, STAMPS>,
+}
+
+impl Pending<'_> {
+    /// Adds a kind of piece on all boards of the history.
+    fn add_piece(&mut self, planes: &InputPlanes, piece: usize) {
+        let plane = |board: usize| board * PLANES_PER_BOARD + piece;
+        let value = planes.values[piece];
+        if (1..HISTORY).any(|board| planes.values[plane(board)] != value) {
+            for board in 0..HISTORY {
+                self.add_squares(planes.masks[plane(board)], plane(board), planes.values[plane(board)]);
+            }
+            return;
+        }
+        let mut newer = 0;
+        for board in 0..HISTORY {
+            let mask = planes.masks[plane(board)];
+            let older = if board + 1 < HISTORY { planes.masks[plane(board + 1)] } else { 0 };
+            // A run of boards ends here: all from now on …
+            self.add_squares(mask & !older, prefix_entry(piece, board), value);
+            // … but not those newer than the run.
+            if board > 0 {
+                self.add_squares(mask & !newer, prefix_entry(piece, board - 1), -value);
+            }
+            newer = mask;
+        }
+    }
+
+    /// Adds `factor` times the table's `entry` around each square of `mask`.
+    fn add_squares(&mut self, mut mask: u64, entry: usize, factor: f32) {
+        while mask != 0 {
+            let square = mask.trailing_zeros() as u8;
+            mask &= mask - 1;
+            if self.stamps.is_full() {
+                self.flush();
+            }
+            self.stamps.push(Stamp { square, entry: entry as u16, factor });
+        }
+    }
+
+    fn flush(&mut self) {
+        self.kernels.run(Stamps {
+            channels: self.layer.channels,
+            stamps: &self.stamps,
+            table: &self.layer.stamps,
+            board: &mut *self.board,
+        });
+        self.stamps.clear();
+    }
+}
+
+/// Says whether `plane` is none of the pieces' planes: repetitions, castling, en passant, side, rule 50, ones.
+fn is_other(plane: usize) -> bool {
+    plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
+}
+
+/// Returns the entry of the sum of a piece's filters from now back to `board`.
+fn prefix_entry(piece: usize, board: usize) -> usize {
+    PLANES + piece * HISTORY + board
+}
+
+/// Returns 0 for the first of eight ranks or files, 2 for the last, 1 between.
+fn edge(coordinate: usize) -> usize {
+    match coordinate {
+        0 => 0,
+        7 => 2,
+        _ => 1,
+    }
+}
+
+fn class_of(square: usize) -> usize {
+    edge(square / 8) * 3 + edge(square % 8)
+}
+
+/// Says whether the filter's `tap` sees a square of the board from squares of `class`.
+fn is_on_board(class: usize, tap: usize) -> bool {
+    let inside = |edge: usize, offset: usize| !(edge == 0 && offset == 0 || edge == 2 && offset == 2);
+    inside(class / 3, tap / 3) && inside(class % 3, tap % 3)
+}
+
+/// Sets the squares around the 8×8 to 0.
+fn clear_border(board: &mut [f32], channels: usize) {
+    let row = BOARD_STRIDE * channels;
+    let (first, rest) = board[..BOARD_SQUARES * channels].split_at_mut(row);
+    let (middle, last) = rest.split_at_mut(8 * row);
+    first.fill(0.0);
+    last.fill(0.0);
+    for rank in middle.chunks_exact_mut(row) {
+        rank[..channels].fill(0.0);
+        rank[9 * channels..].fill(0.0);
+    }
 }

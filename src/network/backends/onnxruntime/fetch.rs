@@ -7,36 +7,173 @@
 //! interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
 //!
 //! Messages and pip's progress go to stderr: stdout belongs to UCI and JSON.
+//!
+//! A file is fetched by its name, version and platform, and taken only if it has the SHA-256 that stands in its [`Package`].
 
+use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::package::{Package, Release};
-use super::progress_message::eprint_message;
 use super::provider::Provider;
-use super::python::{self, DownloadError, Wheel};
+use super::runtime::eprint_message;
 use crate::network::folders;
+
+/// A wheel on PyPI that has the library for one platform.
+#[derive(Debug)]
+pub(super) struct Release {
+    os: &'static str,
+    arch: &'static str,
+    platform: &'static str,
+    /// SHA-256 of the wheel: of that for CPython 3.12, or the only one there is.
+    sha256: &'static str,
+}
+
+/// Lists the wheels of a package: operating system, processor, platform tag, SHA-256.
+macro_rules! releases {
+    ($($os:literal, $arch:literal, $platform:literal, $sha256:literal;)*) => {
+        &[$(Release { os: $os, arch: $arch, platform: $platform, sha256: $sha256 }),*]
+    };
+}
+
+/// A build of ONNX Runtime, or a plugin with a provider, that its makers publish on PyPI.
+#[derive(Debug)]
+pub(super) struct Package {
+    /// Its name on PyPI.
+    pub(super) name: &'static str,
+    version: &'static str,
+    /// Megabytes to download, at most.
+    size_mb: u32,
+    /// The folder inside the wheel in which the libraries lie.
+    pub(super) library_folder: &'static str,
+    releases: &'static [Release],
+}
+
+impl Package {
+    /// The build that evaluates on CPUs, on Apple's with CoreML; plugins add other providers.
+    pub(super) const PLAIN: Package = Package {
+        name: "onnxruntime",
+        version: "1.31.1",
+        size_mb: 24,
+        library_folder: "onnxruntime/capi",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_28_x86_64", "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536";
+            "linux", "aarch64", "manylinux_2_28_aarch64", "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc";
+            "macos", "aarch64", "macosx_14_0_arm64", "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c";
+            "windows", "x86_64", "win_amd64", "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130";
+            "windows", "aarch64", "win_arm64", "fe8b9ac1ae8e894e12c47ee82e4f6dfc1835768133687257866469fda80d0bf1";
+        },
+    };
+
+    /// The build with CUDA and TensorRT, for CUDA 13. The libraries of NVIDIA are not in it.
+    pub(super) const GPU: Package = Package {
+        name: "onnxruntime-gpu",
+        version: "1.31.1",
+        size_mb: 256,
+        library_folder: "onnxruntime/capi",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_28_x86_64", "05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7";
+            "linux", "aarch64", "manylinux_2_34_aarch64", "a0f1725c5a6d1ef82d63498b5ebc25e2c90c9560e91dc76db9be4a49162d4d33";
+            "windows", "x86_64", "win_amd64", "2bb1e9373baba88f6415257f5b6a589d23e23c16004f7d89adf4344eada5749e";
+        },
+    };
+
+    /// The build with DirectML, for Windows.
+    pub(super) const DIRECTML: Package = Package {
+        name: "onnxruntime-directml",
+        version: "1.24.4",
+        size_mb: 26,
+        library_folder: "onnxruntime/capi",
+        releases: releases! {
+            "windows", "x86_64", "win_amd64", "f2ecb68b7b7b259d2ef3112ae760149f9b5a1e7c0fbb73d539da6250a648a614";
+        },
+    };
+
+    /// The plugin with WebGPU: Vulkan, Metal or Direct3D 12.
+    pub(super) const WEBGPU: Package = Package {
+        name: "onnxruntime-ep-webgpu",
+        version: "0.4.0",
+        size_mb: 15,
+        library_folder: "onnxruntime_ep_webgpu",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_28_x86_64", "5d8c961eda91a88961cad1fb7621f389f006b18497d6ea9ecf96f729f066cbfb";
+            "linux", "aarch64", "manylinux_2_28_aarch64", "17f660db53b1a509c63e721ac6784a2daa1c4e91a968523ee9986505ee5b0a55";
+            "macos", "aarch64", "macosx_14_0_universal2", "8d0a91d44b43d931c3068b9134aed9770f27803e353c2b58c93e1700bb68bcca";
+            "windows", "x86_64", "win_amd64", "7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87";
+            "windows", "aarch64", "win_arm64", "a9586f6744370776059edd794c11bca2f563258a5bd2707864aefff31d3af39f";
+        },
+    };
+
+    /// The plugin with OpenVINO, whose libraries are in it.
+    pub(super) const OPENVINO: Package = Package {
+        name: "onnxruntime-ep-openvino",
+        version: "1.8.1",
+        size_mb: 60,
+        library_folder: "onnxruntime_ep_openvino",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_28_x86_64", "3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924";
+            "windows", "x86_64", "win_amd64", "1acd878be173b02bb8b953460f2f59b121e5f6e47ebc6aad490c0590cf6718fb";
+        },
+    };
+
+    /// The plugin with TensorRT for RTX, for CUDA 13. It needs the driver and nothing else of NVIDIA.
+    pub(super) const TENSORRT_RTX: Package = Package {
+        name: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+        version: "0.5.0",
+        size_mb: 147,
+        library_folder: "onnxruntime_ep_nv_tensorrt_rtx",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_28_x86_64", "32f575c633d171b4edf4b53d3bb22b72a6c9c0a850d2982ce9a788a5d40d3298";
+            "linux", "aarch64", "manylinux_2_35_aarch64", "1f0bb2b89bb3dfd43096fccb8ec1f581c266c5852c4e6ba672b7bf790c8c96c2";
+            "windows", "x86_64", "win_amd64", "609b19f7236c8522ef005a9f763003a78f492e5d871afad39fe1b247760eb3c7";
+            "windows", "aarch64", "win_arm64", "b60932e1acd243722915953e3dc6714327038d4f1db6b728de20cead0bc7c4ac";
+        },
+    };
+
+    /// Returns the package with the ONNX Runtime for `provider`: one that was built with it, or the plain one if the
+    /// provider is a plugin.
+    pub(super) fn runtime_for(provider: Provider) -> Option<&'static Package> {
+        match provider {
+            Provider::Cpu | Provider::CoreMl => Some(&Package::PLAIN),
+            Provider::OpenVino | Provider::WebGpu | Provider::TensorRtRtx => Some(&Package::PLAIN),
+            Provider::Cuda | Provider::TensorRt => Some(&Package::GPU),
+            Provider::DirectMl => Some(&Package::DIRECTML),
+            Provider::MiGraphX => None,
+        }
+    }
+
+    /// Returns the folder in `cache` that holds the libraries once they are fetched: machines of different kinds may
+    /// share a cache.
+    pub(super) fn destination(&self, cache: &Path) -> PathBuf {
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
+    }
+
+    /// Returns the file for this machine.
+    fn release(&self) -> Result<&'static Release, FetchError> {
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        let fits =
+            |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
+        let (name, version) = (self.name, self.version);
+        self.releases.iter().find(fits).ok_or(FetchError::NoRelease { name, version, os, arch })
+    }
+}
 
 /// The beginning of the names of folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
-pub enum FetchError {
+pub(super) enum FetchError {
     /// Nobody has asked for it: a process that plays or measures fetches nothing.
     #[error("only `zeitnot setup{}` fetches it (about {size_mb} MB)", arguments(*provider))]
-    NotAsked {
-        /// The provider that is wanted.
-        provider: Provider,
-        /// Megabytes to download, at most.
-        size_mb: u32,
-    },
+    NotAsked { provider: Provider, size_mb: u32 },
     /// The user has forbidden it.
     #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
     Offline,
@@ -45,35 +182,16 @@ pub enum FetchError {
     NoCacheFolder,
     /// There is no wheel for this machine.
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
-    NoRelease {
-        /// The package.
-        name: &'static str,
-        /// Its version.
-        version: &'static str,
-        /// The operating system.
-        os: &'static str,
-        /// The processor.
-        arch: &'static str,
-    },
+    NoRelease { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
     /// The cache folder cannot be written.
     #[error("cannot write to {} ({source})", path.display())]
-    Cache {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Cache { path: PathBuf, source: io::Error },
     /// pip could not download it.
     #[error(transparent)]
     Download(#[from] DownloadError),
     /// The download is not the file that we know.
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
-    WrongHash {
-        /// The hash of the download.
-        found: String,
-        /// The hash of the true file.
-        expected: &'static str,
-    },
+    WrongHash { found: String, expected: &'static str },
     /// The wheel cannot be unpacked.
     #[error("the wheel cannot be unpacked ({0})")]
     Unpack(#[from] UnpackError),
@@ -84,7 +202,7 @@ pub enum FetchError {
 
 /// Says why a wheel cannot be unpacked.
 #[derive(Debug, Error)]
-pub enum UnpackError {
+pub(super) enum UnpackError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -108,10 +226,7 @@ fn check_permission(provider: Provider, package: &Package) -> Result<(), FetchEr
 
 /// Fetches `package`, which has `provider`, into its [`destination`](Package::destination) and returns that folder, unless one is there for
 /// which `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
-///
-/// # Errors
-/// Returns [`FetchError`]; the cache then holds nothing new.
-pub fn fetch(
+pub(super) fn fetch(
     package: &Package,
     provider: Provider,
     cache: &Path,
@@ -190,7 +305,7 @@ fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchErr
     let Wanted { package, release } = wanted;
     let requirement = format!("{}=={}", package.name, package.version);
     let wheel = Wheel { requirement: &requirement, platform: release.platform };
-    python::download(&wheel, folder)?;
+    download(&wheel, folder)?;
     let wheel = only_file(folder).map_err(UnpackError::from)?;
     let found = sha256(&wheel).map_err(UnpackError::from)?;
     if found != release.sha256 {
@@ -243,6 +358,153 @@ fn sha256(path: &Path) -> io::Result<String> {
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Names under which Python 3 may be installed, best first.
+const NAMES: &[&str] = if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
+
+/// Prints the folder of the library inside the package `onnxruntime`, without importing it.
+const LOCATE_PACKAGE: &str = "import importlib.util as u, os\n\
+    s = u.find_spec('onnxruntime')\n\
+    print(os.path.join(os.path.dirname(s.origin), 'capi') if s and s.origin else '')";
+
+/// Returns the library folders of the `onnxruntime` packages of all Pythons found.
+pub(super) fn package_folders() -> Vec<PathBuf> {
+    let folder = |name: &&str| {
+        let output = python(name).args(["-c", LOCATE_PACKAGE]).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        (output.status.success() && !text.is_empty()).then(|| PathBuf::from(text))
+    };
+    let mut folders: Vec<PathBuf> = NAMES.iter().filter_map(folder).collect();
+    folders.dedup();
+    folders
+}
+
+/// Prints the folders of installed packages, a line each.
+const LIST_PACKAGES: &str =
+    "import site\nprint(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
+
+/// Returns the folders in which all Pythons found keep their packages.
+pub(super) fn site_folders() -> Vec<PathBuf> {
+    let folders = |name: &&str| {
+        let output = python(name).args(["-c", LIST_PACKAGES]).output().ok().filter(|o| o.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect::<Vec<_>>())
+    };
+    NAMES.iter().filter_map(folders).flatten().collect()
+}
+
+/// A wheel for `pip download`.
+struct Wheel<'a> {
+    /// The package and its version, `onnxruntime==1.31.1`.
+    requirement: &'a str,
+    /// The platform tag of the wheel, `win_amd64`.
+    platform: &'a str,
+}
+
+/// Says why one Python could not download a wheel.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum PythonError {
+    /// There is no program of this name.
+    #[error("is not installed")]
+    NotInstalled,
+    /// The program is there, but the system does not run it.
+    #[error("does not run ({reason})")]
+    NotRun { reason: String },
+    /// Python runs, but has no pip.
+    #[error("has no pip")]
+    NoPip,
+    /// pip has lost the connection, or never got one.
+    #[error("pip cannot reach the package index (no network?)")]
+    Offline,
+    /// pip failed for another reason.
+    #[error("pip download failed ({message})")]
+    Pip { message: String },
+}
+
+impl PythonError {
+    fn not_run(error: &io::Error) -> PythonError {
+        match error.kind() {
+            io::ErrorKind::NotFound => PythonError::NotInstalled,
+            _ => PythonError::NotRun { reason: error.to_string() },
+        }
+    }
+
+    /// Finds the reason of a failure in what pip wrote: a lost connection if it warns of one, else its last error.
+    fn of_pip(stderr: &str) -> PythonError {
+        let lost = ["NewConnectionError", "ConnectTimeout", "NameResolutionError"];
+        if lost.iter().any(|warning| stderr.contains(warning)) {
+            return PythonError::Offline;
+        }
+        let errors = stderr.lines().rev().find(|line| line.starts_with("ERROR:"));
+        let line = errors.or_else(|| stderr.lines().last()).unwrap_or("no message");
+        PythonError::Pip { message: line.trim_start_matches("ERROR: ").to_owned() }
+    }
+}
+
+/// Says why no Python could download a wheel: gives each reason with the Pythons that have it.
+#[derive(Debug, Default, Error)]
+pub(super) struct DownloadError(Vec<(PythonError, Vec<&'static str>)>);
+
+impl DownloadError {
+    fn add(&mut self, python: &'static str, error: PythonError) {
+        match self.0.iter_mut().find(|(known, _)| *known == error) {
+            Some((_, pythons)) => pythons.push(python),
+            None => self.0.push((error, vec![python])),
+        }
+    }
+}
+
+impl fmt::Display for DownloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.0.iter().map(|(error, pythons)| format!("{}: {error}", pythons.join(", ")));
+        f.write_str(&texts.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Downloads one wheel, whatever this Python's version and platform are, into `folder`; pip shows the progress on
+/// stderr.
+fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
+    let mut errors = DownloadError::default();
+    for name in NAMES {
+        match download_with(name, wheel, folder) {
+            Ok(()) => return Ok(()),
+            Err(error) => errors.add(name, error),
+        }
+    }
+    Err(errors)
+}
+
+fn download_with(name: &str, wheel: &Wheel, folder: &Path) -> Result<(), PythonError> {
+    if !has_pip(name)? {
+        return Err(PythonError::NoPip);
+    }
+    let output = python(name)
+        .args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
+        .args(["--retries", "1", "--timeout", "20"])
+        .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
+        .args(["--platform", wheel.platform, wheel.requirement, "--dest"])
+        .arg(folder)
+        .stdout(io::stderr())
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(|child| child.wait_with_output())
+        .map_err(|error| PythonError::not_run(&error))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(PythonError::of_pip(&String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+fn has_pip(name: &str) -> Result<bool, PythonError> {
+    let version = python(name).args(["-m", "pip", "--version"]).output();
+    Ok(version.map_err(|error| PythonError::not_run(&error))?.status.success())
+}
+
+fn python(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.stdin(Stdio::null());
+    command
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,5 +550,32 @@ mod tests {
         fs::create_dir_all(&complete).unwrap();
         remove_unfinished(cache.path());
         assert!(!stale.exists() && complete.exists());
+    }
+
+    #[test]
+    fn pip_errors_become_one_line() {
+        let line = |stderr| PythonError::of_pip(stderr).to_string();
+        let offline =
+            "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\nERROR: No matching";
+        assert_eq!(line(offline), "pip cannot reach the package index (no network?)");
+        let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
+        assert_eq!(line(missing), "pip download failed (No matching distribution found for x)");
+        assert_eq!(line(""), "pip download failed (no message)");
+    }
+
+    #[test]
+    fn an_absent_python_says_so() {
+        let wheel = Wheel { requirement: "onnxruntime", platform: "win_amd64" };
+        let error = download_with("no-such-python", &wheel, Path::new("/")).unwrap_err();
+        assert_eq!(error.to_string(), "is not installed");
+    }
+
+    #[test]
+    fn pythons_with_the_same_error_share_a_line() {
+        let mut errors = DownloadError::default();
+        errors.add("python3", PythonError::NoPip);
+        errors.add("py", PythonError::NotInstalled);
+        errors.add("python", PythonError::NoPip);
+        assert_eq!(errors.to_string(), "python3, python: has no pip; py: is not installed");
     }
 }

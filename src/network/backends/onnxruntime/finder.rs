@@ -1,4 +1,5 @@
-//! Finds ONNX Runtime: the places where it may lie, best first, and at last the fetcher.
+//! Finds ONNX Runtime: the places where it may lie, best first, and at last the fetcher; what is known of a library, and why there
+//! may be none.
 //!
 //! | order | place |
 //! |---|---|
@@ -14,23 +15,202 @@
 
 use std::cmp::Reverse;
 use std::env;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::fetch::{self, FetchError};
-use super::library::{self, Library, LibraryError, LibrarySource, PATH_VARIABLE, Unusable, UnusableReason};
-use super::nvidia;
-use super::package::Package;
-use super::plugin;
+use serde::Serialize;
+use thiserror::Error;
+
+use super::fetch::{self, FetchError, Package};
+use super::process_environment::set_variables;
 use super::provider::Provider;
-use super::python;
+use super::{nvidia, runtime};
 use crate::network::folders;
 
+/// The environment variable that names a library to use and no other.
+const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// The place where a library was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LibrarySource {
+    /// The file or folder that `ORT_DYLIB_PATH` names.
+    Environment,
+    /// A place beside the program.
+    Executable,
+    /// Our cache, where it was fetched earlier.
+    Cache,
+    /// A folder of the system.
+    System,
+    /// An installed Python package.
+    Python,
+    /// Our cache, where it was fetched just now.
+    Fetched,
+}
+
+impl fmt::Display for LibrarySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LibrarySource::Environment => "named by ORT_DYLIB_PATH",
+            LibrarySource::Executable => "beside the program",
+            LibrarySource::Cache => "in the cache, fetched earlier",
+            LibrarySource::System => "in a folder of the system",
+            LibrarySource::Python => "in an installed Python package",
+            LibrarySource::Fetched => "fetched from PyPI",
+        })
+    }
+}
+
+/// A library that loads and is new enough.
+#[derive(Clone, Debug, Serialize)]
+pub struct Library {
+    /// The file.
+    pub path: PathBuf,
+    /// Its version, `1.31.1`; without the last number where the file's name doesn't tell it.
+    pub version: String,
+    /// The place where it was found.
+    pub source: LibrarySource,
+}
+
+impl Library {
+    /// Loads the file at `path` for a moment to see what it is.
+    ///
+    /// # Errors
+    /// Returns the reason why the file cannot be used.
+    pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
+        set_variables();
+        let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
+        if !path.is_file() {
+            return Err(unusable(UnusableReason::Missing));
+        }
+        let minor = ort::util::probe(path).ok_or_else(|| unusable(UnusableReason::NotOnnxRuntime))?;
+        if minor < ort::MINOR_VERSION {
+            return Err(unusable(UnusableReason::TooOld { minor }));
+        }
+        Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
+    }
+
+    /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that is no plugin
+    /// is a file of its own, that file must lie beside the library.
+    pub fn has(&self, provider: Provider) -> bool {
+        match (provider.file_name(), self.path.parent()) {
+            (Some(file), Some(folder)) => folder.join(file).is_file(),
+            _ => true,
+        }
+    }
+}
+
+/// Returns `1.minor`, and the patch where the file that `path` leads to has it in its name.
+fn full_version(path: &Path, minor: u32) -> String {
+    let short = format!("1.{minor}");
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let from_name = name
+        .strip_prefix("libonnxruntime.")
+        .map(|rest| rest.trim_start_matches("so.").trim_end_matches(".dylib").to_string());
+    match from_name {
+        Some(version) if version.starts_with(&format!("{short}.")) => version,
+        _ => short,
+    }
+}
+
+/// Returns whether a file of this name could be ONNX Runtime itself.
+fn is_library_name(name: &str) -> bool {
+    name == "onnxruntime.dll"
+        || name == "libonnxruntime.so"
+        || name.starts_with("libonnxruntime.so.")
+        || (name.starts_with("libonnxruntime.") && name.ends_with(".dylib"))
+}
+
+/// A file that cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{} {reason}", path.display())]
+pub struct Unusable {
+    /// The file.
+    pub path: PathBuf,
+    /// The reason why it cannot be used.
+    pub reason: UnusableReason,
+}
+
+/// Says why a file cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum UnusableReason {
+    /// There is no such file.
+    #[error("does not exist")]
+    Missing,
+    /// It does not load, or it is some other library.
+    #[error("is not an ONNX Runtime library for this machine")]
+    NotOnnxRuntime,
+    /// It was built without the provider that is wanted.
+    #[error("is an ONNX Runtime without {0}")]
+    WithoutProvider(Provider),
+    /// It is too old for the calls that we make.
+    #[error("is ONNX Runtime 1.{minor}; 1.{} or newer is needed", ort::MINOR_VERSION)]
+    TooOld { minor: u32 },
+}
+
+/// Says why there is no ONNX Runtime.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum LibraryError {
+    /// The user named a library that cannot be used.
+    #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
+    Named(Unusable),
+    /// None is installed, and none could be fetched.
+    #[error("found no ONNX Runtime{found}, and fetched none: {reason}. {}", remedies(package))]
+    NotFetched { package: &'static str, found: String, reason: String },
+    /// No package that could be fetched has the provider.
+    #[error(
+        "found no ONNX Runtime with {provider}{found}; put one beside the program, or its path into {PATH_VARIABLE}"
+    )]
+    NotInstalled { provider: Provider, found: String },
+    /// The library was found, but the provider needs others that were not.
+    #[error("{provider} cannot run, for parts are missing: {}", parts.join("; "))]
+    PartsMissing { provider: Provider, parts: Vec<String> },
+    /// The plugin with the provider is not installed, and could not be fetched.
+    #[error(
+        "{package} is not installed and was not fetched: {reason}. Any of these helps too: run `python3 -m pip install \
+         {package}`; or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip) and be online \
+         once; or put {file} beside the program"
+    )]
+    PluginNotFetched { package: &'static str, file: String, reason: String },
+    /// The plugin with the provider does not load, or does not go with the library.
+    #[error("{provider} at {} does not load: {reason}", path.display())]
+    NotRegistered { provider: Provider, path: PathBuf, reason: String },
+    /// The provider is there, but finds no device of the number.
+    #[error(
+        "{provider} finds no device {number} on this machine (it finds {found}); `zeitnot doctor` tells whether it can \
+         work here, and what is missing"
+    )]
+    NoDevice { provider: Provider, number: u32, found: usize },
+    /// The provider is there, but this machine has nothing for it.
+    #[error("{0} finds nothing to compute on; software that stands for a GPU does not count")]
+    NoHardware(Provider),
+    /// Another library is in use already.
+    #[error(
+        "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one: start the engine with \
+         --backend=onnxruntime --backend-opts=provider={provider}",
+        path.display()
+    )]
+    Occupied { path: PathBuf, provider: Provider },
+    /// The library was found, but would not start.
+    #[error("ONNX Runtime at {} does not start: {reason}", path.display())]
+    NotStarted { path: PathBuf, reason: String },
+}
+
+fn remedies(package: &str) -> String {
+    format!(
+        "Any of these helps too: run `python3 -m pip install {package}`; or install Python 3.8 or newer with pip (Debian, \
+         Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
+         https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
+         {PATH_VARIABLE}"
+    )
+}
+
 /// Finds a usable library that has `provider`, or fetches one if this process may.
-///
-/// # Errors
-/// Returns [`LibraryError`], with remedies.
-pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
+pub(super) fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
     if let Some(library) = find(provider, &mut refused)? {
         return Ok(library);
@@ -41,7 +221,7 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     fetched(package, provider, &mut refused).map_err(|reason| LibraryError::NotFetched {
         package: package.name,
         found: refused_suffix(&refused),
-        reason: Box::new(reason),
+        reason: reason.to_string(),
     })
 }
 
@@ -62,12 +242,12 @@ pub fn plugin_file(provider: Provider) -> Option<PathBuf> {
 
 /// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
 pub fn obstacle(provider: Provider) -> Option<LibraryError> {
-    nvidia::check_driver(provider).and_then(|()| plugin::check_system(provider)).err()
+    nvidia::check_driver(provider).and_then(|()| runtime::check_system(provider)).err()
 }
 
 /// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
 /// of an engine may.
-pub fn is_at_hand(provider: Provider) -> bool {
+pub(crate) fn is_at_hand(provider: Provider) -> bool {
     if provider.plugin().is_some_and(|plugin| !plugin.is_known()) || obstacle(provider).is_some() {
         return false;
     }
@@ -82,7 +262,7 @@ pub fn is_at_hand(provider: Provider) -> bool {
 
 /// Returns whether a library that has `provider` is installed, with its plugin if it is one.
 pub fn is_installed(provider: Provider) -> bool {
-    (provider.plugin().is_none() || plugin::is_installed(provider))
+    provider.plugin().is_none_or(|plugin| plugin.find(None).is_some())
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
@@ -102,7 +282,7 @@ fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Librar
     if let Some(library) = known_folders(provider).into_iter().find_map(&mut has_provider) {
         return Ok(Some(library));
     }
-    let packages = python::package_folders().into_iter().map(|folder| (LibrarySource::Python, folder));
+    let packages = fetch::package_folders().into_iter().map(|folder| (LibrarySource::Python, folder));
     Ok(packages.into_iter().find_map(has_provider))
 }
 
@@ -186,7 +366,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| library::is_library_name(name))
+        .filter(|name| is_library_name(name))
         .collect();
     names.sort_by_cached_key(|name| Reverse(numbers(name)));
     names.into_iter().map(|name| folder.join(name)).collect()
@@ -200,6 +380,55 @@ fn numbers(name: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_runtime_itself_has_the_right_name() {
+        for name in [
+            "libonnxruntime.so",
+            "libonnxruntime.so.1.31.1",
+            "libonnxruntime.1.31.1.dylib",
+            "onnxruntime.dll",
+        ] {
+            assert!(is_library_name(name), "{name}");
+        }
+        for name in
+            ["libonnxruntime_providers_shared.so", "onnxruntime_pybind11_state.so", "libonnxruntime.txt"]
+        {
+            assert!(!is_library_name(name), "{name}");
+        }
+    }
+
+    /// A regression: every ONNX Runtime was taken for one with DirectML.
+    #[test]
+    fn a_runtime_has_directml_only_with_its_library_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("onnxruntime.dll");
+        let library = Library { path, version: "1.24".into(), source: LibrarySource::Cache };
+        assert!(library.has(Provider::Cpu) && !library.has(Provider::DirectMl));
+        std::fs::write(folder.path().join("DirectML.dll"), "").unwrap();
+        assert!(library.has(Provider::DirectMl));
+    }
+
+    #[test]
+    fn the_version_is_completed_from_the_file_name() {
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 31), "1.31.1");
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.1.31.1.dylib"), 31), "1.31.1");
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 30), "1.30");
+        assert_eq!(full_version(Path::new("/x/onnxruntime.dll"), 31), "1.31");
+    }
+
+    #[test]
+    fn files_that_are_no_library_are_named_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libonnxruntime.so");
+        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
+        std::fs::write(&path, "no library").unwrap();
+        let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
+        assert_eq!(
+            unusable.to_string(),
+            format!("{} is not an ONNX Runtime library for this machine", path.display())
+        );
+    }
 
     #[test]
     fn newest_file_comes_first() {

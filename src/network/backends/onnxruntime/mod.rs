@@ -1,39 +1,41 @@
 //! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
 //!
-//! [`OnnxRuntime`] is the backend, whose `session_pool` evaluates. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
-//! one that serves the whole process, [`finder`] finds it, `nvidia` loads what a GPU needs beside it,
-//! `plugin` adds providers that are libraries of their own.
-//! [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
+//! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through `runners` and
+//! `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is the one that serves the whole
+//! process and takes plugins in, [`finder`] finds it, `fetch` gets it from PyPI when asked to, `nvidia` loads what a GPU needs
+//! beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
 
 pub mod finder;
-pub mod library;
 pub mod provider;
 
-mod backend;
-mod bound;
 mod device_options;
-mod evaluator;
 mod fetch;
-mod graphs;
 mod nvidia;
-mod observe;
-mod package;
-mod plugin;
 mod process_environment;
-mod progress_message;
-mod python;
+mod runners;
 mod runtime;
-mod session_pool;
+mod sessions;
 mod tensors;
 
-pub use backend::OnnxRuntime;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use self::runtime::ProgressMessage;
+use self::sessions::SessionPool;
+use crate::network::weights::{DataType, OnnxModel, ValueOutput};
+use crate::network::{
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
+};
+use crate::params::Params;
+
 pub use device_options::{DeviceChoices, DeviceOptions, OnnxRuntimeParams};
-pub use fetch::{FetchError, UnpackError};
-pub use library::LibraryError;
-pub use observe::observe;
+pub use finder::LibraryError;
 pub use provider::Provider;
-pub use python::{DownloadError, PythonError};
 pub use runtime::Runtime;
+pub use sessions::observe;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
@@ -41,3 +43,182 @@ pub const NAME: &str = "onnxruntime";
 const MAX_BATCH: usize = 1024;
 /// Two such batches fill a GPU with most networks.
 const PREFERRED_GPU_BATCH: usize = 256;
+
+/// The preferred batch on CPUs, where throughput hardly grows beyond 8.
+const PREFERRED_BATCH: usize = 8;
+/// Batch sizes for which WebGPU has kernels of their own; what it compiles for two positions does for any larger number.
+/// They are compiled at the start, not in the middle of a move.
+const COMPILED_SIZES: &[usize] = &[1, 2];
+
+/// A model made ready in ONNX Runtime.
+#[derive(Debug)]
+pub struct OnnxRuntime {
+    info: BackendInfo,
+    sessions: Arc<SessionPool>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl OnnxRuntime {
+    /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
+    ///
+    /// `network` is the network's name in messages. The model must be in the precision and with the input for `device`.
+    ///
+    /// # Errors
+    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Model`] or
+    /// [`BackendError::Evaluation`] if it cannot run the model.
+    pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
+        let runtime = Runtime::get(device.provider)?;
+        let version = &runtime.library().version;
+        let is_accelerator = device.provider.is_accelerator();
+        let (processor, preferred_batch, preferred_threads) = if is_accelerator {
+            (Processor::Accelerator, PREFERRED_GPU_BATCH, 1)
+        } else {
+            (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
+        };
+        let info = BackendInfo {
+            name: NAME.into(),
+            description: format!(
+                "{network} on ONNX Runtime {version}, {}",
+                describe(device, model.data_type)
+            ),
+            input_format: model.input_format,
+            has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
+            has_moves_left: model.names.moves_left.is_some(),
+            max_batch: MAX_BATCH,
+            preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
+            processor,
+            preferred_threads,
+            queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
+            virtual_pace: None,
+        };
+        let builds_engines = device.provider == Provider::TensorRt;
+        let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
+        let _message = builds_engines.then(|| {
+            ProgressMessage::start(format!(
+                "TensorRT builds its engines or reads them from {}",
+                engines.display()
+            ))
+        });
+        let sessions = |cuda_graph| {
+            let device = DeviceOptions { cuda_graph, ..device.clone() };
+            Arc::new(SessionPool::new(runtime, &model, device, engines.clone()))
+        };
+        let plain = sessions(false);
+        // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
+        let mut evaluator = plain.evaluator()?;
+        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
+            evaluator.evaluate(&mut vec![EvalSlot::default(); size])?;
+        }
+        drop(evaluator);
+        if !device.cuda_graph {
+            return Ok(OnnxRuntime { info, sessions: plain, notes: Mutex::default() });
+        }
+        let recorded = sessions(true);
+        let (sessions, note) = match recorded.compare_with(&plain) {
+            Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
+            Err(reason) => {
+                (plain, format!("ERROR: CUDA graphs are of no use here ({reason}); going on without them"))
+            }
+        };
+        Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
+    }
+
+    /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What the
+    /// device cannot compute of it, the CPU computes, and a note says so.
+    pub(crate) fn of_ready_model(
+        model: OnnxModel,
+        network: &str,
+        options: &Params,
+    ) -> Result<OnnxRuntime, BackendError> {
+        let device = DeviceOptions::parse(options)?;
+        match OnnxRuntime::new(model.clone(), network, &device) {
+            Err(BackendError::Model { .. }) if device.must_compute_all() => {
+                let device = DeviceOptions { needs_cpu: true, ..device };
+                let backend = OnnxRuntime::new(model, network, &device)?;
+                let note = format!(
+                    "ERROR: {} does not compute all of this model; the CPU does the rest",
+                    device.provider
+                );
+                backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                Ok(backend)
+            }
+            opened => opened,
+        }
+    }
+}
+
+/// Describes device and precision for people.
+fn describe(device: &DeviceOptions, data_type: DataType) -> String {
+    let precision = match data_type {
+        DataType::Float32 => device.precision,
+        DataType::Float16 => "fp16",
+        DataType::Bfloat16 => "bf16",
+    };
+    let DeviceOptions { provider, gpu, .. } = device;
+    let device = match provider {
+        Provider::Cpu => "CPU".to_owned(),
+        Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
+        Provider::Cuda | Provider::TensorRt => {
+            let name = nvidia::device_name(*gpu).unwrap_or_else(|| "of unknown name".into());
+            format!("{provider} on GPU {gpu} ({name})")
+        }
+        _ => format!("{provider} on device {gpu}"),
+    };
+    format!("{device}, {precision}")
+}
+
+/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU
+/// and on TensorRT too; ONNX Runtime looks after these itself.
+fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
+    let hash = Sha256::digest(&model.bytes);
+    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
+    let cache = folders::cache().ok_or_else(|| {
+        refused("no cache folder is known for TensorRT's engines; set ZEITNOT_CACHE_DIR".into())
+    })?;
+    let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
+    fs::create_dir_all(&folder)
+        .map_err(|error| refused(format!("cannot write to {} ({error})", folder.display())))?;
+    Ok(folder)
+}
+
+impl Backend for OnnxRuntime {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(self.sessions.evaluator()?))
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::network::onnx::{self, BuildOptions};
+    use crate::network::weights::{HeadChoice, Model, NetworkFile};
+
+    fn backend(name: &str) -> OnnxRuntime {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets").join(name);
+        let Model::Layers(network, _) = NetworkFile::load(&path, HeadChoice::default()).unwrap().model else {
+            panic!("no layers")
+        };
+        let model = onnx::build(*network, &BuildOptions::default());
+        crate::network::folders::allow_fetching();
+        OnnxRuntime::new(model, name, &DeviceOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn what_evaluates_otherwise_is_found_out() {
+        let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
+        assert!(tiny.sessions.compare_with(&tiny.sessions).is_ok());
+        let error = tiny.sessions.compare_with(&other.sessions).unwrap_err().to_string();
+        assert_eq!(error, "they give other numbers than the ordinary way");
+    }
+}

@@ -15,9 +15,9 @@ use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 
-use super::library::{Library, LibraryError};
+use super::fetch::site_folders;
+use super::finder::{Library, LibraryError};
 use super::provider::Provider;
-use super::python;
 
 /// The driver's part that programs call.
 const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
@@ -25,9 +25,6 @@ const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 const CUDNN: &str = "libcudnn.so.9";
 
 /// Checks that a driver is there if `provider` is NVIDIA's.
-///
-/// # Errors
-/// Returns [`LibraryError::PartsMissing`].
 pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || ort::util::preload_dylib(DRIVER).is_ok() {
         return Ok(());
@@ -36,9 +33,6 @@ pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
 }
 
 /// Loads the libraries that `provider`, if it is NVIDIA's, needs beside `library`.
-///
-/// # Errors
-/// Returns [`LibraryError::PartsMissing`], naming each part and how to get it.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || provider.plugin().is_some() || !cfg!(target_os = "linux") {
         return Ok(());
@@ -106,7 +100,7 @@ fn folders(library_folder: &Path) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.ancestors().nth(2).map(Path::to_path_buf);
     let mut folders = Vec::new();
-    for site in beside.into_iter().chain(python::site_folders()) {
+    for site in beside.into_iter().chain(site_folders()) {
         folders.push(site.join("tensorrt_libs"));
         let wheels = fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten();
         folders.extend(wheels.map(|wheel| wheel.path().join("lib")));

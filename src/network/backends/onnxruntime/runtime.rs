@@ -1,20 +1,29 @@
-//! The one ONNX Runtime of this process: loaded when it is first needed, and kept.
+//! The one ONNX Runtime of this process: loaded when it is first needed, and kept; with the plugins that it has taken in.
+//!
+//! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A plugin is looked for
+//! beside ONNX Runtime, beside the program, in our cache folder and in the installed Python package of its name, and fetched at
+//! last by `zeitnot setup`. What [`Runtime`] registers is then a device of the environment, and sessions are made with that device.
 
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
 use ort::device::Device;
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider};
 use ort::logging::LogLevel;
 use ort::memory::DeviceType;
 
-use super::finder;
-use super::library::{Library, LibraryError};
+use super::fetch::{FetchError, Package, fetch, site_folders};
+use super::finder::{self, Library, LibraryError};
 use super::nvidia;
-use super::plugin;
 use super::process_environment::set_variables;
-use super::progress_message::eprint_message;
 use super::provider::Provider;
+use crate::network::folders;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -46,7 +55,7 @@ impl Runtime {
         }
         // Without a driver there is no use in fetching a quarter of a gigabyte.
         nvidia::check_driver(provider)?;
-        plugin::check_system(provider)?;
+        check_system(provider)?;
         if let Some(runtime) = RUNTIME.get() {
             return runtime.ready_for(provider);
         }
@@ -60,7 +69,7 @@ impl Runtime {
         nvidia::load_parts(&self.library, provider)?;
         let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         if provider.plugin().is_some() && !registered.contains(&provider) {
-            plugin::register(&self.library, &self.environment, provider)?;
+            register(&self.library, &self.environment, provider)?;
             registered.push(provider);
         }
         Ok(self)
@@ -84,10 +93,7 @@ impl Runtime {
 
     /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the processor, others a GPU.
     /// Whether other providers find theirs shows when a session is made.
-    ///
-    /// # Errors
-    /// Returns [`LibraryError`]; [`LibraryError::NoHardware`] also where only software stands for a GPU.
-    pub fn check_device(provider: Provider) -> Result<(), LibraryError> {
+    pub(crate) fn check_device(provider: Provider) -> Result<(), LibraryError> {
         // Software that stands for a GPU says that it is a CPU.
         let wanted = if provider.is_accelerator() { DeviceType::GPU } else { DeviceType::CPU };
         let devices = Runtime::get(provider)?.devices(provider);
@@ -108,9 +114,6 @@ impl Runtime {
     }
 
     /// Returns the device of this number among those of a plugin's provider. OpenVINO's is the processor.
-    ///
-    /// # Errors
-    /// Returns [`LibraryError::NoDevice`] if there is none.
     pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
         let devices = self.devices(provider);
         let found = devices.len();
@@ -155,5 +158,188 @@ impl Runtime {
 fn name_if_built_in<P: ExecutionProvider>(names: &mut Vec<&'static str>) {
     if matches!(P::is_available(), Ok(true)) {
         names.push(P::NAME);
+    }
+}
+
+/// The Vulkan loader, through which WebGPU reaches a GPU under Linux.
+const VULKAN: &str = "libvulkan.so.1";
+
+/// A provider that is a library of its own.
+#[derive(Debug)]
+pub(super) struct Plugin {
+    /// The provider's name in ONNX Runtime; its options begin with it.
+    pub(super) ep_name: &'static str,
+    /// The name of its file, without the system's beginning and ending.
+    file_stem: &'static str,
+    package: &'static Package,
+}
+
+const WEBGPU: Plugin = Plugin {
+    ep_name: "WebGpuExecutionProvider",
+    file_stem: "onnxruntime_providers_webgpu",
+    package: &Package::WEBGPU,
+};
+const OPENVINO: Plugin = Plugin {
+    ep_name: "OpenVINOExecutionProvider",
+    file_stem: "onnxruntime_providers_openvino_plugin",
+    package: &Package::OPENVINO,
+};
+const TENSORRT_RTX: Plugin = Plugin {
+    ep_name: "NvTensorRTRTXExecutionProvider",
+    file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
+    package: &Package::TENSORRT_RTX,
+};
+
+impl Provider {
+    /// Returns the plugin that brings the provider; `None` if ONNX Runtime is built with it.
+    pub(super) fn plugin(self) -> Option<&'static Plugin> {
+        match self {
+            Provider::WebGpu => Some(&WEBGPU),
+            Provider::OpenVino => Some(&OPENVINO),
+            Provider::TensorRtRtx => Some(&TENSORRT_RTX),
+            _ => None,
+        }
+    }
+}
+
+impl Plugin {
+    fn file_name(&self) -> String {
+        let stem = self.file_stem;
+        if cfg!(windows) {
+            format!("{stem}.dll")
+        } else if cfg!(target_os = "macos") {
+            format!("lib{stem}.dylib")
+        } else {
+            format!("lib{stem}.so")
+        }
+    }
+
+    /// Returns the file, if it is installed in the folder `beside` or elsewhere.
+    pub(super) fn find(&self, beside: Option<&Path>) -> Option<PathBuf> {
+        let file = self.file_name();
+        let in_folder = |folder: PathBuf| Some(folder.join(&file)).filter(|path| path.is_file());
+        let known = beside.map(Path::to_path_buf).into_iter().chain(self.known_folders());
+        known.into_iter().find_map(in_folder).or_else(|| {
+            let module = self.package.library_folder;
+            site_folders().into_iter().map(|site| site.join(module)).find_map(in_folder)
+        })
+    }
+
+    /// Returns whether the file lies beside the program or in the cache.
+    pub(super) fn is_known(&self) -> bool {
+        let file = self.file_name();
+        self.known_folders().iter().any(|folder| folder.join(&file).is_file())
+    }
+
+    fn known_folders(&self) -> Vec<PathBuf> {
+        let mut folders = finder::folders_beside_the_program();
+        folders.extend(folders::cache().map(|cache| self.package.destination(&cache)));
+        folders
+    }
+
+    /// Returns the file of `provider`'s plugin; one that is installed nowhere is fetched if this process may.
+    fn find_or_fetch(&self, provider: Provider, library: &Library) -> Result<PathBuf, LibraryError> {
+        if let Some(file) = self.find(library.path.parent()) {
+            return Ok(file);
+        }
+        let fetched = folders::cache().ok_or(FetchError::NoCacheFolder).and_then(|cache| {
+            let usable = |folder: &Path| folder.join(self.file_name()).is_file();
+            fetch(self.package, provider, &cache, usable)
+        });
+        match fetched {
+            Ok(folder) => Ok(folder.join(self.file_name())),
+            Err(reason) => Err(LibraryError::PluginNotFetched {
+                package: self.package.name,
+                file: self.file_name(),
+                reason: reason.to_string(),
+            }),
+        }
+    }
+}
+
+/// Checks that what a plugin needs of the system is there, before anything is fetched.
+pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
+    let needs_vulkan = provider == Provider::WebGpu && cfg!(target_os = "linux");
+    if !needs_vulkan || ort::util::preload_dylib(VULKAN).is_ok() {
+        return Ok(());
+    }
+    let part = format!(
+        "the Vulkan loader ({VULKAN}): install it and the GPU's Vulkan driver (Debian, Ubuntu: apt install libvulkan1 \
+         mesa-vulkan-drivers; NVIDIA's driver brings its own)"
+    );
+    Err(LibraryError::PartsMissing { provider, parts: vec![part] })
+}
+
+/// Finds or fetches the plugin of `provider` and registers it; sees to it that it has a device.
+fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
+    let Some(plugin) = provider.plugin() else { return Ok(()) };
+    let file = plugin.find_or_fetch(provider, library)?;
+    load_parts_of(&file);
+    environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
+        provider,
+        path: file.clone(),
+        reason: error.to_string(),
+    })
+}
+
+/// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions, so that the
+/// system would not find them itself. What is missing here, the system may have.
+fn load_parts_of(plugin: &Path) {
+    let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else { return };
+    let mut wanted = nvidia::needed(plugin).unwrap_or_default();
+    wanted.retain(|name| ort::util::preload_dylib(name).is_err());
+    for name in wanted {
+        let has_name = |path: &PathBuf| {
+            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name.as_str()))
+        };
+        let files = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        if let Some(path) = files.into_iter().find(has_name) {
+            // What does not load is named by the error of the plugin's registration.
+            let _ = ort::util::preload_dylib(path);
+        }
+    }
+}
+
+/// The time between two lines.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Writes messages until it is dropped.
+pub(super) struct ProgressMessage {
+    /// Closed when this is dropped, which ends the thread.
+    _stop: Sender<()>,
+}
+
+impl ProgressMessage {
+    /// Writes that `what` begins, and every ten seconds how long it has taken.
+    pub(super) fn start(what: String) -> ProgressMessage {
+        let (stop, stopped) = bounded::<()>(0);
+        let start = Instant::now();
+        eprint_message(format_args!("{what}; the first time this takes minutes."));
+        thread::spawn(move || {
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                eprint_message(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
+            }
+        });
+        ProgressMessage { _stop: stop }
+    }
+}
+
+/// Writes a line to stderr. Where nobody can read it, the work goes on.
+pub(super) fn eprint_message(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_found_beside_the_library_under_the_name_of_the_system() {
+        let folder = tempfile::tempdir().unwrap();
+        let plugin = Provider::WebGpu.plugin().unwrap();
+        let path = folder.path().join(plugin.file_name());
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(plugin.find(Some(folder.path())), Some(path));
+        assert!(Provider::Cuda.plugin().is_none());
     }
 }

@@ -19,7 +19,6 @@ use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 /// Says why ONNX Runtime could not evaluate a batch.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
-    /// The library failed.
     #[error(transparent)]
     Library(#[from] ort::Error),
     /// The library gave no such output.
@@ -33,9 +32,7 @@ pub(super) enum RunError {
     OutputShape {
         /// The output's name.
         name: String,
-        /// The shape that it has.
         shape: Vec<usize>,
-        /// The numbers that it should have.
         expected: usize,
     },
     /// An output holds NaN or an infinity.
@@ -43,7 +40,6 @@ pub(super) enum RunError {
     NotFinite,
 }
 
-/// A type of numbers in tensors.
 pub(super) trait TensorElement:
     PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static
 {
@@ -54,9 +50,7 @@ impl TensorElement for f32 {}
 impl TensorElement for f16 {}
 impl TensorElement for bf16 {}
 
-/// A number type of inputs.
 pub(super) trait InputElement: TensorElement {
-    /// The form of inputs of this type.
     const FORM: InputForm;
     /// Writes the tensor of one position into `out`.
     fn write(planes: &InputPlanes, format: InputFormat, out: &mut [Self]);
@@ -124,7 +118,6 @@ fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
     dense
 }
 
-/// Returns the shape of an input for so many positions.
 pub(super) fn input_shape<I: InputElement>(positions: usize) -> Vec<usize> {
     [&[positions], I::FORM.sizes()].concat()
 }
@@ -163,9 +156,6 @@ enum ValueRows<'a, T> {
 
 impl<'a, T: OutputElement> BatchOutputs<'a, T> {
     /// Takes the outputs of `positions` positions; `output` returns the array of an output by its name.
-    ///
-    /// # Errors
-    /// Fails if an output is missing or has another shape.
     pub(super) fn of(
         names: &TensorNames,
         positions: usize,
@@ -193,9 +183,6 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
     }
 
     /// Fills the outputs of all slots of `batch` from the rows of their places.
-    ///
-    /// # Errors
-    /// Fails if a number is not finite.
     pub(super) fn read_into(&self, batch: &mut [EvalSlot]) -> Result<(), RunError> {
         batch.iter_mut().enumerate().try_for_each(|(row, slot)| self.read_row(row, slot))
     }
@@ -219,9 +206,6 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
 }
 
 /// Returns the array of the output `name`.
-///
-/// # Errors
-/// Fails if there is no such output, or it holds numbers of another type.
 pub(super) fn output_array<'a, T: OutputElement>(
     outputs: &'a SessionOutputs,
     name: &str,

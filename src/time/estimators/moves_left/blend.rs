@@ -13,7 +13,7 @@ use super::{
 option_group! {
     /// Parameters of each member of `blend`, beside the member's own.
     #[derive(Copy)]
-    pub struct BlendMemberParams {
+    pub(crate) struct BlendMemberParams {
         /// Weight of the member in the mean.
         weight: f64 = 1.0, in 0.0..=1000.0, "weight";
     }

@@ -19,13 +19,13 @@ option_group! {
 
 impl LogLogistic {
     /// The median length of games in Lc0's legacy manager, full moves.
-    pub const MIDPOINT: f64 = 51.5;
+    pub(crate) const MIDPOINT: f64 = 51.5;
     /// The steepness in Lc0's legacy manager.
-    pub const STEEPNESS: f64 = 7.0;
+    pub(crate) const STEEPNESS: f64 = 7.0;
 
     /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with
     /// k = ply/2. Always above 0.
-    pub fn moves_left(&self, ply: GamePly) -> f64 {
+    pub(crate) fn moves_left(&self, ply: GamePly) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;
         let played = ply.as_f64() / 2.0;
         let ratio = played / midpoint;

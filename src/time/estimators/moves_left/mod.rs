@@ -9,10 +9,10 @@ mod log_logistic;
 mod mlh;
 mod pieces;
 
-pub use blend::{Blend, BlendMember, BlendMemberParams};
-pub use log_logistic::LogLogistic;
-pub use mlh::MovesLeftHead;
-pub use pieces::{KNOT_KEYS, KNOTS, PieceCountTable};
+pub(crate) use blend::{Blend, BlendMemberParams};
+pub(crate) use log_logistic::LogLogistic;
+pub(crate) use mlh::MovesLeftHead;
+pub use pieces::{KNOT_KEYS, PieceCountTable};
 
 use crate::params::{ParamError, Params};
 use crate::time::parameters::{Preset, Registered, registered};
@@ -36,7 +36,7 @@ pub struct MovesLeftInput {
 
 /// An estimate and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MovesLeftEstimate {
+pub(crate) struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
     /// Name of the estimator that gave it; a fallback's name where one had to help out.
@@ -86,20 +86,19 @@ estimators! {
 
 impl MovesLeftEstimator {
     /// Returns the estimate for a position; finite and within `1..=1000` for any input.
-    pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+    pub(crate) fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let MovesLeftEstimate { moves, source } = self.rule().estimate(input);
         let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
         MovesLeftEstimate { moves, source }
     }
 
     /// Returns true if the Moves Left Head's M changes the estimate.
-    pub fn uses_head(&self) -> bool {
+    pub(crate) fn uses_head(&self) -> bool {
         self.rule().uses_head()
     }
 }
 
-/// The names of all estimators.
-pub fn estimator_names() -> Vec<&'static str> {
+pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
@@ -108,7 +107,7 @@ pub fn estimator_names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
-pub fn estimator_from(
+pub(crate) fn estimator_from(
     owner: &str,
     params: &Params,
     preset: Preset,
@@ -128,6 +127,7 @@ pub fn estimator_from(
 
 #[cfg(test)]
 mod tests {
+    use super::blend::BlendMember;
     use super::*;
     use proptest::prelude::*;
 

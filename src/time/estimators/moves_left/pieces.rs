@@ -77,13 +77,13 @@ impl PieceCountTable {
     }
 
     /// Returns the full moves of our side for the numbers of pieces in [`KNOTS`], without the factor.
-    pub fn knots(&self) -> [f64; KNOTS.len()] {
+    pub(crate) fn knots(&self) -> [f64; KNOTS.len()] {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
 
     /// Returns the full moves of our side with `pieces` pieces on the board, kings included; numbers that no position has
     /// count as the nearest one.
-    pub fn moves_left(&self, pieces: u32) -> f64 {
+    pub(crate) fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
         let knots = self.knots();

@@ -11,12 +11,8 @@ mod plan;
 mod reactions;
 mod stopper;
 
-pub use params::{
-    LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, ReuseCount, SmoothConfig, SmoothParams,
-    SmoothValues,
-};
-pub use plan::{PiggybankDeposit, Plan, PlanInput};
-pub use reactions::ReactionParams;
+pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues};
+pub(crate) use plan::{PiggybankDeposit, PlanInput};
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
@@ -47,7 +43,7 @@ struct PreviousMove {
 
 /// The manager.
 #[derive(Clone, Debug)]
-pub struct Smooth {
+pub(crate) struct Smooth {
     config: SmoothConfig,
     nps: f64,
     measured_s: f64,
@@ -64,7 +60,7 @@ pub struct Smooth {
 
 impl Smooth {
     /// Makes a manager for one game.
-    pub fn with(config: SmoothConfig) -> Self {
+    pub(crate) fn with(config: SmoothConfig) -> Self {
         let params = config.params;
         let max_reuse = params.max_tree_reuse;
         Smooth {

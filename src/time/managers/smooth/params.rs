@@ -12,7 +12,7 @@ use super::reactions::ReactionParams;
 
 option_choice! {
     /// The unit of the nps estimate's step.
-    pub enum NpsUnit {
+    pub(crate) enum NpsUnit {
         /// The step is in seconds of search.
         Seconds = "seconds",
         /// The step is in average move times.
@@ -22,7 +22,7 @@ option_choice! {
 
 option_choice! {
     /// The choice of moves that get more nodes than others.
-    pub enum MoveWeight {
+    pub(crate) enum MoveWeight {
         /// All moves get the same.
         Even = "even",
         /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
@@ -32,7 +32,7 @@ option_choice! {
 
 option_choice! {
     /// The number that should be the same at the end of every move.
-    pub enum NodeTarget {
+    pub(crate) enum NodeTarget {
         /// The nodes of the whole tree.
         Tree = "tree",
         /// The visits of the best move.
@@ -42,7 +42,7 @@ option_choice! {
 
 option_choice! {
     /// The unit in which the budget of a move is held.
-    pub enum LimitKind {
+    pub(crate) enum LimitKind {
         /// The move ends by time.
         Time = "time",
         /// The move ends by new nodes, and by time only at `max-move-budget`.
@@ -54,7 +54,7 @@ option_choice! {
 
 option_choice! {
     /// The choice of reused nodes that count.
-    pub enum ReuseCount {
+    pub(crate) enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
         /// Nodes count by how much their root move is visited, those under the best move in full.
@@ -65,7 +65,7 @@ option_choice! {
 option_group! {
     /// Parameters of the plan and of what `smooth` learns.
     #[derive(Copy)]
-    pub struct SmoothParams {
+    pub(crate) struct SmoothParams {
         /// Share of the tree that is reused after a full move, first guess.
         init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
         /// Largest such share that is planned with.
@@ -110,7 +110,7 @@ option_group! {
 option_group! {
     /// Parameters of the piggybank, the reserve of today's Lc0 for moves that turn out to need more than their budget.
     #[derive(Copy)]
-    pub struct PiggybankParams {
+    pub(crate) struct PiggybankParams {
         /// Share of the clock that is put into the reserve at the first move.
         initial_share: f64 = 0.0, lc0 0.09, in 0.0..=1.0, "init-piggybank";
         /// Share of its target time that each move puts into the reserve.
@@ -133,7 +133,7 @@ option_group! {
 option_group! {
     /// All that can be set for `smooth` but the moves-left estimator.
     #[derive(Copy)]
-    pub struct SmoothValues {
+    pub(crate) struct SmoothValues {
         /// Origin of the values that the other parameters have where they are not given.
         preset: Preset = Preset::Pr1195, lc0 Preset::Lc0, "preset";
         /// The plan and what is learned.
@@ -147,7 +147,7 @@ option_group! {
 
 /// Everything that can be set for `smooth`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SmoothConfig {
+pub(crate) struct SmoothConfig {
     /// The plan and what is learned.
     pub params: SmoothParams,
     /// The reserve; it stays empty where nothing is put into it.
@@ -170,7 +170,7 @@ impl SmoothConfig {
     ///
     /// # Errors
     /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
-    pub fn from_params(list: &Params) -> Result<Self, ParamError> {
+    pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let SmoothValues { preset, .. } =
             SmoothValues::default().read(Smooth::NAME, list, &estimator_names())?;
         let values: SmoothValues = preset.values();
@@ -196,7 +196,7 @@ impl SmoothConfig {
 
 impl SmoothParams {
     /// Returns the nps rule for a move whose average move time is `average_ms`.
-    pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
+    pub(crate) fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
             return NpsRule::Window { window_s: self.nps_update_period };
         }

@@ -6,25 +6,25 @@ use std::collections::VecDeque;
 
 /// The reserve's balance over a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Piggybank {
+pub(crate) struct Piggybank {
     /// ms; `None` before the first move.
     balance_ms: Option<f64>,
 }
 
 impl Piggybank {
     /// Opens the reserve at the first move with a share of the clock; holds it to `cap_ms` at every move.
-    pub fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
+    pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
     }
 
     /// Returns the time in the reserve, ms.
-    pub fn balance_ms(&self) -> f64 {
+    pub(crate) fn balance_ms(&self) -> f64 {
         self.balance_ms.unwrap_or(0.0)
     }
 
     /// Books what a move paid in and what it drew, ms.
-    pub fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
+    pub(crate) fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
         self.balance_ms = self.balance_ms.map(|balance| (balance + saved_ms - drawn_ms).max(0.0));
     }
 }
@@ -34,7 +34,7 @@ const SAMPLES: f64 = 16.0;
 
 /// Visits of the root moves over the last seconds.
 #[derive(Clone, Debug)]
-pub struct VisitRates {
+pub(crate) struct VisitRates {
     window_ms: f64,
     best_optimism: f64,
     rival_optimism: f64,
@@ -45,7 +45,7 @@ pub struct VisitRates {
 
 impl VisitRates {
     /// Starts without any samples.
-    pub fn new(params: &PiggybankParams) -> Self {
+    pub(crate) fn new(params: &PiggybankParams) -> Self {
         VisitRates {
             window_ms: params.trend_window_ms,
             best_optimism: params.bestmove_optimism,
@@ -59,7 +59,7 @@ impl VisitRates {
     ///
     /// The window always spans its whole length once the search has run for that long, however often this is
     /// called. (Lc0's shrinks to one tick when it is called more often than once per window.)
-    pub fn observe(&mut self, stats: &SearchStats) {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) {
         if stats.root_visits.is_empty() {
             return;
         }
@@ -78,7 +78,7 @@ impl VisitRates {
 
     /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like this, with
     /// optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
-    pub fn is_best_overtaken(&self, by_ms: f64) -> bool {
+    pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;
         };

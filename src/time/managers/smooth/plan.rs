@@ -5,7 +5,7 @@ use crate::time::facts::RootEvaluation;
 
 /// The numbers that a move is planned from: what is known or estimated when it starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlanInput {
+pub(crate) struct PlanInput {
     /// The mover's clock, ms.
     pub time_ms: f64,
     /// Increment, ms.
@@ -45,7 +45,7 @@ pub struct PlanInput {
 
 /// The payment of a move into the reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PiggybankDeposit {
+pub(crate) struct PiggybankDeposit {
     /// Share of the target time.
     pub share: f64,
     /// Room left in the reserve, ms.
@@ -54,7 +54,7 @@ pub struct PiggybankDeposit {
 
 /// A move's plan. Times in ms, nodes as visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Time left for the whole game or to the time control.
     pub game_ms: f64,
     /// Average move time; unless `move-weight` is `even`, that of moves which weigh as much as this one.
@@ -72,8 +72,7 @@ pub struct Plan {
 }
 
 impl PlanInput {
-    /// Makes the plan.
-    pub fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         let clock_ms = self.time_ms + self.inc_ms * (self.moves_left - 1.0) - self.overhead_ms;
         let game_ms = (clock_ms - self.piggybank_ms).max(0.0);
         let average_ms = game_ms / (1.0 + (self.moves_left - 1.0) * self.future_weight);
@@ -97,13 +96,13 @@ impl PlanInput {
     }
 
     /// Returns the time that the clock allows for this move, ms.
-    pub fn available_ms(&self) -> f64 {
+    pub(crate) fn available_ms(&self) -> f64 {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
     /// Returns the longest time for a single move, ms. The moves before a time control may take at least an even share of
     /// the clock: with one move to go, nothing is gained by keeping time back.
-    pub fn max_move_ms(&self) -> f64 {
+    pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }

@@ -22,7 +22,7 @@ const LEAST_FACTOR: f64 = 0.1;
 option_group! {
     /// Parameters of the reactions; 0 switches one off.
     #[derive(Copy)]
-    pub struct ReactionParams {
+    pub(crate) struct ReactionParams {
         /// Share of its budget that a move gets on top where Q has fallen by 1, against the last moves and, for half as much, this
         /// move's earlier values; a rise shortens the move.
         falling_eval: f64 = 0.0, in 0.0..=100.0, "falling-eval";
@@ -55,7 +55,7 @@ pub(super) fn mean_q(before: Option<f64>, q: f64) -> f64 {
 
 /// The signs of one move.
 #[derive(Clone, Debug)]
-pub struct Reactions {
+pub(crate) struct Reactions {
     params: ReactionParams,
     /// Mean Q of the moves before this one.
     last_moves_q: Option<f64>,
@@ -77,12 +77,12 @@ struct Seen {
 
 impl Reactions {
     /// Begins a move after moves whose mean Q was `last_moves_q`.
-    pub fn new(params: ReactionParams, last_moves_q: Option<f64>) -> Self {
+    pub(crate) fn new(params: ReactionParams, last_moves_q: Option<f64>) -> Self {
         Reactions { params, last_moves_q, seen: None }
     }
 
     /// Looks at the search, from time to time, and returns the factor on the budget; 1 before there is an evaluation.
-    pub fn observe(&mut self, stats: &SearchStats) -> f64 {
+    pub(crate) fn observe(&mut self, stats: &SearchStats) -> f64 {
         let (Some(root), best) = (stats.root, stats.most_visited()) else { return 1.0 };
         let nodes = stats.nodes.as_f64().max(1.0);
         let seen = self.seen.get_or_insert_with(|| Seen {

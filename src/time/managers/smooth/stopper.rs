@@ -19,7 +19,7 @@ const REVISION_GROWTH: f64 = 1.1;
 
 /// The facts that a move is planned from at its start and again during the search.
 #[derive(Clone, Debug)]
-pub struct MoveContext {
+pub(crate) struct MoveContext {
     /// The manager's parameters.
     pub config: SmoothConfig,
     /// The `go` command.
@@ -38,7 +38,7 @@ pub struct MoveContext {
 
 /// Holds one move to its plan.
 #[derive(Clone, Debug)]
-pub struct SmoothStopper {
+pub(crate) struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
@@ -55,7 +55,7 @@ pub struct SmoothStopper {
 
 impl SmoothStopper {
     /// Starts a move.
-    pub fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
+    pub(crate) fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.config.planned_moves(&context.limits, &context.position).0,

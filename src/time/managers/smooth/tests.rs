@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
-use crate::time::estimators::decay;
+use crate::time::estimators::learned_share::decay;
 use crate::time::facts::GoLimits;
 use crate::time::facts::RootEvaluation;
 use crate::time::manager::MoveReport;

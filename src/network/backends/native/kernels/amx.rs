@@ -7,11 +7,11 @@
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-use super::tiles::{Definition, ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
+use super::tiles::{ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
 
 /// The tiles of this CPU, proven by [`Amx::detect`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Amx(());
+pub(crate) struct Amx(());
 
 /// Bytes of a row of a tile, and of a row of `a`.
 const ROW: usize = 64;
@@ -21,7 +21,7 @@ impl Amx {
     pub(super) fn detect() -> Option<Amx> {
         let usable = cpu_has_bf16_tiles() && system_saves_tiles() && process_may_use_tiles();
         let amx = usable.then_some(Amx(()))?;
-        agrees_with_definition(&amx).then_some(amx)
+        agrees_with_definition(amx).then_some(amx)
     }
 }
 
@@ -66,7 +66,7 @@ fn process_may_use_tiles() -> bool {
 }
 
 /// Says whether a product with varied numbers comes out as defined, but for the order of additions.
-fn agrees_with_definition(amx: &Amx) -> bool {
+fn agrees_with_definition(amx: Amx) -> bool {
     const STEPS: usize = 3;
     const WIDTH: usize = 64;
     let numbers = |count: usize, factor: usize| -> Vec<u16> {
@@ -75,7 +75,7 @@ fn agrees_with_definition(amx: &Amx) -> bool {
     let offsets = [0, 96, 2048];
     let a_step = 2048 + 64 * TILE_DEPTH;
     let (a, b) = (numbers(2 * a_step, 7), numbers(STEPS * TILE_DEPTH * WIDTH, 11));
-    let product = |tiles: &dyn Tiles| {
+    let product = |tiles: Tiles| {
         let mut c = vec![0.0; 2 * 64 * WIDTH];
         tiles.multiply(TileProduct {
             positions: 2,
@@ -89,7 +89,10 @@ fn agrees_with_definition(amx: &Amx) -> bool {
         });
         c
     };
-    product(amx).iter().zip(product(&Definition)).all(|(found, expected)| (found - expected).abs() < 1e-3)
+    product(Tiles::Amx(amx))
+        .iter()
+        .zip(product(Tiles::Definition))
+        .all(|(found, expected)| (found - expected).abs() < 1e-3)
 }
 
 /// The operand of LDTILECFG: palette 1, eight tiles of 16 rows of 64 bytes.
@@ -108,17 +111,9 @@ impl TileConfig {
     }
 }
 
-impl Tiles for Amx {
-    fn name(&self) -> &'static str {
-        "amx"
-    }
-
-    fn outruns_winograd(&self) -> bool {
-        true
-    }
-
-    fn multiply(&self, job: TileProduct<'_>) {
-        job.check();
+impl Amx {
+    /// The job must have been checked.
+    pub(super) fn multiply(self, job: TileProduct<'_>) {
         let steps = job.offsets.len();
         // SAFETY: `self` proves that tiles may be used; the check covers all operands of each block.
         unsafe {

@@ -1,125 +1,94 @@
-//! Activations, the end of a squeeze-and-excitation unit, the sparse first layer, and single outputs of policy heads.
+//! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse first layer, single
+//! outputs of policy heads, and what encoders do with rows (layer norms, softmax, rounding to bf16).
 
 use super::simd::Simd;
-use super::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Pointwise, board_offset, extent};
+use super::tiles::TILE_DEPTH;
+use super::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, Pointwise, board_offset, extent};
 
 /// `boards = boards + scale * update + shift` on the 64 squares, then ReLU if wanted.
 #[derive(Debug)]
-pub(in super::super) struct Residual<'a> {
-    /// Number of boards.
-    pub(in super::super) positions: usize,
-    /// Channels of the boards.
-    pub(in super::super) channels: usize,
+pub(crate) struct Residual<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
     /// `[positions][10][10][channels]`
-    pub(in super::super) update: &'a [f32],
+    pub(crate) update: &'a [f32],
     /// `[positions][2][channels]`: scales, shifts.
-    pub(in super::super) scale_shift: &'a [f32],
+    pub(crate) scale_shift: &'a [f32],
     /// `[positions][10][10][channels]`
-    pub(in super::super) boards: &'a mut [f32],
-    /// True if ReLU follows.
-    pub(in super::super) relu: bool,
-}
-
-impl Residual<'_> {
-    /// Panics unless all operands are as long as needed.
-    pub(super) fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes));
-        assert!(self.update.len() >= extent(self.positions, board, board));
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        assert!(self.scale_shift.len() >= extent(self.positions, 2 * self.channels, 2 * self.channels));
-    }
+    pub(crate) boards: &'a mut [f32],
+    pub(crate) relu: bool,
 }
 
 /// `to += factor * from`, number by number.
 #[derive(Debug)]
-pub(in super::super) struct AddScaled<'a> {
+pub(crate) struct AddScaled<'a> {
     /// The numbers that are changed: a multiple of a vector.
-    pub(in super::super) to: &'a mut [f32],
+    pub(crate) to: &'a mut [f32],
     /// The numbers that are read, as many as `to` has.
-    pub(in super::super) from: &'a [f32],
-    /// The factor.
-    pub(in super::super) factor: f32,
-}
-
-impl AddScaled<'_> {
-    /// Panics unless both are equally long and divide into vectors.
-    pub(super) fn check(&self, lanes: usize) {
-        assert!(self.to.len() == self.from.len() && self.to.len().is_multiple_of(lanes));
-    }
+    pub(crate) from: &'a [f32],
+    pub(crate) factor: f32,
 }
 
 /// A filter's 3×3 weights to be added around a square.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) struct Stamp {
+pub(crate) struct Stamp {
     /// The square that is not 0, `0..64`.
-    pub(in super::super) square: u8,
-    /// The entry of the table.
-    pub(in super::super) entry: u16,
+    pub(crate) square: u8,
+    pub(crate) entry: u16,
     /// The square's value.
-    pub(in super::super) factor: f32,
+    pub(crate) factor: f32,
 }
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
 /// Squares of the border receive numbers too; the caller clears them.
 #[derive(Debug)]
-pub(in super::super) struct Stamps<'a> {
-    /// Channels of the board.
-    pub(in super::super) channels: usize,
-    /// The filters to add.
-    pub(in super::super) stamps: &'a [Stamp],
+pub(crate) struct Stamps<'a> {
+    pub(crate) channels: usize,
+    pub(crate) stamps: &'a [Stamp],
     /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a file left
     /// first.
-    pub(in super::super) table: &'a [f32],
+    pub(crate) table: &'a [f32],
     /// `[10][10][channels]`
-    pub(in super::super) board: &'a mut [f32],
-}
-
-impl Stamps<'_> {
-    /// Panics unless all operands are as long as needed and every stamp is on the board and in the table.
-    pub(super) fn check(&self, lanes: usize) {
-        let entry = self.channels.checked_mul(9).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes));
-        assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
-        let entries = self.table.len().checked_div(entry).unwrap_or(0);
-        assert!(self.stamps.iter().all(|stamp| stamp.square < 64 && usize::from(stamp.entry) < entries));
-    }
+    pub(crate) board: &'a mut [f32],
 }
 
 /// One output of a 3×3 convolution: the sum over the squares around `square` and all channels.
 #[derive(Debug)]
-pub(in super::super) struct Convolve<'a> {
-    /// Channels of the board.
-    pub(in super::super) channels: usize,
+pub(crate) struct Convolve<'a> {
+    pub(crate) channels: usize,
     /// The output's square, `0..64`.
-    pub(in super::super) square: usize,
+    pub(crate) square: usize,
     /// `[10][10][channels]`
-    pub(in super::super) board: &'a [f32],
+    pub(crate) board: &'a [f32],
     /// `[3][3][channels]`
-    pub(in super::super) filter: &'a [f32],
-}
-
-impl Convolve<'_> {
-    /// Panics unless all operands are as long as needed.
-    pub(super) fn check(&self, lanes: usize) {
-        assert!(self.channels.is_multiple_of(lanes) && self.square < 64);
-        assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
-        assert!(self.filter.len() >= 9 * self.channels);
-    }
+    pub(crate) filter: &'a [f32],
 }
 
 /// Applies `function` to each of `values`.
-#[inline(always)]
-pub(super) fn apply<S: Simd>(simd: S, function: Pointwise, values: &mut [f32]) {
-    match function {
-        Pointwise::Relu => apply_with::<S, 0>(simd, values),
-        Pointwise::ReluSquared => apply_with::<S, 1>(simd, values),
-        Pointwise::Mish => apply_with::<S, 2>(simd, values),
-        Pointwise::Tanh => apply_with::<S, 3>(simd, values),
-        Pointwise::Sigmoid => apply_with::<S, 4>(simd, values),
-        Pointwise::Selu => apply_with::<S, 5>(simd, values),
-        Pointwise::Swish => apply_with::<S, 6>(simd, values),
+#[derive(Debug)]
+pub(crate) struct Apply<'a> {
+    pub(crate) function: Pointwise,
+    pub(crate) values: &'a mut [f32],
+}
+
+impl Job for Apply<'_> {
+    type Output = ();
+
+    fn check(&self, _lanes: usize) {}
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let values = self.values;
+        match self.function {
+            Pointwise::Relu => apply_with::<S, 0>(simd, values),
+            Pointwise::ReluSquared => apply_with::<S, 1>(simd, values),
+            Pointwise::Mish => apply_with::<S, 2>(simd, values),
+            Pointwise::Tanh => apply_with::<S, 3>(simd, values),
+            Pointwise::Sigmoid => apply_with::<S, 4>(simd, values),
+            Pointwise::Selu => apply_with::<S, 5>(simd, values),
+            Pointwise::Swish => apply_with::<S, 6>(simd, values),
+        }
     }
 }
 
@@ -154,18 +123,26 @@ fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     }
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn add_residual<S: Simd>(simd: S, job: Residual<'_>) {
-    // SAFETY: the caller's.
-    unsafe {
-        if job.relu {
-            add_residual_with::<S, true>(simd, job)
-        } else {
-            add_residual_with::<S, false>(simd, job)
+impl Job for Residual<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.channels.is_multiple_of(lanes));
+        assert!(self.update.len() >= extent(self.positions, board, board));
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        assert!(self.scale_shift.len() >= extent(self.positions, 2 * self.channels, 2 * self.channels));
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        // SAFETY: the caller's.
+        unsafe {
+            if self.relu {
+                add_residual_with::<S, true>(simd, self)
+            } else {
+                add_residual_with::<S, false>(simd, self)
+            }
         }
     }
 }
@@ -195,14 +172,18 @@ unsafe fn add_residual_with<S: Simd, const RELU: bool>(simd: S, job: Residual<'_
     }
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn add_scaled<S: Simd>(simd: S, job: AddScaled<'_>) {
-    // SAFETY: the check made both slices equally long.
-    unsafe { accumulate(simd, job.to.as_mut_ptr(), job.from.as_ptr(), job.to.len(), job.factor) }
+impl Job for AddScaled<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        assert!(self.to.len() == self.from.len() && self.to.len().is_multiple_of(lanes));
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        // SAFETY: the check made both slices equally long.
+        unsafe { accumulate(simd, self.to.as_mut_ptr(), self.from.as_ptr(), self.to.len(), self.factor) }
+    }
 }
 
 /// Computes `to += factor * from` for `length` numbers.
@@ -221,21 +202,29 @@ unsafe fn accumulate<S: Simd>(simd: S, to: *mut f32, from: *const f32, length: u
     }
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn stamp<S: Simd>(simd: S, job: Stamps<'_>) {
-    let channels = job.channels;
-    for stamp in job.stamps {
-        let corner = corner(usize::from(stamp.square), channels);
-        for rank in 0..3 {
-            // SAFETY: the check covers the table's entry and the 3×3 squares, three of them side by side.
-            unsafe {
-                let from = job.table.as_ptr().add((usize::from(stamp.entry) * 3 + rank) * 3 * channels);
-                let to = job.board.as_mut_ptr().add(corner + rank * BOARD_STRIDE * channels);
-                accumulate(simd, to, from, 3 * channels, stamp.factor);
+impl Job for Stamps<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        let entry = self.channels.checked_mul(9).expect("fits");
+        assert!(self.channels.is_multiple_of(lanes));
+        assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
+        let entries = self.table.len().checked_div(entry).unwrap_or(0);
+        assert!(self.stamps.iter().all(|stamp| stamp.square < 64 && usize::from(stamp.entry) < entries));
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let channels = self.channels;
+        for stamp in self.stamps {
+            let corner = corner(usize::from(stamp.square), channels);
+            for rank in 0..3 {
+                // SAFETY: the check covers the table's entry and the 3×3 squares, three of them side by side.
+                unsafe {
+                    let from = self.table.as_ptr().add((usize::from(stamp.entry) * 3 + rank) * 3 * channels);
+                    let to = self.board.as_mut_ptr().add(corner + rank * BOARD_STRIDE * channels);
+                    accumulate(simd, to, from, 3 * channels, stamp.factor);
+                }
             }
         }
     }
@@ -247,59 +236,229 @@ fn corner(square: usize, channels: usize) -> usize {
     (square / 8 * BOARD_STRIDE + square % 8) * channels
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn convolve<S: Simd>(simd: S, job: Convolve<'_>) -> f32 {
-    let row = 3 * job.channels;
-    let corner = corner(job.square, job.channels);
-    let mut sum = simd.zero();
-    for rank in 0..3 {
-        // SAFETY: the check covers the filter and the 3×3 squares, three of them side by side.
-        unsafe {
-            let board = job.board.as_ptr().add(corner + rank * BOARD_STRIDE * job.channels);
-            let filter = job.filter.as_ptr().add(rank * row);
-            for i in (0..row).step_by(S::LANES) {
-                sum = simd.mul_add(simd.load(board.add(i)), simd.load(filter.add(i)), sum);
+impl Job for Convolve<'_> {
+    type Output = f32;
+
+    fn check(&self, lanes: usize) {
+        assert!(self.channels.is_multiple_of(lanes) && self.square < 64);
+        assert!(self.board.len() >= BOARD_SQUARES.checked_mul(self.channels).expect("fits"));
+        assert!(self.filter.len() >= 9 * self.channels);
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) -> f32 {
+        let row = 3 * self.channels;
+        let corner = corner(self.square, self.channels);
+        let mut sum = simd.zero();
+        for rank in 0..3 {
+            // SAFETY: the check covers the filter and the 3×3 squares, three of them side by side.
+            unsafe {
+                let board = self.board.as_ptr().add(corner + rank * BOARD_STRIDE * self.channels);
+                let filter = self.filter.as_ptr().add(rank * row);
+                for i in (0..row).step_by(S::LANES) {
+                    sum = simd.mul_add(simd.load(board.add(i)), simd.load(filter.add(i)), sum);
+                }
+            }
+        }
+        simd.sum(sum)
+    }
+}
+
+/// `Σ a[i] b[i]`, for slices of equal length.
+#[derive(Debug)]
+pub(crate) struct Dot<'a> {
+    pub(crate) a: &'a [f32],
+    pub(crate) b: &'a [f32],
+}
+
+impl Job for Dot<'_> {
+    type Output = f32;
+
+    fn check(&self, _lanes: usize) {
+        assert_eq!(self.a.len(), self.b.len(), "a dot product of unequal lengths");
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) -> f32 {
+        let (mut a, mut b) = (self.a.chunks_exact(S::LANES), self.b.chunks_exact(S::LANES));
+        let mut sum = simd.zero();
+        for (a, b) in (&mut a).zip(&mut b) {
+            // SAFETY: chunks are a vector long.
+            unsafe { sum = simd.mul_add(simd.load(a.as_ptr()), simd.load(b.as_ptr()), sum) }
+        }
+        let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+        simd.sum(sum) + rest
+    }
+}
+
+/// Rows that stand together in what [`Round`] writes.
+pub(crate) const BLOCK_ROWS: usize = 64;
+
+/// `x = norm(x + factor * branch) * gammas + betas`, row by row (Ba et al. 2016).
+#[derive(Debug)]
+pub(crate) struct Normalize<'a> {
+    pub(crate) rows: usize,
+    /// Numbers of a row that count.
+    pub(crate) size: usize,
+    /// Numbers from one row to the next; those behind a row's end are padding.
+    pub(crate) stride: usize,
+    /// `[rows][stride]`
+    pub(crate) x: &'a mut [f32],
+    /// `[rows][stride]`, if anything is to be added.
+    pub(crate) branch: Option<&'a [f32]>,
+    pub(crate) factor: f32,
+    /// `[stride]`, 0 in the padding.
+    pub(crate) gammas: &'a [f32],
+    /// `[stride]`, 0 in the padding.
+    pub(crate) betas: &'a [f32],
+    pub(crate) epsilon: f32,
+}
+
+/// `x = softmax(scale * x + added)`, row by row.
+#[derive(Debug)]
+pub(crate) struct Softmax<'a> {
+    pub(crate) rows: usize,
+    /// Numbers of a row: a multiple of a vector, not 0.
+    pub(crate) width: usize,
+    /// `[rows][width]`
+    pub(crate) x: &'a mut [f32],
+    pub(crate) scale: f32,
+    /// `[rows][width]`, if anything is to be added.
+    pub(crate) added: Option<&'a [f32]>,
+}
+
+/// Turns rows into the left operands of a [`TileProduct`](super::TileProduct): to bf16, and from `[rows][width]` to
+/// `[rows / 64][width / 32][64][32]`.
+#[derive(Debug)]
+pub(crate) struct Round<'a> {
+    /// Number of rows; of the last block the others are left as they are.
+    pub(crate) rows: usize,
+    /// Numbers of a row: a multiple of 32.
+    pub(crate) width: usize,
+    /// `[rows][width]`
+    pub(crate) from: &'a [f32],
+    /// `[rows / 64, rounded up][width / 32][64][32]`, bits of bf16.
+    pub(crate) to: &'a mut [u16],
+}
+
+impl Job for Normalize<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        assert!(self.stride.is_multiple_of(lanes) && self.size <= self.stride && self.size > 0);
+        let length = extent(self.rows, self.stride, self.stride);
+        assert!(self.x.len() >= length && self.branch.is_none_or(|branch| branch.len() >= length));
+        assert!(self.gammas.len() >= self.stride && self.betas.len() >= self.stride);
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let whole = self.size / S::LANES * S::LANES;
+        let size = self.size as f32;
+        let factor = simd.splat(self.factor);
+        for row in 0..self.rows {
+            // SAFETY: the check covers all rows, and gammas and betas of a whole row with its padding.
+            unsafe {
+                let x = self.x.as_mut_ptr().add(row * self.stride);
+                if let Some(branch) = self.branch {
+                    let branch = branch.as_ptr().add(row * self.stride);
+                    for i in (0..self.stride).step_by(S::LANES) {
+                        let sum = simd.mul_add(factor, simd.load(branch.add(i)), simd.load(x.add(i)));
+                        simd.store(x.add(i), sum);
+                    }
+                }
+                let mut sum = simd.zero();
+                for i in (0..whole).step_by(S::LANES) {
+                    sum = simd.add(sum, simd.load(x.add(i)));
+                }
+                let rest = (whole..self.size).map(|i| *x.add(i)).sum::<f32>();
+                let mean = (simd.sum(sum) + rest) / size;
+                let means = simd.splat(mean);
+                let mut squares = simd.zero();
+                for i in (0..whole).step_by(S::LANES) {
+                    let difference = simd.sub(simd.load(x.add(i)), means);
+                    squares = simd.mul_add(difference, difference, squares);
+                }
+                let rest = (whole..self.size).map(|i| (*x.add(i) - mean).powi(2)).sum::<f32>();
+                let variance = (simd.sum(squares) + rest) / size;
+                let scale = simd.splat(1.0 / (variance + self.epsilon).sqrt());
+                for i in (0..self.stride).step_by(S::LANES) {
+                    let normal = simd.mul(simd.sub(simd.load(x.add(i)), means), scale);
+                    let (gammas, betas) = (self.gammas.as_ptr().add(i), self.betas.as_ptr().add(i));
+                    simd.store(x.add(i), simd.mul_add(normal, simd.load(gammas), simd.load(betas)));
+                }
             }
         }
     }
-    simd.sum(sum)
 }
 
-/// Computes `Σ a[i] b[i]`, for slices of equal length.
-#[inline(always)]
-pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let (mut a, mut b) = (a.chunks_exact(S::LANES), b.chunks_exact(S::LANES));
-    let mut sum = simd.zero();
-    for (a, b) in (&mut a).zip(&mut b) {
-        // SAFETY: chunks are a vector long.
-        unsafe { sum = simd.mul_add(simd.load(a.as_ptr()), simd.load(b.as_ptr()), sum) }
+impl Job for Softmax<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        assert!(self.width > 0 && self.width.is_multiple_of(lanes));
+        let length = extent(self.rows, self.width, self.width);
+        assert!(self.x.len() >= length && self.added.is_none_or(|added| added.len() >= length));
     }
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    simd.sum(sum) + rest
-}
 
-/// Rounds of [`spin`].
-const PEAK_STEPS: usize = 10_000;
-/// Independent sums: enough to hide the latency of two multiply-adds per cycle, few enough for 16 registers.
-const PEAK_SUMS: usize = 12;
-
-/// Runs multiply-adds as fast as the CPU can; returns their number and their sum.
-#[inline(always)]
-pub(super) fn spin<S: Simd>(simd: S) -> (usize, f32) {
-    let mut sums = [simd.splat(std::hint::black_box(1.0)); PEAK_SUMS];
-    let factor = simd.splat(std::hint::black_box(0.5));
-    for _ in 0..PEAK_STEPS {
-        for sum in &mut sums {
-            *sum = simd.mul_add(*sum, factor, factor);
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let scale = simd.splat(self.scale);
+        for row in 0..self.rows {
+            // SAFETY: the check covers all rows.
+            unsafe {
+                let x = self.x.as_mut_ptr().add(row * self.width);
+                let added = self.added.map(|added| added.as_ptr().wrapping_add(row * self.width));
+                let mut largest = simd.splat(f32::MIN);
+                for i in (0..self.width).step_by(S::LANES) {
+                    let score = simd.mul(scale, simd.load(x.add(i)));
+                    let score = match added {
+                        Some(added) => simd.add(score, simd.load(added.add(i))),
+                        None => score,
+                    };
+                    largest = simd.max(largest, score);
+                    simd.store(x.add(i), score);
+                }
+                let mut lanes = [f32::MIN; CHANNEL_STEP];
+                simd.store(lanes.as_mut_ptr(), largest);
+                let largest = simd.splat(lanes.into_iter().fold(f32::MIN, f32::max));
+                let mut sum = simd.zero();
+                for i in (0..self.width).step_by(S::LANES) {
+                    let power = simd.exp(simd.sub(simd.load(x.add(i)), largest));
+                    sum = simd.add(sum, power);
+                    simd.store(x.add(i), power);
+                }
+                let factor = simd.splat(1.0 / simd.sum(sum));
+                for i in (0..self.width).step_by(S::LANES) {
+                    simd.store(x.add(i), simd.mul(simd.load(x.add(i)), factor));
+                }
+            }
         }
     }
-    let mut total = 0.0;
-    for sum in sums {
-        total += simd.sum(sum);
+}
+
+impl Job for Round<'_> {
+    type Output = ();
+
+    fn check(&self, _lanes: usize) {
+        assert!(self.width.is_multiple_of(TILE_DEPTH));
+        assert!(self.from.len() >= extent(self.rows, self.width, self.width));
+        let block = self.width.checked_mul(BLOCK_ROWS).expect("fits");
+        assert!(self.to.len() >= extent(self.rows.div_ceil(BLOCK_ROWS), block, block));
     }
-    (PEAK_STEPS * PEAK_SUMS * S::LANES, total)
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        for row in 0..self.rows {
+            let block = row / BLOCK_ROWS * BLOCK_ROWS * self.width + row % BLOCK_ROWS * TILE_DEPTH;
+            for column in (0..self.width).step_by(S::LANES) {
+                let at = block + column / TILE_DEPTH * BLOCK_ROWS * TILE_DEPTH + column % TILE_DEPTH;
+                // SAFETY: the check covers all rows and all blocks.
+                unsafe {
+                    let numbers = simd.load(self.from.as_ptr().add(row * self.width + column));
+                    simd.store_bf16(self.to.as_mut_ptr().add(at), numbers);
+                }
+            }
+        }
+    }
 }

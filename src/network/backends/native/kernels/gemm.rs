@@ -1,45 +1,46 @@
 //! Products of small dense matrices: all of the network's multiplications but the first layer's.
 
-use super::extent;
 use super::simd::Simd;
+use super::{Job, extent};
 
 /// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c` `[rows][width]`.
 ///
 /// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one narrower, each
 /// `[inner][columns]` without gaps, one after the other.
 #[derive(Debug, Default)]
-pub(in super::super) struct Product<'a> {
-    /// Number of products.
-    pub(in super::super) count: usize,
-    /// Rows of `a` and `c`.
-    pub(in super::super) rows: usize,
+pub(crate) struct Product<'a> {
+    pub(crate) count: usize,
+    pub(crate) rows: usize,
     /// Columns of `a`, rows of `b`.
-    pub(in super::super) inner: usize,
+    pub(crate) inner: usize,
     /// Columns of `b` and `c`: a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
-    pub(in super::super) width: usize,
-    /// Left operands.
-    pub(in super::super) a: &'a [f32],
+    pub(crate) width: usize,
+    pub(crate) a: &'a [f32],
     /// Numbers from one row of `a` to the next.
-    pub(in super::super) a_row: usize,
+    pub(crate) a_row: usize,
     /// Numbers from one `a` to the next.
-    pub(in super::super) a_step: usize,
+    pub(crate) a_step: usize,
     /// Right operands, `inner * width` numbers each.
-    pub(in super::super) b: &'a [f32],
+    pub(crate) b: &'a [f32],
     /// Numbers from one `b` to the next; 0 if all products share it.
-    pub(in super::super) b_step: usize,
+    pub(crate) b_step: usize,
     /// `width` numbers added to each row of each product.
-    pub(in super::super) bias: Option<&'a [f32]>,
-    /// Results.
-    pub(in super::super) c: &'a mut [f32],
+    pub(crate) bias: Option<&'a [f32]>,
+    pub(crate) c: &'a mut [f32],
     /// Numbers from one row of `c` to the next.
-    pub(in super::super) c_row: usize,
+    pub(crate) c_row: usize,
     /// Numbers from one `c` to the next.
-    pub(in super::super) c_step: usize,
+    pub(crate) c_step: usize,
 }
 
-impl Product<'_> {
-    /// Panics unless all operands are as long as the product needs.
-    pub(super) fn check(&self, lanes: usize) {
+const LINE: usize = 16;
+/// Numbers of a single right operand by which reading is ahead of multiplying.
+const DISTANCE: usize = 4096;
+
+impl Job for Product<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
         let inner = self.inner.max(1);
         assert!(self.width.is_multiple_of(lanes));
         assert!(self.a.len() >= extent(self.count, self.a_step, extent(self.rows, self.a_row, inner)));
@@ -49,53 +50,43 @@ impl Product<'_> {
         assert!(self.c.len() >= extent(self.count, self.c_step, extent(self.rows, self.c_row, self.width)));
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
     }
-}
 
-/// Numbers in a cache line.
-const LINE: usize = 16;
-/// Numbers of a single right operand by which reading is ahead of multiplying.
-const DISTANCE: usize = 4096;
-
-/// Computes `job`.
-///
-/// The right operands of several products are asked for one ahead, so that they come while the one before is multiplied:
-/// the CPU's own prefetcher begins anew on each page. (Asking a few lines ahead only made it slower.)
-/// Batches of 2 to 8 of a 64×6 network became 2 to 11 % faster, 15 to 25 % beside programs that use the shared cache.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn multiply<S: Simd>(simd: S, job: Product<'_>) {
-    let panel = S::LANES * S::COLUMNS;
-    let distance = match (job.count, job.b_step) {
-        (0 | 1, _) => Some(DISTANCE),
-        (_, 0) => None,
-        (_, step) => Some(step),
-    };
-    for i in 0..job.count {
-        for column in (0..job.width).step_by(panel) {
-            // SAFETY: the check covers `count` matrices at these steps and all columns of each; panels before this
-            // one hold `inner * column` numbers.
-            unsafe {
-                let first = i * job.b_step + job.inner * column;
-                let tile = Tile {
-                    inner: job.inner,
-                    a: job.a.as_ptr().add(i * job.a_step),
-                    a_row: job.a_row,
-                    b: job.b.as_ptr().add(first),
-                    ahead: distance
-                        .and_then(|distance| job.b.get(first + distance..))
-                        .map_or(std::ptr::null(), <[f32]>::as_ptr),
-                    lines: 0,
-                    bias: job.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
-                    c: job.c.as_mut_ptr().add(i * job.c_step + column),
-                    c_row: job.c_row,
-                };
-                match (job.width - column).min(panel) / S::LANES {
-                    4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, tile, job.rows),
-                    3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, tile, job.rows),
-                    2 => multiply_panel::<S, 2>(simd, tile, job.rows),
-                    _ => multiply_panel::<S, 1>(simd, tile, job.rows),
+    /// The right operands of several products are asked for one ahead, so that they come while the one before is multiplied:
+    /// the CPU's own prefetcher begins anew on each page. (Asking a few lines ahead only made it slower.)
+    /// Batches of 2 to 8 of a 64×6 network became 2 to 11 % faster, 15 to 25 % beside programs that use the shared cache.
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let panel = S::LANES * S::COLUMNS;
+        let distance = match (self.count, self.b_step) {
+            (0 | 1, _) => Some(DISTANCE),
+            (_, 0) => None,
+            (_, step) => Some(step),
+        };
+        for i in 0..self.count {
+            for column in (0..self.width).step_by(panel) {
+                // SAFETY: the check covers `count` matrices at these steps and all columns of each; panels before this
+                // one hold `inner * column` numbers.
+                unsafe {
+                    let first = i * self.b_step + self.inner * column;
+                    let tile = Tile {
+                        inner: self.inner,
+                        a: self.a.as_ptr().add(i * self.a_step),
+                        a_row: self.a_row,
+                        b: self.b.as_ptr().add(first),
+                        ahead: distance
+                            .and_then(|distance| self.b.get(first + distance..))
+                            .map_or(std::ptr::null(), <[f32]>::as_ptr),
+                        lines: 0,
+                        bias: self.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
+                        c: self.c.as_mut_ptr().add(i * self.c_step + column),
+                        c_row: self.c_row,
+                    };
+                    match (self.width - column).min(panel) / S::LANES {
+                        4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, tile, self.rows),
+                        3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, tile, self.rows),
+                        2 => multiply_panel::<S, 2>(simd, tile, self.rows),
+                        _ => multiply_panel::<S, 1>(simd, tile, self.rows),
+                    }
                 }
             }
         }

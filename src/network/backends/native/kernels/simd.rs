@@ -1,49 +1,37 @@
-//! The operations of a vector instruction set that the kernels need, and functions of vectors built on them.
+//! Vector instruction sets: the operations that the kernels need of each, and functions of vectors built on them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
 /// constructor asks the CPU. So arithmetic is safe; only memory access is not.
 ///
-/// All functions are inlined into entry points that enable the instruction set for the compiler.
-pub(super) trait Simd: Copy {
+/// All functions are inlined into [`Kernels::run`](super::Kernels::run), which enables the instruction set for the compiler.
+pub(crate) trait Simd: Copy {
     /// [`Simd::LANES`] `f32`s.
     type Vector: Copy;
-    /// Numbers in a vector.
     const LANES: usize;
     /// Vectors side by side in a tile of a matrix product: a panel of weights is at most this wide.
     const COLUMNS: usize;
     /// Rows of such a tile: as many as registers allow, at most 6.
     const ROWS: usize;
 
-    /// Returns a vector whose lanes all hold `x`.
     fn splat(self, x: f32) -> Self::Vector;
 
-    /// Reads [`Simd::LANES`] numbers.
-    ///
     /// # Safety
-    /// `from` must be valid for that; no alignment is needed.
+    /// `from` must be valid for [`Simd::LANES`] numbers; no alignment is needed.
     unsafe fn load(self, from: *const f32) -> Self::Vector;
 
-    /// Writes [`Simd::LANES`] numbers.
-    ///
     /// # Safety
-    /// `to` must be valid for that; no alignment is needed.
+    /// `to` must be valid for [`Simd::LANES`] numbers; no alignment is needed.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
 
-    /// Computes `a + b`.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Computes `a - b`.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Computes `a * b`.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Computes `a / b`.
     fn div(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Returns the larger one, lane by lane.
     fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Returns the smaller one, lane by lane.
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Computes `a * b + c`, rounded once where the CPU can.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// Returns the sum of all lanes.
+    /// Adds up all lanes.
     fn sum(self, v: Self::Vector) -> f32;
     /// Returns `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
@@ -69,7 +57,6 @@ pub(super) trait Simd: Copy {
     #[inline(always)]
     fn prefetch(self, _from: *const f32) {}
 
-    /// Returns a vector of zeros.
     #[inline(always)]
     fn zero(self) -> Self::Vector {
         self.splat(0.0)
@@ -124,3 +111,282 @@ pub(super) trait Simd: Copy {
         self.mul_add(negative, self.splat(LAMBDA * ALPHA), positive)
     }
 }
+
+/// Plain Rust, for any CPU; the others are tested against it. The compiler vectorises it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portable(());
+
+/// Four numbers: what SSE2 and NEON hold in a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Four([f32; 4]);
+
+impl Portable {
+    pub(crate) fn detect() -> Option<Portable> {
+        Some(Portable(()))
+    }
+}
+
+macro_rules! lanes {
+    (|$($v:ident),+| $result:expr) => {
+        Four([
+            { $(let $v = $v.0[0];)+ $result },
+            { $(let $v = $v.0[1];)+ $result },
+            { $(let $v = $v.0[2];)+ $result },
+            { $(let $v = $v.0[3];)+ $result },
+        ])
+    };
+}
+
+impl Simd for Portable {
+    type Vector = Four;
+    const LANES: usize = 4;
+    const COLUMNS: usize = 2;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Four {
+        Four([x; 4])
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, from: *const f32) -> Four {
+        // SAFETY: the caller vouches for four readable numbers; an array of f32 needs no more alignment than f32.
+        Four(unsafe { from.cast::<[f32; 4]>().read() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32, v: Four) {
+        // SAFETY: the caller vouches for four writable numbers.
+        unsafe { to.cast::<[f32; 4]>().write(v.0) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| a - b)
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| a * b)
+    }
+
+    #[inline(always)]
+    fn div(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| a / b)
+    }
+
+    #[inline(always)]
+    fn max(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn min(self, a: Four, b: Four) -> Four {
+        lanes!(|a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: Four, b: Four, c: Four) -> Four {
+        // Not `f32::mul_add`: without the instruction that is a slow library call.
+        lanes!(|a, b, c| a * b + c)
+    }
+
+    #[inline(always)]
+    fn sum(self, v: Four) -> f32 {
+        (v.0[0] + v.0[2]) + (v.0[1] + v.0[3])
+    }
+
+    #[inline(always)]
+    fn round_and_exp2(self, x: Four) -> (Four, Four) {
+        /// 1.5 * 2^23: added to a small number, it leaves the integer part in the lowest bits.
+        const MAGIC: f32 = 12_582_912.0;
+        let shifted = lanes!(|x| x + MAGIC);
+        let power =
+            lanes!(|shifted| f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0f32.to_bits())));
+        (lanes!(|shifted| shifted - MAGIC), power)
+    }
+}
+
+/// Declares an instruction set with its intrinsics, and what differs more than by names.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! instruction_set {
+    (
+        $(#[$doc:meta])* $set:ident if $is_there:expr;
+        $vector:ty, $lanes:literal lanes, tiles of $rows:literal x $columns:literal;
+        $splat:ident, $load:ident, $store:ident;
+        $($operation:ident = $intrinsic:ident),*;
+        $a:ident * $b:ident + $c:ident = $fused:expr;
+        $($rest:tt)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $set(());
+
+        impl $set {
+            pub(crate) fn detect() -> Option<$set> {
+                $is_there.then_some($set(()))
+            }
+        }
+
+        // SAFETY of all blocks that only compute: `self` exists only where `detect` has found the instructions.
+        impl Simd for $set {
+            type Vector = $vector;
+            const LANES: usize = $lanes;
+            const COLUMNS: usize = $columns;
+            const ROWS: usize = $rows;
+
+            #[inline(always)]
+            fn splat(self, x: f32) -> $vector {
+                unsafe { $splat(x) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(self, from: *const f32) -> $vector {
+                // SAFETY: the caller vouches for a readable vector.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut f32, v: $vector) {
+                // SAFETY: the caller vouches for a writable vector.
+                unsafe { $store(to, v) }
+            }
+
+            $(
+                #[inline(always)]
+                fn $operation(self, a: $vector, b: $vector) -> $vector {
+                    unsafe { $intrinsic(a, b) }
+                }
+            )*
+
+            #[inline(always)]
+            fn mul_add(self, $a: $vector, $b: $vector, $c: $vector) -> $vector {
+                unsafe { $fused }
+            }
+
+            $($rest)*
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Simd;
+
+    instruction_set! {
+        /// AVX2 and FMA, which come together in every CPU since 2013 that has the former: 16 registers.
+        Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        __m256, 8 lanes, tiles of 6 x 2;
+        _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps;
+        add = _mm256_add_ps, sub = _mm256_sub_ps, mul = _mm256_mul_ps, div = _mm256_div_ps,
+        max = _mm256_max_ps, min = _mm256_min_ps;
+        a * b + c = _mm256_fmadd_ps(a, b, c);
+
+        #[inline(always)]
+        fn prefetch(self, from: *const f32) {
+            // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+        }
+
+        #[inline(always)]
+        fn sum(self, v: __m256) -> f32 {
+            unsafe {
+                let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+                let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+                _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+            }
+        }
+
+        #[inline(always)]
+        fn round_and_exp2(self, x: __m256) -> (__m256, __m256) {
+            unsafe {
+                let n = _mm256_cvtps_epi32(x);
+                let exponent = _mm256_slli_epi32::<23>(_mm256_add_epi32(n, _mm256_set1_epi32(127)));
+                (_mm256_cvtepi32_ps(n), _mm256_castsi256_ps(exponent))
+            }
+        }
+    }
+
+    instruction_set! {
+        /// AVX512F alone, which every CPU with AVX-512 has: 32 registers.
+        Avx512 if is_x86_feature_detected!("avx512f");
+        __m512, 16 lanes, tiles of 6 x 4;
+        _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps;
+        add = _mm512_add_ps, sub = _mm512_sub_ps, mul = _mm512_mul_ps, div = _mm512_div_ps,
+        max = _mm512_max_ps, min = _mm512_min_ps;
+        a * b + c = _mm512_fmadd_ps(a, b, c);
+
+        #[inline(always)]
+        unsafe fn store_bf16(self, to: *mut u16, v: __m512) {
+            // SAFETY: the caller vouches for 16 writable numbers.
+            unsafe {
+                let bits = _mm512_castps_si512(v);
+                let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+                let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+                let halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(rounded));
+                _mm256_storeu_si256(to.cast(), halves);
+            }
+        }
+
+        #[inline(always)]
+        fn prefetch(self, from: *const f32) {
+            // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+        }
+
+        #[inline(always)]
+        fn sum(self, v: __m512) -> f32 {
+            unsafe { _mm512_reduce_add_ps(v) }
+        }
+
+        #[inline(always)]
+        fn round_and_exp2(self, x: __m512) -> (__m512, __m512) {
+            unsafe {
+                let n = _mm512_cvtps_epi32(x);
+                let exponent = _mm512_slli_epi32::<23>(_mm512_add_epi32(n, _mm512_set1_epi32(127)));
+                (_mm512_cvtepi32_ps(n), _mm512_castsi512_ps(exponent))
+            }
+        }
+    }
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::*;
+
+    use super::Simd;
+
+    instruction_set! {
+        /// NEON, which practically every 64-bit ARM has: 32 registers.
+        Neon if std::arch::is_aarch64_feature_detected!("neon");
+        float32x4_t, 4 lanes, tiles of 4 x 4;
+        vdupq_n_f32, vld1q_f32, vst1q_f32;
+        add = vaddq_f32, sub = vsubq_f32, mul = vmulq_f32, div = vdivq_f32, max = vmaxq_f32, min = vminq_f32;
+        a * b + c = vfmaq_f32(c, a, b);
+
+        #[inline(always)]
+        fn sum(self, v: float32x4_t) -> f32 {
+            unsafe { vaddvq_f32(v) }
+        }
+
+        #[inline(always)]
+        fn round_and_exp2(self, x: float32x4_t) -> (float32x4_t, float32x4_t) {
+            unsafe {
+                let n = vcvtnq_s32_f32(x);
+                let exponent = vshlq_n_s32::<23>(vaddq_s32(n, vdupq_n_s32(127)));
+                (vcvtq_f32_s32(n), vreinterpretq_f32_s32(exponent))
+            }
+        }
+    }
+}
+#[cfg(target_arch = "aarch64")]
+pub(crate) use arm::Neon;

@@ -1,6 +1,4 @@
-//! Tests every kernel against plain loops, on random numbers and sizes.
-
-mod rows;
+//! Tests every kernel against plain loops, on random numbers and sizes; the operations on rows against their definitions in f64.
 
 use proptest::prelude::*;
 
@@ -69,6 +67,15 @@ fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)
     result
 }
 
+const EPILOGUES: [Epilogue; 5] =
+    [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool];
+
+/// Returns what becomes of an output `v` where `before` stood.
+fn finished(epilogue: Epilogue, v: f32, before: f32) -> f32 {
+    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before } else { v };
+    if matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu) { v.max(0.0) } else { v }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -80,11 +87,11 @@ proptest! {
         let a = numbers(seed, count * rows * inner);
         let b = numbers(seed ^ 1, count * inner * width);
         let bias = numbers(seed ^ 2, width);
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let packed: Vec<f32> =
                 b.chunks(inner * width).flat_map(|b| pack(kernels.panel(), inner, width, b)).collect();
             let mut c = vec![0.0; count * rows * width];
-            kernels.multiply(Product {
+            kernels.run(Product {
                 count, rows, inner, width,
                 a: &a, a_row: inner, a_step: rows * inner,
                 b: &packed, b_step: inner * width,
@@ -108,17 +115,17 @@ proptest! {
         seed: u64, positions in 1..4usize, in_blocks in 1..4usize, out_blocks in 1..5usize, epilogue in 0..5usize,
     ) {
         let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        let epilogue = EPILOGUES[epilogue];
         let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, inputs)).collect();
         let before: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, outputs)).collect();
         let filters = numbers(seed ^ 77, outputs * inputs * 9);
         let bias = numbers(seed ^ 78, outputs);
         let transformed: Vec<_> = filters.as_chunks::<9>().0.iter().map(transform_filter).collect();
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let rows = positions * TILES;
             let (tiles_step, products_step) = (rows * inputs + 3, rows * outputs + 5);
             let mut tiles = vec![0.0; POINTS * tiles_step];
-            kernels.transform_input(InputTransform {
+            kernels.run(InputTransform {
                 positions, channels: inputs, boards: &boards, tiles: &mut tiles, step: tiles_step,
             });
             let mut weights = Vec::new();
@@ -130,14 +137,14 @@ proptest! {
                 weights.extend(pack(kernels.panel(), inputs, outputs, &b));
             }
             let mut products = vec![0.0; POINTS * products_step];
-            kernels.multiply(Product {
+            kernels.run(Product {
                 count: POINTS, rows, inner: inputs, width: outputs,
                 a: &tiles, a_row: inputs, a_step: tiles_step,
                 b: &weights, b_step: inputs * outputs, bias: None,
                 c: &mut products, c_row: outputs, c_step: products_step,
             });
             let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
-            kernels.transform_output(OutputTransform {
+            kernels.run(OutputTransform {
                 positions, width: outputs, products: &products, step: products_step, bias: &bias, epilogue,
                 boards: &mut after, channels: outputs, first: 0, pool: &mut pool,
             });
@@ -152,9 +159,7 @@ proptest! {
                     let at = board_offset(square, outputs) + output;
                     let v = v + bias[output];
                     sums[output] += v;
-                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before[at] } else { v };
-                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
-                    expected[at] = if relu { v.max(0.0) } else { v };
+                    expected[at] = finished(epilogue, v, before[at]);
                 }
                 assert_close(after, &expected, 5e-4, kernels.name())?;
                 if epilogue == Epilogue::Pool {
@@ -177,10 +182,10 @@ proptest! {
             (Pointwise::Swish, |x| x / (1.0 + (-x).exp())),
         ];
         let values: Vec<f32> = numbers(seed, length).iter().map(|x| x * scale).collect();
-        for kernels in available() {
+        for kernels in Kernels::available() {
             for (function, reference) in FUNCTIONS {
                 let mut found = values.clone();
-                kernels.apply(function, &mut found);
+                kernels.run(Apply { function, values: &mut found });
                 let expected: Vec<f32> = values.iter().map(|&x| reference(f64::from(x)) as f32).collect();
                 assert_close(&found, &expected, 2e-6, &format!("{} {function:?}", kernels.name()))?;
             }
@@ -193,9 +198,9 @@ proptest! {
         let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, channels)).collect();
         let update: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, channels)).collect();
         let scale_shift = numbers(seed ^ 99, positions * 2 * channels);
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let mut found = boards.clone();
-            kernels.add_residual(Residual {
+            kernels.run(Residual {
                 positions, channels, update: &update, scale_shift: &scale_shift, boards: &mut found, relu,
             });
             let mut expected = boards.clone();
@@ -230,9 +235,9 @@ proptest! {
                     stamp.factor * table[(usize::from(stamp.entry) * 9 + tap) * channels + channel];
             }
         }
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let mut found = before.clone();
-            kernels.stamp(Stamps { channels, stamps: &stamps, table: &table, board: &mut found });
+            kernels.run(Stamps { channels, stamps: &stamps, table: &table, board: &mut found });
             assert_close(&found, &expected, 1e-5, kernels.name())?;
         }
     }
@@ -249,12 +254,12 @@ proptest! {
         let (a, b) = (numbers(seed ^ 5, length), numbers(seed ^ 6, length));
         let dot: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
         let added: Vec<f32> = board.iter().zip(numbers(seed, board.len())).map(|(a, b)| a + factor * b).collect();
-        for kernels in available() {
-            let found = kernels.convolve(Convolve { channels, square, board: &board, filter: &filter });
+        for kernels in Kernels::available() {
+            let found = kernels.run(Convolve { channels, square, board: &board, filter: &filter });
             assert_close(&[found], &[convolved], 1e-4, kernels.name())?;
-            assert_close(&[kernels.dot(&a, &b)], &[dot], 1e-5, kernels.name())?;
+            assert_close(&[kernels.run(Dot { a: &a, b: &b })], &[dot], 1e-5, kernels.name())?;
             let mut sums = board.clone();
-            kernels.add_scaled(AddScaled { to: &mut sums, from: &numbers(seed, board.len()), factor });
+            kernels.run(AddScaled { to: &mut sums, from: &numbers(seed, board.len()), factor });
             assert_close(&sums, &added, 1e-6, kernels.name())?;
         }
     }
@@ -264,7 +269,7 @@ proptest! {
         seed: u64, positions in 1..3usize, in_blocks in 1..5usize, out_blocks in 1..5usize, epilogue in 0..5usize,
     ) {
         let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        let epilogue = EPILOGUES[epilogue];
         // A convolution whose only filter copies the channels from a neighbouring square: exact in bf16.
         let (dx, dy) = ((seed % 3) as usize, (seed / 3 % 3) as usize);
         let rounded = |values: Vec<f32>| -> Vec<f32> {
@@ -290,15 +295,15 @@ proptest! {
             let at = (square / 8 + dy) * BOARD_STRIDE + square % 8 + dx;
             if channel < inputs { input[at * inputs + channel] } else { 0.0 }
         };
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let mut spread = vec![0; positions * spread_length(inputs)];
-            kernels.spread(Spread { positions, channels: inputs, boards: &boards, spread: &mut spread });
+            kernels.run(Spread { positions, channels: inputs, boards: &boards, spread: &mut spread });
             let mut sums = vec![0.0; positions * 64 * width];
-            Definition.multiply(TileProduct {
+            Tiles::Definition.multiply(TileProduct {
                 positions, rows: 64, width, offsets: &offsets, a: &spread, a_step: spread_length(inputs), b: &b, c: &mut sums,
             });
             let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
-            kernels.collect(Collect {
+            kernels.run(Collect {
                 positions, channels: outputs, sums: &sums, width, bias: &bias, epilogue,
                 boards: &mut after, pool: &mut pool,
             });
@@ -311,15 +316,81 @@ proptest! {
                     let cell = &mut expected[board_offset(square, outputs) + output];
                     let v = shift(input, square, output) + bias[output];
                     sums[output] += v;
-                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + *cell } else { v };
-                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
-                    *cell = if relu { v.max(0.0) } else { v };
+                    *cell = finished(epilogue, v, *cell);
                 }
                 assert_close(&after[position * size..][..size], &expected, 1e-6, kernels.name())?;
                 if epilogue == Epilogue::Pool {
                     assert_close(&pool[position * outputs..][..outputs], &sums, 1e-5, kernels.name())?;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rows_are_normalized(
+        seed: u64, rows in 0..4usize, size in 1..70usize, factor in -2.0f32..2.0, shift in -5.0f32..5.0, branched: bool,
+    ) {
+        let stride = size.next_multiple_of(CHANNEL_STEP);
+        let padded = |numbers: Vec<f32>| -> Vec<f32> {
+            numbers.chunks(size).flat_map(|row| (0..stride).map(|i| row.get(i).copied().unwrap_or(0.0))).collect()
+        };
+        let x: Vec<f32> = numbers(seed, rows * size).iter().map(|x| x + shift).collect();
+        let branch = numbers(seed ^ 1, rows * size);
+        let (gammas, betas) = (numbers(seed ^ 2, size), numbers(seed ^ 3, size));
+        let mut expected = Vec::new();
+        for (x, branch) in x.chunks(size).zip(branch.chunks(size)) {
+            let sum = |(x, b): (&f32, &f32)| f64::from(*x) + if branched { f64::from(factor * b) } else { 0.0 };
+            let row: Vec<f64> = x.iter().zip(branch).map(sum).collect();
+            let mean = row.iter().sum::<f64>() / size as f64;
+            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / size as f64;
+            let scale = 1.0 / (variance + 1e-3).sqrt();
+            expected.extend(row.iter().enumerate().map(|(i, x)| ((x - mean) * scale) as f32 * gammas[i] + betas[i]));
+        }
+        let (branch, gammas, betas) = (padded(branch), padded(gammas), padded(betas));
+        for kernels in Kernels::available() {
+            let mut found = padded(x.clone());
+            kernels.run(Normalize {
+                rows, size, stride, x: &mut found, branch: branched.then_some(&branch), factor,
+                gammas: &gammas, betas: &betas, epsilon: 1e-3,
+            });
+            assert_close(&found, &padded(expected.clone()), 1e-4, kernels.name())?;
+        }
+    }
+
+    #[test]
+    fn rows_become_probabilities(
+        seed: u64, rows in 0..4usize, blocks in 1..5usize, scale in 0.01f32..50.0, with_more: bool,
+    ) {
+        let width = blocks * CHANNEL_STEP;
+        let (x, added) = (numbers(seed, rows * width), numbers(!seed, rows * width));
+        let mut expected = Vec::new();
+        for (x, added) in x.chunks(width).zip(added.chunks(width)) {
+            let logit = |(x, a): (&f32, &f32)| f64::from(x * scale) + if with_more { f64::from(*a) } else { 0.0 };
+            let powers: Vec<f64> = x.iter().zip(added).map(|pair| logit(pair).exp()).collect();
+            expected.extend(powers.iter().map(|power| (power / powers.iter().sum::<f64>()) as f32));
+        }
+        for kernels in Kernels::available() {
+            let mut found = x.clone();
+            kernels.run(Softmax { rows, width, x: &mut found, scale, added: with_more.then_some(&added) });
+            assert_close(&found, &expected, 1e-5, kernels.name())?;
+        }
+    }
+
+    #[test]
+    fn rows_are_rounded_in_blocks(seed: u64, rows in 1..150usize, blocks in 1..4usize) {
+        let width = blocks * TILE_DEPTH;
+        let from = numbers(seed, rows * width);
+        let mut expected = vec![7; rows.next_multiple_of(BLOCK_ROWS) * width];
+        for (i, &number) in from.iter().enumerate() {
+            let (row, column) = (i / width, i % width);
+            let (block, row) = (row / BLOCK_ROWS * blocks + column / TILE_DEPTH, row % BLOCK_ROWS);
+            expected[(block * BLOCK_ROWS + row) * TILE_DEPTH + column % TILE_DEPTH] =
+                half::bf16::from_f32(number).to_bits();
+        }
+        for kernels in Kernels::available() {
+            let mut to = vec![7; expected.len()];
+            kernels.run(Round { rows, width, from: &from, to: &mut to });
+            prop_assert_eq!(&to, &expected, "{}", kernels.name());
         }
     }
 
@@ -335,14 +406,14 @@ proptest! {
         };
         let (a, b) = (bits(seed, positions * a_step), bits(!seed, offsets.len() * TILE_DEPTH * width));
         let rows = if positions > 1 { 64 } else { rows };
-        let product = |tiles: &dyn Tiles| {
+        let product = |tiles: Tiles| {
             let mut c = vec![0.0; positions * rows.next_multiple_of(ROW_STEP) * width];
             tiles.multiply(TileProduct { positions, rows, width, offsets: &offsets, a: &a, a_step, b: &b, c: &mut c });
             c.truncate(positions * rows * width);
             c
         };
-        for tiles in tiles() {
-            assert_close(&product(&*tiles), &product(&Definition), 1e-3, tiles.name())?;
+        for tiles in Tiles::available() {
+            assert_close(&product(tiles), &product(Tiles::Definition), 1e-3, tiles.name())?;
         }
     }
 
@@ -359,13 +430,13 @@ proptest! {
         let (width, channels) = (blocks.wrapping_mul(CHANNEL_STEP), board_blocks.wrapping_mul(CHANNEL_STEP));
         let end = |count: usize, step: usize, size: u128| (count as u128 - 1) * step as u128 + size;
         let fits = |needed: u128| needed <= length as u128;
-        for kernels in available() {
+        for kernels in Kernels::available() {
             let product = Product {
                 count, rows, inner, width,
                 a: &numbers, a_row: row, a_step: step, b: &numbers, b_step: step, bias: None,
                 c: &mut results, c_row: row, c_step: step,
             };
-            if returns(|| kernels.multiply(product)) {
+            if returns(|| kernels.run(product)) {
                 prop_assert!(fits(end(count, step, end(rows, row, inner as u128))));
                 prop_assert!(fits(end(count, step, end(rows, row, width as u128))));
                 prop_assert!(fits(end(count, step, inner as u128 * width as u128)));
@@ -374,7 +445,7 @@ proptest! {
             let transform = InputTransform {
                 positions: count, channels, boards: &numbers, tiles: &mut results, step,
             };
-            if channels > 0 && returns(|| kernels.transform_input(transform)) {
+            if channels > 0 && returns(|| kernels.run(transform)) {
                 prop_assert!(fits(count as u128 * board));
                 prop_assert!(fits(end(POINTS, step, (count * TILES * channels) as u128)));
             }
@@ -383,7 +454,7 @@ proptest! {
                 positions: count, width, products: &numbers, step, bias: &numbers, epilogue: Epilogue::Pool,
                 boards: &mut results, channels, first: row, pool: &mut pool,
             };
-            if channels > 0 && returns(|| kernels.transform_output(transform)) {
+            if channels > 0 && returns(|| kernels.run(transform)) {
                 prop_assert!(fits(count as u128 * board));
                 prop_assert!(fits(end(POINTS, step, (count * TILES * width) as u128)));
                 prop_assert!(row + width <= channels);

@@ -5,27 +5,27 @@
 //! then a convolution is the sum of plain products ([`TileProduct`]), and [`Collect`] brings the sums back to a board.
 //! [`Tiles`] multiplies.
 
-use std::fmt::Debug;
-
 use half::bf16;
 
-use super::epilogue::{Epilogue, finish, with_flags};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::amx::Amx;
 use super::simd::Simd;
-use super::{BOARD_SQUARES, BOARD_STRIDE, board_offset, extent};
+use super::winograd::{Epilogue, finish, with_flags};
+use super::{BOARD_SQUARES, BOARD_STRIDE, Job, board_offset, extent};
 
 /// bf16 numbers in a row of a tile; also the outputs that are computed together.
-pub(in super::super) const TILE_DEPTH: usize = 32;
+pub(crate) const TILE_DEPTH: usize = 32;
 /// Rows that are computed together at most.
-pub(in super::super) const ROW_STEP: usize = 32;
+pub(crate) const ROW_STEP: usize = 32;
 /// Squares of a spread copy: ten ranks of eight files.
-pub(in super::super) const SPREAD_SQUARES: usize = 80;
+pub(crate) const SPREAD_SQUARES: usize = 80;
 /// Squares from one rank to the next in a spread copy.
-pub(in super::super) const SPREAD_STRIDE: usize = 8;
+pub(crate) const SPREAD_STRIDE: usize = 8;
 /// Copies of a spread board: a filter's files.
 const COPIES: usize = 3;
 
 /// Returns the length of a spread board of `channels`.
-pub(in super::super) fn spread_length(channels: usize) -> usize {
+pub(crate) fn spread_length(channels: usize) -> usize {
     COPIES * channels.div_ceil(TILE_DEPTH) * SPREAD_SQUARES * TILE_DEPTH
 }
 
@@ -34,55 +34,41 @@ pub(in super::super) fn spread_length(channels: usize) -> usize {
 ///
 /// Only squares of the board are written: the places of squares beyond its edges must be 0 before.
 #[derive(Debug)]
-pub(in super::super) struct Spread<'a> {
-    /// Number of boards.
-    pub(in super::super) positions: usize,
-    /// Channels of the boards.
-    pub(in super::super) channels: usize,
+pub(crate) struct Spread<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
     /// `[positions][10][10][channels]`
-    pub(in super::super) boards: &'a [f32],
+    pub(crate) boards: &'a [f32],
     /// `[positions][`[`spread_length`]`]`, bits of bf16.
-    pub(in super::super) spread: &'a mut [u16],
-}
-
-impl Spread<'_> {
-    /// Panics unless all operands are as long as needed.
-    pub(super) fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes));
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        // A spread board is longer than a board, but not ten times: no overflow where the board did not.
-        let spread = spread_length(self.channels);
-        assert!(self.spread.len() >= extent(self.positions, spread, spread));
-    }
+    pub(crate) spread: &'a mut [u16],
 }
 
 /// Computes products of spread boards, or of blocks of 64 rows, and packed weights: for each position
 /// `c[square][column] = Σ over steps s and k < 32 of a[offsets[s] + square * 32 + k] * b(s, k, column)`.
 #[derive(Debug)]
-pub(in super::super) struct TileProduct<'a> {
+pub(crate) struct TileProduct<'a> {
     /// Number of spread boards, or of blocks of rows.
-    pub(in super::super) positions: usize,
+    pub(crate) positions: usize,
     /// Rows that are wanted of each: 64, or fewer if there is only one block. Rows beyond them are undefined.
-    pub(in super::super) rows: usize,
+    pub(crate) rows: usize,
     /// Columns of `c`, a multiple of 32.
-    pub(in super::super) width: usize,
+    pub(crate) width: usize,
     /// The places where each step's left operand begins; at least one step.
-    pub(in super::super) offsets: &'a [u32],
+    pub(crate) offsets: &'a [u32],
     /// Left operands, bits of bf16.
-    pub(in super::super) a: &'a [u16],
+    pub(crate) a: &'a [u16],
     /// Numbers from one position of `a` to the next.
-    pub(in super::super) a_step: usize,
+    pub(crate) a_step: usize,
     /// Right operands, bits of bf16: `[width / 32][steps][2][16][16][2]`, that is 32 columns as two tiles of 16, whose
     /// rows hold two `k` for each column.
-    pub(in super::super) b: &'a [u16],
+    pub(crate) b: &'a [u16],
     /// `[positions][64][width]`; with fewer rows there must be room for a multiple of [`ROW_STEP`].
-    pub(in super::super) c: &'a mut [f32],
+    pub(crate) c: &'a mut [f32],
 }
 
 impl TileProduct<'_> {
     /// Panics unless all operands are as long as the product needs.
-    pub(super) fn check(&self) {
+    fn check(&self) {
         let furthest = self.offsets.iter().max().expect("a product has a step");
         let last = (*furthest as usize).checked_add(64 * TILE_DEPTH).expect("fits");
         assert!(self.a.len() >= extent(self.positions, self.a_step, last));
@@ -96,48 +82,71 @@ impl TileProduct<'_> {
 }
 
 /// A CPU's unit for products of bf16 matrices.
-pub(in super::super) trait Tiles: Send + Sync + Debug {
-    /// Returns the name as in the option `kernel=`.
-    fn name(&self) -> &'static str;
-
-    /// Says whether a convolution this way is faster than Winograd's in fp32; dense layers always are.
-    fn outruns_winograd(&self) -> bool;
-
-    /// Computes a [`TileProduct`].
-    fn multiply(&self, job: TileProduct<'_>);
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tiles {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Amx(Amx),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512_bf16::Avx512Bf16),
+    /// Plain loops, against which the others are checked.
+    // Only AMX checks itself by it outside of tests.
+    #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
+    Definition,
 }
 
-/// The definition of a [`TileProduct`], in plain loops, against which real tiles are checked.
-// Only AMX checks itself by it outside of tests.
-#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Definition;
-
-impl Tiles for Definition {
-    fn name(&self) -> &'static str {
-        "definition"
+impl Tiles {
+    /// Returns the units of this CPU, the fastest first. Matrix tiles are here only if the system lets us use them and they
+    /// compute what they should.
+    pub(crate) fn available() -> Vec<Tiles> {
+        let mut all = Vec::new();
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        all.extend(Amx::detect().map(Tiles::Amx));
+        #[cfg(target_arch = "x86_64")]
+        all.extend(avx512_bf16::Avx512Bf16::detect().map(Tiles::Avx512));
+        all
     }
 
-    fn outruns_winograd(&self) -> bool {
-        false
+    /// Returns the name as in the option `kernel=`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(_) => "amx",
+            #[cfg(target_arch = "x86_64")]
+            Tiles::Avx512(_) => "avx512",
+            Tiles::Definition => "definition",
+        }
     }
 
-    fn multiply(&self, job: TileProduct<'_>) {
+    /// Says whether a convolution this way is faster than Winograd's in fp32; dense layers always are.
+    pub(crate) fn outruns_winograd(self) -> bool {
+        self.name() == "amx"
+    }
+
+    pub(crate) fn multiply(self, job: TileProduct<'_>) {
         job.check();
-        let steps = job.offsets.len();
-        for (position, c) in job.c.chunks_mut(64 * job.width).take(job.positions).enumerate() {
-            for (i, sum) in c.iter_mut().enumerate().take(job.rows * job.width) {
-                let (square, column) = (i / job.width, i % job.width);
-                let (block, half, column) = (column / 32, column / 16 % 2, column % 16);
-                *sum = 0.0;
-                for (s, &offset) in job.offsets.iter().enumerate() {
-                    let a =
-                        &job.a[position * job.a_step + offset as usize + square * TILE_DEPTH..][..TILE_DEPTH];
-                    let b = &job.b[((block * steps + s) * 2 + half) * 512..][..512];
-                    for (k, &a) in a.iter().enumerate() {
-                        let b = b[k / 2 * 32 + column * 2 + k % 2];
-                        *sum += bf16::from_bits(a).to_f32() * bf16::from_bits(b).to_f32();
-                    }
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(amx) => amx.multiply(job),
+            #[cfg(target_arch = "x86_64")]
+            Tiles::Avx512(unit) => unit.multiply(job),
+            Tiles::Definition => multiply_by_definition(job),
+        }
+    }
+}
+
+fn multiply_by_definition(job: TileProduct<'_>) {
+    let steps = job.offsets.len();
+    for (position, c) in job.c.chunks_mut(64 * job.width).take(job.positions).enumerate() {
+        for (i, sum) in c.iter_mut().enumerate().take(job.rows * job.width) {
+            let (square, column) = (i / job.width, i % job.width);
+            let (block, half, column) = (column / 32, column / 16 % 2, column % 16);
+            *sum = 0.0;
+            for (s, &offset) in job.offsets.iter().enumerate() {
+                let a = position * job.a_step + offset as usize + square * TILE_DEPTH;
+                let b = &job.b[((block * steps + s) * 2 + half) * 512..][..512];
+                for (k, &a) in job.a[a..][..TILE_DEPTH].iter().enumerate() {
+                    let b = b[k / 2 * 32 + column * 2 + k % 2];
+                    *sum += bf16::from_bits(a).to_f32() * bf16::from_bits(b).to_f32();
                 }
             }
         }
@@ -146,28 +155,70 @@ impl Tiles for Definition {
 
 /// Turns sums of a [`TileProduct`] into boards.
 #[derive(Debug)]
-pub(in super::super) struct Collect<'a> {
-    /// Number of boards.
-    pub(in super::super) positions: usize,
-    /// Channels of the boards.
-    pub(in super::super) channels: usize,
+pub(crate) struct Collect<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
     /// `[positions][64][width]`
-    pub(in super::super) sums: &'a [f32],
+    pub(crate) sums: &'a [f32],
     /// Columns of `sums`, at least as many as channels.
-    pub(in super::super) width: usize,
+    pub(crate) width: usize,
     /// The numbers that are added to each output, `[channels]`.
-    pub(in super::super) bias: &'a [f32],
-    /// The operation on the outputs.
-    pub(in super::super) epilogue: Epilogue,
+    pub(crate) bias: &'a [f32],
+    pub(crate) epilogue: Epilogue,
     /// `[positions][10][10][channels]`
-    pub(in super::super) boards: &'a mut [f32],
+    pub(crate) boards: &'a mut [f32],
     /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
-    pub(in super::super) pool: &'a mut [f32],
+    pub(crate) pool: &'a mut [f32],
 }
 
-impl Collect<'_> {
-    /// Panics unless all operands are as long as needed.
-    pub(super) fn check(&self, lanes: usize) {
+impl Job for Spread<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.channels.is_multiple_of(lanes));
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        // A spread board is longer than a board, but not ten times: no overflow where the board did not.
+        let spread = spread_length(self.channels);
+        assert!(self.spread.len() >= extent(self.positions, spread, spread));
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let (channels, blocks) = (self.channels, self.channels.div_ceil(TILE_DEPTH));
+        for (position, square) in
+            (0..self.positions).flat_map(|position| (0..64).map(move |square| (position, square)))
+        {
+            let from = position * BOARD_SQUARES * channels + board_offset(square, channels);
+            let row = (square / 8 + 1) * SPREAD_STRIDE + square % 8;
+            for channel in (0..channels).step_by(S::LANES) {
+                // SAFETY: the check covers these boards; a copy's row lies on the same rank as the square.
+                unsafe {
+                    let v = simd.load(self.boards.as_ptr().add(from + channel));
+                    let to = self
+                        .spread
+                        .as_mut_ptr()
+                        .add(position * spread_length(channels) + channel % TILE_DEPTH);
+                    let block = channel / TILE_DEPTH;
+                    let at =
+                        |x: usize, row: usize| ((x * blocks + block) * SPREAD_SQUARES + row) * TILE_DEPTH;
+                    if square % 8 < 7 {
+                        simd.store_bf16(to.add(at(0, row + 1)), v);
+                    }
+                    simd.store_bf16(to.add(at(1, row)), v);
+                    if square % 8 > 0 {
+                        simd.store_bf16(to.add(at(2, row - 1)), v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Job for Collect<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
         let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
         assert!(self.channels.is_multiple_of(lanes) && self.width >= self.channels);
         let sums = self.width.checked_mul(64).expect("fits");
@@ -178,48 +229,12 @@ impl Collect<'_> {
             assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
         }
     }
-}
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn spread<S: Simd>(simd: S, job: Spread<'_>) {
-    let (channels, blocks) = (job.channels, job.channels.div_ceil(TILE_DEPTH));
-    for (position, square) in
-        (0..job.positions).flat_map(|position| (0..64).map(move |square| (position, square)))
-    {
-        let from = position * BOARD_SQUARES * channels + board_offset(square, channels);
-        let row = (square / 8 + 1) * SPREAD_STRIDE + square % 8;
-        for channel in (0..channels).step_by(S::LANES) {
-            // SAFETY: the check covers these boards; a copy's row lies on the same rank as the square.
-            unsafe {
-                let v = simd.load(job.boards.as_ptr().add(from + channel));
-                let to =
-                    job.spread.as_mut_ptr().add(position * spread_length(channels) + channel % TILE_DEPTH);
-                let block = channel / TILE_DEPTH;
-                let at = |x: usize, row: usize| ((x * blocks + block) * SPREAD_SQUARES + row) * TILE_DEPTH;
-                if square % 8 < 7 {
-                    simd.store_bf16(to.add(at(0, row + 1)), v);
-                }
-                simd.store_bf16(to.add(at(1, row)), v);
-                if square % 8 > 0 {
-                    simd.store_bf16(to.add(at(2, row - 1)), v);
-                }
-            }
-        }
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        // SAFETY: the caller's.
+        unsafe { with_flags!(self.epilogue, collect_with::<S>(simd, self)) }
     }
-}
-
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn collect<S: Simd>(simd: S, job: Collect<'_>) {
-    // SAFETY: the caller's.
-    unsafe { with_flags!(job.epilogue, collect_with::<S>(simd, job)) }
 }
 
 /// Computes `job` with the epilogue that the flags say.
@@ -250,6 +265,90 @@ unsafe fn collect_with<S: Simd, const ADD: bool, const RELU: bool, const POOL: b
                 }
                 if POOL {
                     simd.store(job.pool.as_mut_ptr().add(position * channels + channel), pool);
+                }
+            }
+        }
+    }
+}
+
+/// AVX512-BF16: an instruction that adds two products of bf16 numbers to each of 16 sums.
+///
+/// Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so that it gains
+/// nothing and runs only when asked for; it computes what AMX computes, and tells on more CPUs what bf16 costs.
+#[cfg(target_arch = "x86_64")]
+mod avx512_bf16 {
+    use std::arch::x86_64::*;
+
+    use super::{TILE_DEPTH, TileProduct};
+
+    /// AVX512-BF16, proven by [`Avx512Bf16::detect`].
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Avx512Bf16(());
+
+    /// Squares whose sums stay in registers together.
+    const ROWS: usize = 8;
+    /// Numbers in a row of a right operand: two for each of 16 columns.
+    const PAIRS: usize = 32;
+
+    impl Avx512Bf16 {
+        pub(super) fn detect() -> Option<Avx512Bf16> {
+            let usable = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16");
+            usable.then_some(Avx512Bf16(()))
+        }
+
+        /// The job must have been checked.
+        pub(super) fn multiply(self, job: TileProduct<'_>) {
+            let steps = job.offsets.len();
+            for block in 0..job.width / TILE_DEPTH {
+                for (position, first) in (0..job.positions)
+                    .flat_map(|position| (0..job.rows).step_by(ROWS).map(move |first| (position, first)))
+                {
+                    // SAFETY: `self` proves that the CPU has the instructions; the check covers all operands of each block.
+                    unsafe {
+                        multiply_rows(
+                            job.offsets,
+                            job.a.as_ptr().add(position * job.a_step + first * TILE_DEPTH),
+                            job.b.as_ptr().add(block * steps * TILE_DEPTH * TILE_DEPTH),
+                            job.c.as_mut_ptr().add((position * 64 + first) * job.width + block * TILE_DEPTH),
+                            job.width,
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Computes [`ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`.
+    ///
+    /// # Safety
+    /// The CPU must have the instructions; `a` must be valid from each offset for [`ROWS`] rows of 32 numbers, `b` for 1,024
+    /// numbers a step, and `c` for [`ROWS`] rows of 32 numbers that are `width` numbers apart.
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32, width: usize) {
+        let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+        // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
+        unsafe {
+            let row =
+                |from: *const u16| std::mem::transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
+            for (step, &offset) in offsets.iter().enumerate() {
+                let (a, b) = (a.add(offset as usize), b.add(step * TILE_DEPTH * TILE_DEPTH));
+                for pair in 0..TILE_DEPTH / 2 {
+                    let b = b.add(pair * PAIRS);
+                    let columns = [row(b), row(b.add(TILE_DEPTH * 16))];
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let both: *const i32 = a.add(i * TILE_DEPTH + 2 * pair).cast();
+                        let both = std::mem::transmute::<__m512i, __m512bh>(_mm512_set1_epi32(
+                            both.read_unaligned(),
+                        ));
+                        for (sum, columns) in sums.iter_mut().zip(columns) {
+                            *sum = _mm512_dpbf16_ps(*sum, both, columns);
+                        }
+                    }
+                }
+            }
+            for (i, sums) in sums.iter().enumerate() {
+                for (half, &sum) in sums.iter().enumerate() {
+                    _mm512_storeu_ps(c.add(i * width + half * 16), sum);
                 }
             }
         }

@@ -3,9 +3,8 @@
 //! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V) A` are the
 //! 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels are 36 matrix products.
 
-use super::epilogue::{Epilogue, finish, with_flags};
 use super::simd::Simd;
-use super::{BOARD_SQUARES, BOARD_STRIDE, POINTS, TILES, extent};
+use super::{BOARD_SQUARES, BOARD_STRIDE, Job, POINTS, TILES, extent};
 
 /// `G` of `U = G g Gᵀ`.
 const FILTER: [[f64; 3]; 6] = [
@@ -18,7 +17,7 @@ const FILTER: [[f64; 3]; 6] = [
 ];
 
 /// Transforms a 3×3 filter (rows first), in double precision since it is done only once.
-pub(in super::super) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
+pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     let mut half = [[0.0; 3]; 6];
     for (to, g) in half.iter_mut().zip(&FILTER) {
         for (x, to) in to.iter_mut().enumerate() {
@@ -35,69 +34,91 @@ pub(in super::super) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
 
 /// Transforms boards to tiles: `tiles[point][position * 4 + tile][channel]`.
 #[derive(Debug)]
-pub(in super::super) struct InputTransform<'a> {
-    /// Boards in `boards`.
-    pub(in super::super) positions: usize,
-    /// Channels of the boards.
-    pub(in super::super) channels: usize,
+pub(crate) struct InputTransform<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
     /// `[positions][10][10][channels]`
-    pub(in super::super) boards: &'a [f32],
+    pub(crate) boards: &'a [f32],
     /// `[36][positions * 4][channels]`
-    pub(in super::super) tiles: &'a mut [f32],
+    pub(crate) tiles: &'a mut [f32],
     /// Numbers from one point of `tiles` to the next, at least `positions * 4 * channels`.
-    pub(in super::super) step: usize,
+    pub(crate) step: usize,
 }
 
-impl InputTransform<'_> {
-    /// Panics unless all operands are as long as the transform needs.
-    pub(super) fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes));
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        let rows = extent(self.positions, TILES * self.channels, TILES * self.channels);
-        assert!(self.tiles.len() >= extent(POINTS, self.step, rows));
+/// The operation on the outputs of a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Epilogue {
+    Store,
+    /// They are stored after ReLU.
+    Relu,
+    /// They are added to what the board holds.
+    Add,
+    /// They are added to what the board holds, then ReLU.
+    AddRelu,
+    /// They are stored, and their sums over the board go to `pool`.
+    Pool,
+}
+
+/// Calls `$function::<S, ADD, RELU, POOL>` as an [`Epilogue`] says: each has a loop of its own, without a branch.
+macro_rules! with_flags {
+    ($epilogue:expr, $function:ident::<$simd:ident>($($argument:expr),*)) => {
+        match $epilogue {
+            Epilogue::Store => $function::<$simd, false, false, false>($($argument),*),
+            Epilogue::Relu => $function::<$simd, false, true, false>($($argument),*),
+            Epilogue::Add => $function::<$simd, true, false, false>($($argument),*),
+            Epilogue::AddRelu => $function::<$simd, true, true, false>($($argument),*),
+            Epilogue::Pool => $function::<$simd, false, false, true>($($argument),*),
+        }
+    };
+}
+pub(super) use with_flags;
+
+/// Finishes a vector of outputs and adds it to `pool` if there is one.
+///
+/// # Safety
+/// `to` must be valid for a vector.
+#[inline(always)]
+pub(super) unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
+    simd: S,
+    mut v: S::Vector,
+    to: *mut f32,
+    pool: &mut S::Vector,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        if ADD {
+            v = simd.add(v, simd.load(to));
+        }
+        if RELU {
+            v = simd.max(v, simd.zero());
+        }
+        if POOL {
+            *pool = simd.add(*pool, v);
+        }
+        simd.store(to, v);
     }
 }
 
 /// Transforms products of tiles to boards, for a panel of channels.
 #[derive(Debug)]
-pub(in super::super) struct OutputTransform<'a> {
-    /// Boards in `boards`.
-    pub(in super::super) positions: usize,
+pub(crate) struct OutputTransform<'a> {
+    pub(crate) positions: usize,
     /// Channels of the panel, a multiple of 8.
-    pub(in super::super) width: usize,
+    pub(crate) width: usize,
     /// `[36][positions * 4][width]`
-    pub(in super::super) products: &'a [f32],
+    pub(crate) products: &'a [f32],
     /// Numbers from one point of `products` to the next.
-    pub(in super::super) step: usize,
+    pub(crate) step: usize,
     /// The numbers that are added to each output, `[width]`.
-    pub(in super::super) bias: &'a [f32],
-    /// The operation on the outputs.
-    pub(in super::super) epilogue: Epilogue,
+    pub(crate) bias: &'a [f32],
+    pub(crate) epilogue: Epilogue,
     /// `[positions][10][10][channels]`
-    pub(in super::super) boards: &'a mut [f32],
-    /// Channels of the boards.
-    pub(in super::super) channels: usize,
+    pub(crate) boards: &'a mut [f32],
+    pub(crate) channels: usize,
     /// The panel's first channel.
-    pub(in super::super) first: usize,
+    pub(crate) first: usize,
     /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
-    pub(in super::super) pool: &'a mut [f32],
-}
-
-impl OutputTransform<'_> {
-    /// Panics unless all operands are as long as the transform needs.
-    pub(super) fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.width.is_multiple_of(lanes));
-        assert!(self.first.checked_add(self.width).is_some_and(|end| end <= self.channels));
-        let rows = extent(self.positions, TILES * self.width, TILES * self.width);
-        assert!(self.products.len() >= extent(POINTS, self.step, rows));
-        assert!(self.bias.len() >= self.width);
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        if self.epilogue == Epilogue::Pool {
-            assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
-        }
-    }
+    pub(crate) pool: &'a mut [f32],
 }
 
 /// Computes `Bᵀ d` for one column of a tile.
@@ -157,29 +178,39 @@ unsafe fn load_six<S: Simd>(simd: S, from: *const f32, step: usize) -> [S::Vecto
     }
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn transform_input<S: Simd>(simd: S, job: InputTransform<'_>) {
-    let channels = job.channels;
-    for tile in 0..job.positions * TILES {
-        let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
-        let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
-        for channel in (0..channels).step_by(S::LANES) {
-            // SAFETY: the check covers these boards and tiles; a tile's 6×6 squares lie on the board.
-            unsafe {
-                let from = job.boards.as_ptr().add(from + channel);
-                let to = job.tiles.as_mut_ptr().add(tile * channels + channel);
-                let mut half = [[simd.zero(); 6]; 6];
-                for (row, half) in half.iter_mut().enumerate() {
-                    *half =
-                        input_column(simd, load_six(simd, from.add(row * BOARD_STRIDE * channels), channels));
-                }
-                for x in 0..6 {
-                    for (y, &v) in input_column(simd, column(&half, x)).iter().enumerate() {
-                        simd.store(to.add((y * 6 + x) * job.step), v);
+impl Job for InputTransform<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.channels.is_multiple_of(lanes));
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        let rows = extent(self.positions, TILES * self.channels, TILES * self.channels);
+        assert!(self.tiles.len() >= extent(POINTS, self.step, rows));
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let channels = self.channels;
+        for tile in 0..self.positions * TILES {
+            let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
+            let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
+            for channel in (0..channels).step_by(S::LANES) {
+                // SAFETY: the check covers these boards and tiles; a tile's 6×6 squares lie on the board.
+                unsafe {
+                    let from = self.boards.as_ptr().add(from + channel);
+                    let to = self.tiles.as_mut_ptr().add(tile * channels + channel);
+                    let mut half = [[simd.zero(); 6]; 6];
+                    for (row, half) in half.iter_mut().enumerate() {
+                        *half = input_column(
+                            simd,
+                            load_six(simd, from.add(row * BOARD_STRIDE * channels), channels),
+                        );
+                    }
+                    for x in 0..6 {
+                        for (y, &v) in input_column(simd, column(&half, x)).iter().enumerate() {
+                            simd.store(to.add((y * 6 + x) * self.step), v);
+                        }
                     }
                 }
             }
@@ -187,14 +218,27 @@ pub(super) unsafe fn transform_input<S: Simd>(simd: S, job: InputTransform<'_>) 
     }
 }
 
-/// Computes `job`.
-///
-/// # Safety
-/// `job` must have passed its check.
-#[inline(always)]
-pub(super) unsafe fn transform_output<S: Simd>(simd: S, job: OutputTransform<'_>) {
-    // SAFETY: the caller's.
-    unsafe { with_flags!(job.epilogue, transform_output_with::<S>(simd, job)) }
+impl Job for OutputTransform<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.width.is_multiple_of(lanes));
+        assert!(self.first.checked_add(self.width).is_some_and(|end| end <= self.channels));
+        let rows = extent(self.positions, TILES * self.width, TILES * self.width);
+        assert!(self.products.len() >= extent(POINTS, self.step, rows));
+        assert!(self.bias.len() >= self.width);
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        if self.epilogue == Epilogue::Pool {
+            assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        // SAFETY: the caller's.
+        unsafe { with_flags!(self.epilogue, transform_output_with::<S>(simd, self)) }
+    }
 }
 
 /// Computes `job` with the epilogue that the flags say.

@@ -1,0 +1,178 @@
+//! The tables of the reference, made from the declarations of managers, estimators, backends and their parameters.
+//!
+//! A test holds the pages against them. `UPDATE_DOCS=1 cargo test --lib documentation` writes them into the pages.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::network::backends::BACKENDS;
+use crate::options::{OptionKind, OptionSpec};
+use crate::time::estimators::LogLogistic;
+use crate::time::estimators::moves_left::ESTIMATORS;
+use crate::time::manager_from;
+use crate::time::managers::{MANAGERS, Smooth};
+use crate::time::parameters::Named;
+
+/// A page with its tables, each with the name by which the page refers to it.
+fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
+    let time = vec![
+        ("managers", managers()),
+        ("smooth", smooth()),
+        ("moves-left", estimators()),
+        ("moves-left-parameters", estimator_parameters()),
+        ("other-managers", other_managers()),
+    ];
+    [("time-management.md", time), ("backends.md", vec![("parameters", backend_parameters())])]
+}
+
+fn managers() -> String {
+    let rows = MANAGERS.iter().map(|manager| vec![code(manager.name), manager.summary.to_owned()]);
+    table(&["manager", "in one line"], rows)
+}
+
+fn smooth() -> String {
+    let smooth = MANAGERS.iter().find(|manager| manager.name == Smooth::NAME);
+    let specs = smooth.map(|manager| (manager.parameters)()).unwrap_or_default();
+    let rows = specs
+        .iter()
+        .map(|spec| vec![code(spec.name), default_value(spec), other_value(spec), allowed(spec), help(spec)]);
+    table(&["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "meaning"], rows)
+}
+
+fn estimators() -> String {
+    let rows = ESTIMATORS.iter().map(|estimator| vec![code(estimator.name), estimator.summary.to_owned()]);
+    table(&["estimator", "how it estimates"], rows)
+}
+
+fn estimator_parameters() -> String {
+    let rows = ESTIMATORS.iter().flat_map(|estimator| {
+        (estimator.parameters)().into_iter().map(|spec| {
+            vec![
+                code(estimator.name),
+                code(spec.name),
+                spec.default_text(),
+                other_value(&spec),
+                allowed(&spec),
+                help(&spec),
+            ]
+        })
+    });
+    table(&["estimator", "parameter", "default", "`preset=lc0`", "values", "meaning"], rows)
+}
+
+fn other_managers() -> String {
+    let others = MANAGERS.iter().filter(|manager| manager.name != Smooth::NAME);
+    let rows = others.flat_map(|manager| {
+        (manager.parameters)().into_iter().map(|spec| {
+            vec![code(manager.name), code(spec.name), spec.default_text(), allowed(&spec), help(&spec)]
+        })
+    });
+    table(&["manager", "parameter", "default", "values", "meaning"], rows)
+}
+
+fn backend_parameters() -> String {
+    let rows = BACKENDS.iter().flat_map(|backend| {
+        (backend.parameters)().into_iter().map(|spec| {
+            vec![code(backend.name), code(spec.name), default_value(&spec), allowed(&spec), help(&spec)]
+        })
+    });
+    table(&["backend", "parameter", "default", "values", "meaning"], rows)
+}
+
+/// Returns the default, as code where it is a word.
+fn default_value(spec: &OptionSpec) -> String {
+    let default = spec.default_text();
+    if spec.meanings.is_empty() { default } else { code(&default) }
+}
+
+/// Returns the value under `preset=lc0` where it is not the default. The preset itself is no value of a preset.
+fn other_value(spec: &OptionSpec) -> String {
+    spec.lc0.clone().filter(|lc0| lc0 != "lc0").unwrap_or_default()
+}
+
+/// Returns the values that are accepted.
+fn allowed(spec: &OptionSpec) -> String {
+    let bound = |value: f64| if value >= 1e6 { format!("{value:e}") } else { value.to_string() };
+    match &spec.kind {
+        OptionKind::Integer { min, max, .. } => format!("integers, {min} to {max}"),
+        OptionKind::Decimal { min, max, .. } => format!("{} to {}", bound(*min), bound(*max)),
+        OptionKind::Choice { choices, .. } => {
+            choices.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
+        }
+        _ => spec.expected(),
+    }
+}
+
+/// Returns what the parameter does, and what its words mean.
+fn help(spec: &OptionSpec) -> String {
+    let meaning = |(word, text): &(&str, &str)| format!("{}: {}", code(word), text.trim_end_matches('.'));
+    let meanings: Vec<_> = spec.meanings.iter().map(meaning).collect();
+    if meanings.is_empty() { spec.help.into() } else { format!("{} {}.", spec.help, meanings.join("; ")) }
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// Returns a table in Markdown with a line break at its end.
+fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    for row in rows {
+        text.push('|');
+        for cell in row {
+            // Writing to a String does not fail.
+            let _ = if cell.is_empty() { write!(text, " |") } else { write!(text, " {cell} |") };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a page with the present tables between their marks.
+fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
+    let mut page = page.to_owned();
+    for (name, markdown) in tables {
+        let mark = format!("<!-- table {name}: made by src/engine/documentation.rs -->\n");
+        let start = page.find(&mark).unwrap_or_else(|| panic!("no mark {mark}")) + mark.len();
+        let end = start + page[start..].find("<!-- end of table -->").expect("an end of the table");
+        page.replace_range(start..end, &markdown);
+    }
+    page
+}
+
+#[test]
+fn the_pages_have_the_tables_of_the_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference");
+    for (name, tables) in pages() {
+        let path = folder.join(name);
+        let page = std::fs::read_to_string(&path).unwrap();
+        let updated = updated(&page, tables);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, updated).unwrap();
+        } else {
+            assert!(page == updated, "{name} is old: run UPDATE_DOCS=1 cargo test --lib documentation");
+        }
+    }
+}
+
+/// Every documented value is one that the option accepts.
+#[test]
+fn documented_values_are_accepted() {
+    let accept = |owner: &str, spec: &OptionSpec| {
+        for value in [spec.default_text(), spec.lc0.clone().unwrap_or_else(|| spec.default_text())] {
+            let text = format!("{owner}({}={value})", spec.name);
+            let text = match owner {
+                "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
+                owner if owner.starts_with("mle-") => format!("smooth({text})"),
+                _ => text,
+            };
+            assert!(manager_from(&text).is_ok(), "{text}");
+        }
+    };
+    for manager in MANAGERS {
+        (manager.parameters)().iter().for_each(|spec| accept(manager.name, spec));
+    }
+    for estimator in ESTIMATORS {
+        (estimator.parameters)().iter().for_each(|spec| accept(estimator.name, spec));
+    }
+}

@@ -1,0 +1,561 @@
+//! Backends of several devices: each device has a backend of its own, and together they are one.
+//!
+//! | name | what becomes of a batch |
+//! |---|---|
+//! | `demux` | it is split over all devices |
+//! | `multiplexing` | it waits for the next device that is free, which takes others along |
+//! | `roundrobin` | it goes to the devices in turn |
+//!
+//! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left does an
+//! evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read; they know devices only
+//! as [`Backend`]s.
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crossbeam::channel::{Sender, unbounded};
+use thiserror::Error;
+
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+
+#[cfg(test)]
+mod tests;
+
+/// The name of the backend that splits batches.
+pub const DEMUX: &str = "demux";
+/// The name of the backend that joins batches.
+pub const MULTIPLEXING: &str = "multiplexing";
+/// The name of the backend that takes turns.
+pub const ROUND_ROBIN: &str = "roundrobin";
+
+/// A device that a backend of several is to use.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its name in messages.
+    pub label: String,
+    /// The backend that evaluates on it.
+    pub backend: Arc<dyn Backend>,
+    /// Batches that it evaluates at once, each on a thread of its own; `roundrobin` has no such threads.
+    pub threads: usize,
+    /// Positions up to which waiting batches are joined; only `multiplexing` joins.
+    pub join_up_to: usize,
+}
+
+/// Makes one backend of several devices, at least one; `notes` come before those of the backend, such as notes on
+/// devices that are missing.
+///
+/// # Errors
+/// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
+pub fn join(name: &str, devices: Vec<Device>, notes: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
+    let pool = DevicePool::new(name, &devices, notes);
+    Ok(match name {
+        ROUND_ROBIN => Arc::new(RoundRobin::new(pool)?),
+        _ => Arc::new(Dispatch::new(pool, &devices)?),
+    })
+}
+
+/// A device of the pool. `is_alive` becomes false once and stays so; a thread that reads it late only fails once more.
+#[derive(Debug)]
+struct PooledDevice {
+    label: String,
+    backend: Arc<dyn Backend>,
+    is_alive: AtomicBool,
+}
+
+/// Says why a device drops out.
+#[derive(Debug, Error)]
+enum DeviceFailure {
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error("it panicked")]
+    Panic,
+}
+
+impl PooledDevice {
+    fn info(&self) -> &BackendInfo {
+        self.backend.info()
+    }
+
+    fn is_alive(&self) -> bool {
+        self.is_alive.load(Ordering::Relaxed)
+    }
+
+    /// Evaluates a batch of any size; a panic is a failure like others.
+    fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), DeviceFailure> {
+        for chunk in batch.chunks_mut(self.info().max_batch) {
+            catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk)))
+                .map_err(|_| DeviceFailure::Panic)??;
+            EvalSlot::check_numbers(self.info(), chunk)?;
+        }
+        Ok(())
+    }
+}
+
+/// All devices of a backend, and the notes on them that people have not seen yet.
+#[derive(Debug)]
+struct DevicePool {
+    name: String,
+    /// All, also those that have failed.
+    devices: Vec<Arc<PooledDevice>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl DevicePool {
+    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several devices, a
+    /// description of each.
+    fn new(name: &str, devices: &[Device], mut notes: Vec<String>) -> Arc<DevicePool> {
+        let pooled = |device: &Device| {
+            Arc::new(PooledDevice {
+                label: device.label.clone(),
+                backend: device.backend.clone(),
+                is_alive: AtomicBool::new(true),
+            })
+        };
+        let devices: Vec<_> = devices.iter().map(pooled).collect();
+        let describe =
+            |device: &Arc<PooledDevice>| format!("{name}: {}: {}", device.label, device.info().description);
+        let is_list = devices.len() > 1;
+        notes.extend(devices.iter().flat_map(|device| {
+            let inner = device.backend.take_notes();
+            is_list.then(|| describe(device)).into_iter().chain(inner)
+        }));
+        Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
+    }
+
+    /// Returns the description of all devices as one backend. The batch sizes are those of a backend that hands a batch
+    /// on as it is.
+    fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
+        let infos = || self.devices.iter().map(|device| device.info());
+        let refused =
+            |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
+        let first = infos().next().ok_or_else(|| refused("it has no devices"))?;
+        if infos().any(|info| info.input_format != first.input_format) {
+            return Err(refused("its devices want positions encoded differently"));
+        }
+        if infos().any(|info| info.virtual_pace.is_some()) {
+            return Err(refused("several devices have no virtual time, use clock=real"));
+        }
+        let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
+        Ok(BackendInfo {
+            name: self.name.clone(),
+            description: match infos().len() {
+                1 => format!("{}, by {}", first.description, self.name),
+                count => format!("{}: {how} {count} devices", self.name),
+            },
+            input_format: first.input_format,
+            has_wdl: infos().all(|info| info.has_wdl),
+            has_moves_left: infos().all(|info| info.has_moves_left),
+            max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
+            preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
+            processor: if is_cpu { Processor::Cpu } else { Processor::Accelerator },
+            preferred_threads: infos().map(|info| info.preferred_threads).sum(),
+            queues: infos().map(|info| info.queues).sum(),
+            virtual_pace: None,
+        })
+    }
+
+    /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with a note.
+    fn evaluate(&self, device: &PooledDevice, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
+        let result = device.evaluate(evaluator, batch);
+        if let Err(failure) = &result {
+            self.drop_out(device, failure);
+        }
+        result.is_ok()
+    }
+
+    /// Takes `device` out of service and adds a note on that. Threads of one device fail together; one note is enough.
+    fn drop_out(&self, device: &PooledDevice, reason: &dyn Display) {
+        if device.is_alive.swap(false, Ordering::Relaxed) {
+            let left = self.devices.iter().filter(|device| device.is_alive()).count();
+            let (name, label, count) = (&self.name, &device.label, self.devices.len());
+            let note = format!("ERROR: {name}: {label} drops out, {left} of {count} go on: {reason}");
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        }
+    }
+
+    /// Returns the error with which an evaluation fails when no device is left.
+    fn none_left(&self) -> BackendError {
+        let reason = "all of its devices have failed; the messages before this one say why".into();
+        BackendError::Evaluation { backend: self.name.clone(), reason }
+    }
+
+    /// Takes the notes of this backend and of its devices since the last call.
+    fn take_notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+        notes.extend(self.devices.iter().flat_map(|device| device.backend.take_notes()));
+        notes
+    }
+
+    /// Returns the mean busy time of the devices, if all of them know it.
+    fn busy_time(&self) -> Option<Duration> {
+        let times: Option<Vec<_>> = self.devices.iter().map(|device| device.backend.busy_time()).collect();
+        let count = self.devices.len().max(1) as u32;
+        Some(times?.iter().sum::<Duration>() / count)
+    }
+}
+
+/// The backend `demux` or `multiplexing`: threads of the devices take positions out of queues.
+///
+/// With `demux` every device has a queue of its own, and a batch is split over all queues in proportion to the batch
+/// sizes that the devices prefer. With `multiplexing` all devices share one queue, and a device that is free takes as
+/// many waiting batches as it likes to evaluate together. The positions that a failed device leaves are sent out again.
+#[derive(Debug)]
+struct Dispatch {
+    info: BackendInfo,
+    state: Arc<DispatchState>,
+}
+
+/// The devices and queues that all evaluators share.
+#[derive(Debug)]
+struct DispatchState {
+    pool: Arc<DevicePool>,
+    routes: Vec<Route>,
+    /// Turns the order in which routes get their share, so that single positions don't all go to one.
+    turn: AtomicUsize,
+}
+
+/// A queue with the devices that serve it.
+#[derive(Debug)]
+struct Route {
+    queue: Arc<Queue>,
+    devices: Vec<Arc<PooledDevice>>,
+    /// The part of a batch that goes this way, relative to the weights of other routes.
+    weight: usize,
+}
+
+impl Route {
+    /// Returns a route to `devices`, whose queue `threads` threads serve.
+    fn to(devices: &[Arc<PooledDevice>], threads: usize) -> Route {
+        Route {
+            queue: Arc::new(Queue::new(threads)),
+            devices: devices.to_vec(),
+            weight: devices.iter().map(|device| device.info().preferred_batch).sum(),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.devices.iter().any(|device| device.is_alive())
+    }
+}
+
+impl Dispatch {
+    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of `pool`.
+    fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
+        let joins = pool.name == MULTIPLEXING;
+        let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
+        let mut info = pool.joint_info(how)?;
+        let routes = if joins {
+            vec![Route::to(&pool.devices, devices.iter().map(|device| device.threads).sum())]
+        } else {
+            info.max_batch = pool.devices.iter().map(|device| device.info().max_batch).sum();
+            info.preferred_batch = pool.devices.iter().map(|device| device.info().preferred_batch).sum();
+            let each = pool.devices.chunks(1).zip(devices);
+            each.map(|(pooled, device)| Route::to(pooled, device.threads)).collect()
+        };
+        if info.queues > 0 {
+            let threads = devices.iter().map(|device| device.threads);
+            info.queues = if joins { threads.sum() } else { threads.max().unwrap_or(1) };
+        }
+        // From here on a failure drops the routes, which ends the threads that were started.
+        let state = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
+        for (index, (device, pooled)) in devices.iter().zip(&state.pool.devices).enumerate() {
+            let (route, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
+            for _ in 0..device.threads {
+                let thread = DeviceThread {
+                    pool: state.pool.clone(),
+                    device: pooled.clone(),
+                    queue: state.routes[route].queue.clone(),
+                    join_up_to,
+                };
+                thread.start()?;
+            }
+        }
+        Ok(Dispatch { info, state })
+    }
+}
+
+impl Backend for Dispatch {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(Dispatcher(self.state.clone())))
+    }
+
+    fn busy_time(&self) -> Option<Duration> {
+        self.state.pool.busy_time()
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        self.state.pool.take_notes()
+    }
+}
+
+impl Drop for DispatchState {
+    fn drop(&mut self) {
+        self.routes.iter().for_each(|route| route.queue.close());
+    }
+}
+
+/// Sends batches out and waits for them.
+struct Dispatcher(Arc<DispatchState>);
+
+impl Evaluator for Dispatcher {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let mut missing: Vec<_> = std::iter::once(0..batch.len()).collect();
+        while !missing.is_empty() {
+            let open: Vec<&Route> = self.0.routes.iter().filter(|route| route.is_open()).collect();
+            if open.is_empty() {
+                return Err(self.0.pool.none_left());
+            }
+            let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
+            let (back, responses) = unbounded();
+            for Share { route, range } in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
+                let start = range.start;
+                let slots = batch[range].iter_mut().map(std::mem::take).collect();
+                route.queue.push(Request { slots, start, back: back.clone() });
+            }
+            // The loop below ends when the last request is answered.
+            drop(back);
+            for Response { slots, start, is_evaluated } in responses {
+                let range = start..start + slots.len();
+                batch[range.clone()].iter_mut().zip(slots).for_each(|(place, slot)| *place = slot);
+                if !is_evaluated {
+                    missing.push(range);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The positions of a batch that go one way.
+struct Share<'a> {
+    route: &'a Route,
+    range: Range<usize>,
+}
+
+/// Cuts `range` by the weights of the `routes`, at least one; the first share goes to another route each `turn`.
+fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Share<'a>> {
+    let total: usize = routes.iter().map(|route| route.weight).sum();
+    let mut weight = 0;
+    let mut start = range.start;
+    let mut shares = Vec::with_capacity(routes.len());
+    for place in 0..routes.len() {
+        let route = routes[(turn + place) % routes.len()];
+        weight += route.weight;
+        let end = range.start + (range.len() * weight).div_ceil(total.max(1)).min(range.len());
+        if end > start {
+            shares.push(Share { route, range: start..end });
+            start = end;
+        }
+    }
+    shares
+}
+
+/// A thread that evaluates on one device the positions of one queue.
+struct DeviceThread {
+    pool: Arc<DevicePool>,
+    device: Arc<PooledDevice>,
+    queue: Arc<Queue>,
+    /// Positions up to which waiting batches are joined; 0 joins none.
+    join_up_to: usize,
+}
+
+impl DeviceThread {
+    fn start(self) -> Result<(), BackendError> {
+        let evaluator = self.device.backend.evaluator()?;
+        let backend = self.pool.name.clone();
+        let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
+        thread.map(drop).map_err(|source| BackendError::Thread { backend, source })
+    }
+
+    /// Evaluates until the device fails or the backend is dropped.
+    fn run(self, mut evaluator: Box<dyn Evaluator>) {
+        let mut batch = Vec::new();
+        while let Some(mut requests) = self.queue.take(self.join_up_to, || self.device.is_alive()) {
+            let counts: Vec<usize> = requests.iter().map(|request| request.slots.len()).collect();
+            batch.extend(requests.iter_mut().flat_map(|request| request.slots.drain(..)));
+            let is_evaluated = self.pool.evaluate(&self.device, &mut *evaluator, &mut batch);
+            let mut slots = batch.drain(..);
+            for (mut request, count) in requests.into_iter().zip(counts) {
+                request.slots.extend(slots.by_ref().take(count));
+                request.answer(is_evaluated);
+            }
+        }
+        self.queue.leave();
+    }
+}
+
+/// Positions to evaluate, for which a search thread waits.
+#[derive(Debug)]
+struct Request {
+    slots: Vec<EvalSlot>,
+    /// The place of the first of them in the batch to which they belong.
+    start: usize,
+    back: Sender<Response>,
+}
+
+/// The positions of a request that come back.
+#[derive(Debug)]
+struct Response {
+    slots: Vec<EvalSlot>,
+    /// The `start` of the request.
+    start: usize,
+    /// False if the device failed, or is gone; the positions are then as they were sent.
+    is_evaluated: bool,
+}
+
+impl Request {
+    /// Sends the positions back.
+    fn answer(self, is_evaluated: bool) {
+        let Request { slots, start, back } = self;
+        // A search thread that waits no more has no use for them.
+        let _ = back.send(Response { slots, start, is_evaluated });
+    }
+}
+
+/// Requests in the order of their arrival, for a number of device threads; on their way from the threads that search. The positions
+/// themselves travel, so that no thread ever refers to another one's memory. All state lies behind one lock; a condition variable
+/// wakes device threads when it changes. Without these nothing is accepted.
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct QueueState {
+    requests: VecDeque<Request>,
+    /// Device threads that still serve the queue.
+    device_threads: usize,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Returns a queue that `device_threads` threads are going to serve; each must [`leave`](Queue::leave) once.
+    fn new(device_threads: usize) -> Queue {
+        let state = QueueState { requests: VecDeque::new(), device_threads, is_closed: false };
+        Queue { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request; where no thread serves the queue it comes back at once.
+    fn push(&self, request: Request) {
+        let mut state = self.state();
+        if state.device_threads == 0 {
+            drop(state);
+            return request.answer(false);
+        }
+        state.requests.push_back(request);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Waits for a request and takes it, with those behind it as long as all have at most `positions` together.
+    /// Returns `None` when the queue is closed or the device of the calling thread is no longer `alive`.
+    fn take(&self, positions: usize, alive: impl Fn() -> bool) -> Option<Vec<Request>> {
+        let waits = |state: &mut QueueState| state.requests.is_empty() && !state.is_closed && alive();
+        let mut state = self.changed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        if state.is_closed || !alive() {
+            return None;
+        }
+        let mut taken: Vec<_> = state.requests.pop_front().into_iter().collect();
+        let mut count: usize = taken.iter().map(|request| request.slots.len()).sum();
+        while let Some(next) = state.requests.front() {
+            count += next.slots.len();
+            if count > positions {
+                break;
+            }
+            taken.extend(state.requests.pop_front());
+        }
+        Some(taken)
+    }
+
+    /// Tells the queue that a device thread leaves. The last one sends back the requests that are left.
+    fn leave(&self) {
+        let mut state = self.state();
+        state.device_threads -= 1;
+        let is_last = state.device_threads == 0;
+        let left = if is_last { std::mem::take(&mut state.requests) } else { VecDeque::new() };
+        drop(state);
+        // Other threads of the same device must see that it is no longer alive.
+        self.changed.notify_all();
+        left.into_iter().for_each(|request| request.answer(false));
+    }
+
+    /// Makes all device threads leave.
+    fn close(&self) {
+        self.state().is_closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The backend `roundrobin`: each batch goes as it is to the next device in turn, on the thread that brings it.
+#[derive(Debug)]
+struct RoundRobin {
+    info: BackendInfo,
+    pool: Arc<DevicePool>,
+    /// The device of the next batch.
+    next: Arc<AtomicUsize>,
+}
+
+impl RoundRobin {
+    fn new(pool: Arc<DevicePool>) -> Result<RoundRobin, BackendError> {
+        let info = pool.joint_info("batches go in turn to")?;
+        Ok(RoundRobin { info, pool, next: Arc::default() })
+    }
+}
+
+impl Backend for RoundRobin {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        let alive = self.pool.devices.iter().filter(|device| device.is_alive());
+        let evaluators = alive
+            .map(|device| Ok((device.clone(), device.backend.evaluator()?)))
+            .collect::<Result<_, BackendError>>()?;
+        Ok(Box::new(RoundRobinEvaluator { pool: self.pool.clone(), next: self.next.clone(), evaluators }))
+    }
+
+    fn busy_time(&self) -> Option<Duration> {
+        self.pool.busy_time()
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        self.pool.take_notes()
+    }
+}
+
+struct RoundRobinEvaluator {
+    pool: Arc<DevicePool>,
+    next: Arc<AtomicUsize>,
+    evaluators: Vec<(Arc<PooledDevice>, Box<dyn Evaluator>)>,
+}
+
+impl Evaluator for RoundRobinEvaluator {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        loop {
+            self.evaluators.retain(|(device, _)| device.is_alive());
+            let turn = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = turn.checked_rem(self.evaluators.len()) else {
+                return Err(self.pool.none_left());
+            };
+            let (device, evaluator) = &mut self.evaluators[index];
+            if self.pool.evaluate(device, &mut **evaluator, batch) {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Tests several devices with synthetic backends: the answers are those of one device, whatever fails on the way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use crate::network::backends::{BackendConfig, create};
+use crate::network::{Backend, EvalSlot};
+
+fn backend(name: &str, options: &str) -> Arc<dyn Backend> {
+    create(&BackendConfig::parse(name, options).unwrap(), None).unwrap()
+}
+
+fn slots(count: usize) -> Vec<EvalSlot> {
+    let slot = |key| EvalSlot { key, moves: [3, 4, 1857].into_iter().collect(), ..EvalSlot::default() };
+    (0..count as u64).map(slot).collect()
+}
+
+/// Evaluates batches of `size` on two threads, and compares with `random`.
+fn assert_like_random(backend: &dyn Backend, size: usize, batches: usize) {
+    let mut expected = slots(size);
+    let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+    random.evaluator().unwrap().evaluate(&mut expected).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut evaluator = backend.evaluator().unwrap();
+            let expected = &expected;
+            scope.spawn(move || {
+                for _ in 0..batches {
+                    let mut batch = slots(size);
+                    evaluator.evaluate(&mut batch).unwrap();
+                    let same = |(a, b): (&EvalSlot, &EvalSlot)| {
+                        a.key == b.key && a.evaluation == b.evaluation && a.logits == b.logits
+                    };
+                    assert!(batch.iter().zip(expected).all(same));
+                }
+            });
+        }
+    });
+}
+
+const FAST: &str = "backend=simulated,latency-us=50,per-position-ns=100";
+const ALL: [&str; 3] = [super::DEMUX, super::MULTIPLEXING, super::ROUND_ROBIN];
+
+#[test]
+fn the_parts_are_told_at_the_start() {
+    let backend = backend("demux", "(backend=random),(backend=trivial)");
+    assert_eq!(backend.info().description, "demux: batches are split over 2 devices");
+    let notes = backend.take_notes();
+    assert!(notes[0].starts_with("demux: device 1 (backend=random): numbers from a hash"), "{notes:?}");
+    assert!(notes[1].starts_with("demux: device 2 (backend=trivial): "), "{notes:?}");
+    assert!(backend.take_notes().is_empty());
+    assert!(!backend.info().has_wdl, "a device without WDL leaves none");
+}
+
+#[test]
+fn a_device_that_fails_drops_out_and_the_others_go_on() {
+    for name in ALL {
+        let backend = backend(name, &format!("{FAST},(fail-after=100),(),(fail-after=300)"));
+        backend.take_notes();
+        assert_like_random(&*backend, 24, 100);
+        let notes = backend.take_notes();
+        assert_eq!(notes.len(), 2, "{name}: {notes:?}");
+        assert!(notes[0].contains(" drops out, 2 of 3 go on: "), "{notes:?}");
+        assert!(notes[1].contains(" drops out, 1 of 3 go on: "), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("device 1 (fail-after=100)")), "{notes:?}");
+    }
+}
+
+#[test]
+fn without_any_device_left_an_evaluation_fails_and_keeps_its_positions() {
+    for name in ALL {
+        let backend = backend(name, &format!("{FAST},(fail-after=1),(fail-after=1)"));
+        let mut evaluator = backend.evaluator().unwrap();
+        let mut batch = slots(10);
+        let error = (0..4).find_map(|_| evaluator.evaluate(&mut batch).err()).unwrap();
+        assert!(error.to_string().contains("all of its devices have failed"), "{error}");
+        assert!(
+            batch.iter().zip(slots(10)).all(|(slot, sent)| slot.key == sent.key && slot.moves == sent.moves)
+        );
+        assert!(evaluator.evaluate(&mut batch).is_err(), "for good");
+        assert!(backend.evaluator().is_ok());
+    }
+}
+
+#[test]
+fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
+    let backend = backend(
+        "multiplexing",
+        "latency-us=50,per-position-ns=100,\
+         (backend=demux,(backend=simulated,fail-after=50),(backend=simulated,fail-after=60)),\
+         (backend=roundrobin,(backend=simulated),(backend=simulated))",
+    );
+    backend.take_notes();
+    assert_like_random(&*backend, 16, 50);
+    let notes = backend.take_notes();
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert!(notes[0].starts_with("ERROR: multiplexing: device 1 "), "{notes:?}");
+}
+
+/// One device would need 400 ms.
+#[test]
+fn demux_uses_all_devices_for_one_batch() {
+    let backend = backend("demux", "backend=simulated,latency-us=0,per-position-ns=1000000,(),(),(),()");
+    let start = Instant::now();
+    backend.evaluator().unwrap().evaluate(&mut slots(400)).unwrap();
+    assert!(start.elapsed() < Duration::from_millis(300), "{:?} in the place of 100 ms", start.elapsed());
+    assert_eq!(backend.busy_time(), Some(Duration::from_millis(100)));
+}
+
+/// One by one the batches would need 800 ms.
+#[test]
+fn multiplexing_joins_waiting_batches() {
+    let backend = backend("multiplexing", "backend=simulated,latency-us=100000,per-position-ns=0,threads=1");
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let mut evaluator = backend.evaluator().unwrap();
+            scope.spawn(move || evaluator.evaluate(&mut slots(4)).unwrap());
+        }
+    });
+    assert!(start.elapsed() < Duration::from_millis(700), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_wrong_option_of_one_device_is_an_error_of_the_user() {
+    let config = BackendConfig::parse("demux", "random,simulated(latency=1)").unwrap();
+    let error = create(&config, None).unwrap_err().to_string();
+    assert!(error.starts_with("unknown parameter of simulated \"latency\""), "{error}");
+}
+
+#[test]
+fn dropping_the_backend_ends_its_threads() {
+    let backend = backend("demux", &format!("{FAST},(),()"));
+    let mut evaluator = backend.evaluator().unwrap();
+    drop(backend);
+    evaluator.evaluate(&mut slots(3)).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn every_position_of_a_batch_is_evaluated(size in 1usize..200, parts in 1usize..5, fail_after in 0u64..500) {
+        let parts = vec!["(backend=random)"; parts].join(",");
+        let backend = backend("demux", &format!("{parts},(backend=simulated,latency-us=0,per-position-ns=0,fail-after={fail_after})"));
+        assert_like_random(&*backend, size, 2);
+    }
+}

@@ -1,0 +1,337 @@
+//! Runs batches in one session: planes in, outputs read back into the slots.
+//!
+//! On a CPU the session gets a view of the input. A GPU gets batches of few sizes, through tensors that are made once for each in
+//! memory that it reaches itself, so that it copies without a detour. With CUDA graphs a device records the work of each batch
+//! size once and replays it by one call. A replay runs nothing but what was recorded, at the addresses of that time: so each size
+//! has its own tensors on the device too, bound once and for all, and copies to and from the host are made here. Whether
+//! recordings can be used is tried at start-up: see [`super::OnnxRuntime::new`].
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::marker::PhantomData;
+
+use half::{bf16, f16};
+use ndarray::{ArrayD, Axis};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
+use ort::value::{Tensor, TensorRef, TensorValueType};
+
+use super::tensors::{
+    BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, output_array,
+    write_batch,
+};
+use crate::network::encode::InputFormat;
+use crate::network::weights::{DataType, InputForm, TensorNames, ValueOutput};
+use crate::network::{EvalSlot, POLICY_SIZE};
+
+/// The names, the encoding and the batch size by which a model is called.
+#[derive(Clone, Debug)]
+pub(super) struct ModelInterface {
+    /// The names of its input and outputs.
+    pub names: TensorNames,
+    /// The way positions become planes.
+    pub input_format: InputFormat,
+    /// The only batch size that the model takes, if it takes but one.
+    pub fixed_batch: Option<usize>,
+}
+
+/// Runs batches of one model, whatever its number type.
+pub(super) trait RunBatch: Debug + Send {
+    /// Fills the outputs of `batch`, which fits the model's batch size.
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &ModelInterface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), RunError>;
+}
+
+/// The kind of memory in which a batch's numbers lie on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HostMemory {
+    /// Any memory; sessions on a CPU read it there.
+    Plain,
+    /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its
+    /// tensors.
+    Pinned { gpu: u32 },
+    /// Pinned, and the GPU replays what it recorded of each batch size: [`Recording`].
+    Recorded { gpu: u32 },
+}
+
+/// Returns the runner for models with such inputs and outputs, with tensors in `memory`.
+pub(super) fn runner(input: InputForm, outputs: DataType, memory: HostMemory) -> Box<dyn RunBatch> {
+    match outputs {
+        DataType::Float32 => runner_of::<f32>(input, memory),
+        DataType::Float16 => runner_of::<f16>(input, memory),
+        DataType::Bfloat16 => runner_of::<bf16>(input, memory),
+    }
+}
+
+fn runner_of<T: InputElement + OutputElement>(input: InputForm, memory: HostMemory) -> Box<dyn RunBatch> {
+    match input {
+        InputForm::Planes => typed_runner::<T, T>(memory),
+        InputForm::Packed => typed_runner::<u8, T>(memory),
+    }
+}
+
+fn typed_runner<I: InputElement, T: OutputElement>(memory: HostMemory) -> Box<dyn RunBatch> {
+    let pinned = AllocationDevice::CUDA_PINNED;
+    match memory {
+        HostMemory::Plain => Box::new(PlainRunner::<I, T>::default()),
+        HostMemory::Pinned { gpu } => Box::new(BoundRunner::<I, T>::new(pinned, None, gpu as i32)),
+        HostMemory::Recorded { gpu } => {
+            Box::new(BoundRunner::<I, T>::new(pinned, Some(AllocationDevice::CUDA), gpu as i32))
+        }
+    }
+}
+
+/// Hands the session a view of the input and reads the outputs where the session has put them.
+#[derive(Debug)]
+struct PlainRunner<I, T> {
+    /// As large as the largest batch so far.
+    input: ArrayD<I>,
+    outputs: PhantomData<T>,
+}
+
+impl<I: InputElement, T> Default for PlainRunner<I, T> {
+    fn default() -> Self {
+        PlainRunner { input: ArrayD::default(input_shape::<I>(0)), outputs: PhantomData }
+    }
+}
+
+impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &ModelInterface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), RunError> {
+        let positions = interface.fixed_batch.unwrap_or(batch.len());
+        if self.input.len_of(Axis(0)) < positions {
+            self.input = ArrayD::default(input_shape::<I>(positions));
+        }
+        write_batch(batch, interface.input_format, self.input.view_mut());
+        let tensor = TensorRef::from_array_view(self.input.slice_axis(Axis(0), (..positions).into()))?;
+        let outputs = session.run(ort::inputs![interface.names.input.as_str() => tensor])?;
+        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
+            .read_into(batch)
+    }
+}
+
+/// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
+/// of it.
+const STEP: usize = 32;
+/// The key under which providers take the number of a graph among those of a session.
+const GRAPH_NUMBER: &str = "gpu_graph_id";
+
+/// Runs batches through tensors that were made for their size, perhaps by work that the device has recorded.
+#[derive(Debug)]
+struct BoundRunner<I: TensorElement, T: TensorElement> {
+    /// Memory of the host that the device reaches.
+    host: AllocationDevice<'static>,
+    /// Memory of the device, if its work is recorded.
+    recorded: Option<AllocationDevice<'static>>,
+    /// The number of the device.
+    device: i32,
+    /// The tensors by batch size.
+    bound: BTreeMap<usize, BoundTensors<I, T>>,
+}
+
+/// The tensors of one batch size; the binding holds the outputs that the device writes.
+#[derive(Debug)]
+struct BoundTensors<I: TensorElement, T: TensorElement> {
+    input: Tensor<I>,
+    binding: IoBinding,
+    recording: Option<Recording<I, T>>,
+}
+
+/// What a recorded batch has beside.
+struct Recording<I: TensorElement, T: TensorElement> {
+    device_input: Tensor<I>,
+    /// The outputs on the host by their names.
+    outputs: BTreeMap<String, Tensor<T>>,
+    options: RunOptions<NoSelectedOutputs>,
+}
+
+impl<I: TensorElement, T: TensorElement> Debug for Recording<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("device_input", &self.device_input).finish_non_exhaustive()
+    }
+}
+
+impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
+    fn new(
+        host: AllocationDevice<'static>,
+        recorded: Option<AllocationDevice<'static>>,
+        device: i32,
+    ) -> BoundRunner<I, T> {
+        BoundRunner { host, recorded, device, bound: BTreeMap::new() }
+    }
+
+    /// Makes the tensors for batches of `positions` positions.
+    fn bind(
+        &self,
+        session: &Session,
+        interface: &ModelInterface,
+        positions: usize,
+    ) -> ort::Result<BoundTensors<I, T>> {
+        let allocator = |memory: &AllocationDevice<'static>, kind| {
+            let memory = MemoryInfo::new(memory.clone(), self.device, AllocatorType::Device, kind)?;
+            Allocator::new(session, memory)
+        };
+        let shape = input_shape::<I>(positions);
+        let input = Tensor::<I>::new(&allocator(&self.host, MemoryType::CPUInput)?, shape.clone())?;
+        let outputs = allocator(&self.host, MemoryType::CPUOutput)?;
+        let mut binding = session.create_binding()?;
+        let Some(device) = &self.recorded else {
+            for (name, width) in output_widths(&interface.names) {
+                binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
+            }
+            return Ok(BoundTensors { input, binding, recording: None });
+        };
+        let on_device = allocator(device, MemoryType::Default)?;
+        let device_input = Tensor::<I>::new(&on_device, shape)?;
+        binding.bind_input(interface.names.input.as_str(), &device_input)?;
+        let mut on_host = BTreeMap::new();
+        for (name, width) in output_widths(&interface.names) {
+            binding.bind_output(name, Tensor::<T>::new(&on_device, [positions, width])?)?;
+            on_host.insert(name.to_owned(), Tensor::new(&outputs, [positions, width])?);
+        }
+        let mut options = RunOptions::new()?;
+        options.set(GRAPH_NUMBER, positions.to_string())?;
+        Ok(BoundTensors {
+            input,
+            binding,
+            recording: Some(Recording { device_input, outputs: on_host, options }),
+        })
+    }
+}
+
+impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &ModelInterface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), RunError> {
+        let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
+        if !self.bound.contains_key(&positions) {
+            let new = self.bind(session, interface, positions)?;
+            self.bound.insert(positions, new);
+        }
+        let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
+        write_batch(batch, interface.input_format, bound.input.extract_array_mut());
+        let Some(recording) = &mut bound.recording else {
+            // Sends the numbers to the device; so it must be done for each batch.
+            bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
+            let outputs = session.run_binding(&bound.binding)?;
+            return BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
+                .read_into(batch);
+        };
+        let missing = |name: &str| RunError::MissingOutput { name: name.to_owned() };
+        bound.input.copy_into(&mut recording.device_input)?;
+        let outputs = session.run_binding_with_options(&bound.binding, &recording.options)?;
+        for (name, host) in &mut recording.outputs {
+            let output = outputs.get(name).ok_or_else(|| missing(name))?;
+            output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
+        }
+        BatchOutputs::of(&interface.names, positions, |name| {
+            recording.outputs.get(name).map(|output| output.extract_array()).ok_or_else(|| missing(name))
+        })?
+        .read_into(batch)
+    }
+}
+
+/// Returns the name of each output and how many numbers it has for each position.
+fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
+    let value = match &names.value {
+        ValueOutput::Wdl(name) => (name.as_str(), 3),
+        ValueOutput::Scalar(name) => (name.as_str(), 1),
+    };
+    let moves_left = names.moves_left.as_deref().map(|name| (name, 1));
+    [(names.policy.as_str(), POLICY_SIZE), value].into_iter().chain(moves_left)
+}
+
+/// Returns the size to which a batch of `positions` positions is filled up.
+fn filled_up(positions: usize) -> usize {
+    if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Provider, Runtime};
+    use super::*;
+    use crate::network::onnx::{self, BuildOptions};
+    use crate::network::weights::{HeadChoice, Model, NetworkFile};
+
+    fn slots(count: usize) -> Vec<EvalSlot> {
+        let slot = |number| {
+            let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+            slot.planes
+                .masks
+                .iter_mut()
+                .zip(number..)
+                .for_each(|(mask, n)| *mask = n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            // Whole planes of the fifty-move counter are what is packed.
+            slot.planes.masks[109] = !0;
+            slot.planes.values[109] = number as f32;
+            slot.moves.extend([0, 700, 1857]);
+            slot
+        };
+        (1..=count as u64).map(slot).collect()
+    }
+
+    /// Runs on a CPU, whose memory stands for a GPU's.
+    #[test]
+    fn bound_tensors_and_packed_inputs_give_the_same_as_views_for_every_size_of_batch() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
+        let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
+        let Model::Layers(network, _) = file.model else { panic!("no layers") };
+        crate::network::folders::allow_fetching();
+        let environment = Runtime::get(Provider::Cpu).unwrap().environment();
+        let open = |input| {
+            let model = onnx::build((*network).clone(), &BuildOptions { input, ..Default::default() });
+            let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
+            let input_format = model.input_format;
+            (session, ModelInterface { names: model.names, input_format, fixed_batch: None })
+        };
+        let (mut session, interface) = open(InputForm::Planes);
+        let (mut packed_session, packed_interface) = open(InputForm::Packed);
+        let mut plain = runner(InputForm::Planes, DataType::Float32, HostMemory::Plain);
+        let cpu = AllocationDevice::CPU;
+        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), None, 0);
+        let mut graphs = BoundRunner::<f32, f32>::new(cpu.clone(), Some(cpu.clone()), 0);
+        let mut packed = runner(InputForm::Packed, DataType::Float32, HostMemory::Plain);
+        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu.clone(), None, 0);
+        let mut packed_graphs = BoundRunner::<u8, f32>::new(cpu.clone(), Some(cpu), 0);
+        for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
+            // Other positions each time, so that a tensor that was left as it was shows.
+            let mut expected = slots(size + round).split_off(round);
+            let input = expected.clone();
+            plain.run(&mut session, &interface, &mut expected).unwrap();
+            let runs: [(&mut dyn RunBatch, _); 5] = [
+                (&mut bound, false),
+                (&mut graphs, false),
+                (&mut *packed, true),
+                (&mut packed_bound, true),
+                (&mut packed_graphs, true),
+            ];
+            for (run, is_packed) in runs {
+                let mut found = input.clone();
+                if is_packed {
+                    run.run(&mut packed_session, &packed_interface, &mut found).unwrap();
+                } else {
+                    run.run(&mut session, &interface, &mut found).unwrap();
+                }
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
+                    let logits = found.logits.iter().zip(&expected.logits);
+                    assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
+                }
+            }
+        }
+        assert_eq!(bound.bound.keys().copied().collect::<Vec<_>>(), [1, 4, 64]);
+    }
+}

@@ -1,0 +1,298 @@
+//! A pool of sessions with one model, one for each thread that evaluates.
+//!
+//! A session must not be run by two threads at once, and one session with many threads is no faster than one session
+//! per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool with the evaluator,
+//! so that the next search starts at once. Sessions share the weights that the library has rearranged for the
+//! processor.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use ndarray::ArrayD;
+use ort::device::Device;
+use ort::session::Session;
+use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
+use ort::value::TensorRef;
+use thiserror::Error;
+
+use super::device_options::{DeviceOptions, InputTensor};
+use super::provider::Provider;
+use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
+use super::runtime::Runtime;
+use super::tensors::{input_shape, write_batch};
+use super::{MAX_BATCH, NAME};
+use crate::network::onnx::Ranges;
+use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::{BackendError, EvalSlot, Evaluator};
+
+/// Batches that are compared before recorded work is trusted: the first ones are still computed in the ordinary way.
+const TRIALS: u64 = 6;
+/// An odd factor that fills planes with bits.
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The difference up to which a number `b` in fp16 counts as the same, as a share of `1 + |b|`.
+const TOLERANCE: f32 = 0.02;
+
+/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs or is given up.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.
+pub(super) struct SessionPool {
+    runtime: &'static Runtime,
+    model: Bytes,
+    data_type: DataType,
+    input: InputForm,
+    interface: ModelInterface,
+    device: DeviceOptions,
+    /// The folder of what the provider builds once; empty where it builds nothing.
+    engines: PathBuf,
+    prepacked: PrepackedWeights,
+    idle: Mutex<Vec<Session>>,
+}
+
+impl fmt::Debug for SessionPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionPool").field("interface", &self.interface).finish_non_exhaustive()
+    }
+}
+
+/// Says why the work that a device has recorded is not replayed.
+#[derive(Debug, Error)]
+pub(super) enum ReplayError {
+    /// It cannot be recorded or replayed.
+    #[error(transparent)]
+    Failed(#[from] BackendError),
+    /// The replay computes something else.
+    #[error("they give other numbers than the ordinary way")]
+    OtherNumbers,
+}
+
+impl SessionPool {
+    /// Returns a pool without a session yet; `engines` is the folder of what the provider builds once, empty where it builds nothing.
+    pub(super) fn new(
+        runtime: &'static Runtime,
+        model: &OnnxModel,
+        device: DeviceOptions,
+        engines: PathBuf,
+    ) -> SessionPool {
+        SessionPool {
+            runtime,
+            model: model.bytes.clone(),
+            data_type: model.data_type,
+            input: model.input_form,
+            interface: ModelInterface {
+                names: model.names.clone(),
+                input_format: model.input_format,
+                fixed_batch: model.fixed_batch,
+            },
+            device,
+            engines,
+            prepacked: PrepackedWeights::new(),
+            idle: Mutex::default(),
+        }
+    }
+
+    pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
+        let session = {
+            let _alone = self.alone();
+            self.take_or_open()?
+        };
+        let DeviceOptions { provider, gpu, .. } = self.device;
+        let memory = match provider {
+            Provider::Cuda | Provider::TensorRt if self.device.cuda_graph => HostMemory::Recorded { gpu },
+            Provider::Cuda | Provider::TensorRt => HostMemory::Pinned { gpu },
+            _ => HostMemory::Plain,
+        };
+        let mut evaluator = SessionEvaluator {
+            session: Some(session),
+            run: runner(self.input, self.data_type, memory),
+            sessions: Arc::clone(self),
+        };
+        if provider.runs_one_at_a_time() {
+            evaluator.give_back();
+        }
+        Ok(evaluator)
+    }
+
+    /// Returns a session that nobody uses, or a new one.
+    fn take_or_open(&self) -> Result<Session, BackendError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.open(), Ok)
+    }
+
+    /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
+    fn alone(&self) -> Option<MutexGuard<'static, ()>> {
+        let runs_alone = self.device.provider.runs_one_at_a_time();
+        runs_alone.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes sure that this evaluates as `other` does, from batch to batch. A wrong recording shows when it is replayed.
+    pub(super) fn compare_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), ReplayError> {
+        let (mut own, mut others) = (self.evaluator()?, other.evaluator()?);
+        for trial in 1..=TRIALS {
+            let mut slot = EvalSlot::default();
+            slot.planes.masks.iter_mut().zip(trial..).for_each(|(mask, n)| *mask = n.wrapping_mul(SCATTER));
+            slot.moves.extend(0..64);
+            let (mut found, mut expected) = ([slot.clone()], [slot]);
+            own.evaluate(&mut found)?;
+            others.evaluate(&mut expected)?;
+            let ([found], [expected]) = (&found, &expected);
+            let logits = found.logits.iter().zip(&expected.logits);
+            let mut numbers = logits.chain([(&found.evaluation.q, &expected.evaluation.q)]);
+            if numbers.any(|(a, b)| (a - b).abs() > TOLERANCE * (1.0 + b.abs())) {
+                return Err(ReplayError::OtherNumbers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a new session; the library then optimises the graph, which takes the time.
+    fn open(&self) -> Result<Session, BackendError> {
+        let DeviceOptions { provider, gpu, .. } = self.device;
+        let device = match provider.plugin() {
+            Some(_) => Some(self.runtime.device(provider, gpu)?),
+            None => None,
+        };
+        self.open_on(device)
+            .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })
+    }
+
+    /// Opens a new session, for a plugin on its device.
+    fn open_on(&self, device: Option<Device<'_>>) -> ort::Result<Session> {
+        let mut builder = Session::builder(self.runtime.environment())?
+            .with_optimization_level(GraphOptimizationLevel::All)?
+            .with_intra_threads(self.device.threads)?
+            .with_inter_threads(1)?
+            .with_intra_op_spinning(false)?
+            .with_inter_op_spinning(false)?
+            // Keeps 8-bit models exact where their sums could saturate; slower, also where they could not.
+            .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
+            // Weights that can be sessions must not lie in a session's own arena.
+            .with_config_entry("session.use_device_allocator_for_initializers", "0")?
+            .with_prepacked_weights(&self.prepacked)?
+            // What a device cannot compute would silently be computed by the processor.
+            .with_config_entry(
+                "session.disable_cpu_ep_fallback",
+                if self.device.must_compute_all() { "1" } else { "0" },
+            )?;
+        let input = InputTensor { name: &self.interface.names.input, form: self.input };
+        if let Some(provider) = self.device.registration(input, &self.engines) {
+            builder = builder.with_execution_providers([provider])?;
+        }
+        if let Some(device) = device {
+            builder = builder.with_devices([device], Some(&self.device.plugin_options()))?;
+        }
+        builder.commit_from_memory(&self.model)
+    }
+}
+
+/// Returns whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes VNNI.
+fn sums_bytes_exactly() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return true;
+}
+
+/// A session with what runs batches on it.
+pub(super) struct SessionEvaluator {
+    /// `None` while it is given back: where sessions run one at a time, all evaluators share one.
+    session: Option<Session>,
+    run: Box<dyn RunBatch>,
+    sessions: Arc<SessionPool>,
+}
+
+impl SessionEvaluator {
+    fn give_back(&mut self) {
+        let mut idle = self.sessions.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.extend(self.session.take());
+    }
+
+    fn run_parts(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => self.session.insert(self.sessions.take_or_open()?),
+        };
+        let interface = &self.sessions.interface;
+        for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
+            self.run.run(session, interface, part).map_err(|error| BackendError::Evaluation {
+                backend: NAME.into(),
+                reason: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Evaluator for SessionEvaluator {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let alone = self.sessions.alone();
+        let done = self.run_parts(batch);
+        if alone.is_some() {
+            self.give_back();
+        }
+        done
+    }
+}
+
+impl Drop for SessionEvaluator {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Drop for SessionPool {
+    fn drop(&mut self) {
+        let _alone = self.alone();
+        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// Positions that are evaluated at once; only memory depends on it.
+const BATCH: usize = 32;
+
+/// Returns the ranges of the inner tensors of `model` over `positions`.
+///
+/// The model must take any batch size and be built in [`Float32`](crate::network::onnx::Precision::Float32) with
+/// [`Observe`](crate::network::onnx::Quantization::Observe).
+///
+/// # Errors
+/// Returns [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
+pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
+    let runtime = Runtime::get(Provider::Cpu)?;
+    let failed =
+        |error: ort::Error| BackendError::Evaluation { backend: NAME.into(), reason: error.to_string() };
+    let mut session = open_to_observe(runtime, &model.bytes).map_err(failed)?;
+    let mut ranges = Ranges::default();
+    for batch in positions.chunks(BATCH) {
+        record(&mut session, model, batch, &mut ranges).map_err(failed)?;
+    }
+    Ok(ranges)
+}
+
+fn open_to_observe(runtime: &Runtime, model: &[u8]) -> ort::Result<Session> {
+    Session::builder(runtime.environment())?
+        .with_optimization_level(GraphOptimizationLevel::Level1)?
+        .with_intra_threads(1)?
+        .commit_from_memory(model)
+}
+
+/// Evaluates `batch` and widens the ranges by the numbers of all outputs that hold but one.
+fn record(
+    session: &mut Session,
+    model: &OnnxModel,
+    batch: &[EvalSlot],
+    ranges: &mut Ranges,
+) -> ort::Result<()> {
+    let mut planes = ArrayD::<f32>::default(input_shape::<f32>(batch.len()));
+    write_batch(batch, model.input_format, planes.view_mut());
+    let outputs =
+        session.run(ort::inputs![model.names.input.as_str() => TensorRef::from_array_view(&planes)?])?;
+    for (name, value) in outputs.iter() {
+        if let (_, [number]) = value.try_extract_tensor::<f32>()? {
+            ranges.record(name, *number);
+        }
+    }
+    Ok(())
+}

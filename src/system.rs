@@ -1,0 +1,43 @@
+//! What the system tells of the machine and of this process: CPU time, and Linux's files like `/proc/cpuinfo`, which hold lines of a
+//! key, a colon and a value.
+
+use std::time::Duration;
+
+#[cfg(unix)]
+use rustix::time::{ClockId, clock_gettime};
+
+/// The CPU time of all threads of this process so far, so that other work on the machine does not count; `None` where the system
+/// does not tell it.
+pub(crate) fn cpu_time() -> Option<Duration> {
+    #[cfg(unix)]
+    {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// The value of the first line that begins with `key`.
+pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    line.split_once(':').map(|(_, value)| value.trim())
+}
+
+/// The value of the first line that begins with `key`, a size in kB, in bytes.
+pub(crate) fn bytes(text: &str, key: &str) -> Option<u64> {
+    value(text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_stand_behind_colons() {
+        assert_eq!(value("a: 1\nmodel name\t: X 9\n", "model name"), Some("X 9"));
+        assert_eq!(value("a: 1", "b"), None);
+        assert_eq!(bytes("Name:\tx\nVmRSS:\t  1000 kB\n", "VmRSS"), Some(1_024_000));
+        assert_eq!(bytes("VmRSS: much", "VmRSS"), None);
+    }
+}

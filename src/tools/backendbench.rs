@@ -1,0 +1,446 @@
+//! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
+//!
+//! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows down or has other work meets
+//! all of them. What was measured becomes a row per size. From the rows comes the size to play with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use serde::Serialize;
+
+use super::measure::document::Document;
+#[cfg(feature = "lab")]
+use super::measure::document::Figure;
+use super::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::chess::{History, Variant};
+use crate::engine::EngineError;
+use crate::network::BackendInfo;
+use crate::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
+use crate::report::{Align, Table};
+use crate::search::{leaves_under_way, worth_under_way};
+
+/// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
+const SIZES: [usize; 24] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256];
+/// The largest size unless the user names another; Lc0's default.
+const LARGEST: usize = 256;
+
+#[derive(Debug, Args)]
+pub(super) struct BackendbenchArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Batch sizes to measure. As in Lc0 a single number beside one of the three flags that follow is instead the number of
+    /// batches of each size
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    batches: Vec<usize>,
+    /// Measure every size from this one on [default: 1]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    start_batch_size: Option<usize>,
+    /// The largest size [default: 256, or what the backend takes]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    max_batch_size: Option<usize>,
+    /// Step between the sizes to measure [default: 1 with --start-batch-size, else a choice of sizes]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    batch_step: Option<usize>,
+    /// Threads that evaluate, each with batches of its own
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+    /// Measurements of each batch size
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Shortest time of a measurement, ms; it is at least one batch
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: u64,
+    /// Evaluate copies of this position, as Lc0 does, in place of positions of games
+    #[arg(long, value_name = "FEN")]
+    fen: Option<String>,
+    /// Show the recommendation only
+    #[arg(long)]
+    clippy: bool,
+    /// Folder for the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all (index.html)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// The sizes to measure, and the time for each of them.
+#[derive(Debug, PartialEq)]
+struct MeasurementPlan {
+    sizes: Vec<usize>,
+    rounds: u32,
+    round_length: RoundLength,
+}
+
+impl BackendbenchArgs {
+    fn plan(&self, info: &BackendInfo) -> Result<MeasurementPlan, Failure> {
+        let has_range =
+            self.start_batch_size.is_some() || self.max_batch_size.is_some() || self.batch_step.is_some();
+        let largest = self.max_batch_size.unwrap_or(LARGEST.min(info.max_batch));
+        let mut sizes: Vec<_> = match (self.start_batch_size, self.batch_step) {
+            _ if !has_range && !self.batches.is_empty() => self.batches.clone(),
+            (None, None) => SIZES.into_iter().filter(|&size| size < largest).chain([largest]).collect(),
+            (start, step) => (start.unwrap_or(1)..=largest).step_by(step.unwrap_or(1)).collect(),
+        };
+        sizes.sort_unstable();
+        sizes.dedup();
+        match sizes.last() {
+            None => return Err(Failure::Input("--start-batch-size lies above --max-batch-size".into())),
+            Some(&size) if size > info.max_batch => {
+                let (name, largest) = (&info.name, info.max_batch);
+                let text = format!("a batch of {size} is too large: {name} takes up to {largest}");
+                return Err(Failure::Input(text));
+            }
+            Some(_) => {}
+        }
+        match &self.batches[..] {
+            [count] if has_range => {
+                let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
+                let round_length = RoundLength::Batches(count.div_ceil(rounds as usize));
+                Ok(MeasurementPlan { sizes, rounds, round_length })
+            }
+            [_, _, ..] if has_range => {
+                let text = "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or \
+                            --batch-step: give one or the other";
+                Err(Failure::Input(text.into()))
+            }
+            _ => {
+                let round_length = RoundLength::Time(Duration::from_millis(self.round_ms));
+                Ok(MeasurementPlan { sizes, rounds: self.rounds, round_length })
+            }
+        }
+    }
+}
+
+pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let backend = args.network.backend()?;
+    let plan = args.plan(backend.info())?;
+    let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose();
+    let position = position.map_err(EngineError::from)?;
+    let mut meter = ThroughputMeter::new(&*backend, args.threads as usize, position.as_ref())?;
+    if let Some(&largest) = plan.sizes.last() {
+        meter.warm_up(largest)?;
+    }
+    let mut series = Vec::new();
+    for &size in &plan.sizes {
+        series.push(meter.begin(size, plan.round_length)?);
+    }
+    meter.measure(&mut series, plan.rounds, plan.round_length)?;
+    let report = ThroughputReport::new(backend.info(), args.threads, &series);
+    if let Some(folder) = &args.out {
+        report.document().write(folder, "backendbench.json", &report)?;
+    }
+    if args.clippy {
+        output.write(&report.rows, &report.recommendation())?;
+    } else {
+        output.write(&report.rows, &report)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on its thread.
+#[derive(Clone, Debug, Default, Serialize)]
+struct BatchSizeRow {
+    batch: usize,
+    /// Evaluations per second, of the rounds.
+    mean_nps: f64,
+    median_nps: f64,
+    min_nps: f64,
+    max_nps: f64,
+    /// Standard deviation of the rounds' rates; 0 for a single round.
+    deviation_nps: f64,
+    /// Median of the rounds' evaluations per second of CPU time; `None` where the system doesn't measure CPU time.
+    cpu_nps: Option<f64>,
+    /// Duration of the first batch of this size.
+    first_ms: f64,
+    mean_ms: f64,
+    deviation_ms: f64,
+    p50_ms: f64,
+    p90_ms: f64,
+    p99_ms: f64,
+    /// Batches that were timed.
+    batches: usize,
+    /// Games for which this is the recommended size: "bullet", "rapid", "long".
+    recommended_for: Vec<&'static str>,
+}
+
+fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
+    let nps = SortedSamples::of(&series.nps);
+    let ms = SortedSamples::of(&series.batch_ms);
+    BatchSizeRow {
+        batch: series.size,
+        mean_nps: nps.mean(),
+        median_nps: nps.percentile(50.0),
+        min_nps: nps.percentile(0.0),
+        max_nps: nps.percentile(100.0),
+        deviation_nps: nps.deviation(),
+        cpu_nps: (!series.cpu_nps.is_empty()).then(|| SortedSamples::of(&series.cpu_nps).percentile(50.0)),
+        first_ms: series.first_ms,
+        mean_ms: ms.mean(),
+        deviation_ms: ms.deviation(),
+        p50_ms: ms.percentile(50.0),
+        p90_ms: ms.percentile(90.0),
+        p99_ms: ms.percentile(99.0),
+        batches: series.batch_ms.len(),
+        recommended_for: Vec::new(),
+    }
+}
+
+/// Kinds of games with the seconds a move that Lc0 takes for them.
+const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("long", 180.0)];
+/// Share of the best size's search that a smaller size is worth, so that it is taken.
+const ABOUT_AS_GOOD: f64 = 0.98;
+
+/// Returns the size to play with at `seconds` a move on a backend that has `queues` batches at once; `rows` ascend by size.
+fn recommended(rows: &[BatchSizeRow], seconds: f64, queues: usize) -> usize {
+    let worth: Vec<_> = rows.iter().map(|row| worth_of_search(rows, row.batch, seconds, queues)).collect();
+    let best = worth.iter().copied().fold(0.0, f64::max);
+    let place = worth.iter().position(|&worth| worth >= ABOUT_AS_GOOD * best);
+    place.map_or(1, |place| rows[place].batch)
+}
+
+/// Returns what a search of `seconds` with batches of at most `batch` is worth, in visits that know all results, where batches take
+/// the time that was measured. As many leaves as the search allows make a batch, and each is worth what the search reckons.
+fn worth_of_search(rows: &[BatchSizeRow], batch: usize, seconds: f64, queues: usize) -> f64 {
+    let (mut visits, mut worth, mut time) = (0, 0.0, 0.0);
+    loop {
+        let leaves = leaves_under_way(visits, batch as u32, queues).clamp(1, batch as u32);
+        let ms = batch_ms(rows, leaves as usize);
+        // From a full batch on only its worth changes, and little: longer steps do.
+        let steps = if leaves == batch as u32 { (visits / (64 * leaves)).max(1) } else { 1 };
+        time += ms / 1e3 * f64::from(steps);
+        if time > seconds || ms <= 0.0 {
+            return worth;
+        }
+        visits += leaves * steps;
+        worth += f64::from(leaves * steps) * f64::from(worth_under_way(leaves, visits));
+    }
+}
+
+/// Returns the time of a batch of `size` positions, ms, between those that were measured.
+fn batch_ms(rows: &[BatchSizeRow], size: usize) -> f64 {
+    let behind = rows.partition_point(|row| row.batch < size);
+    match (rows[..behind].last(), rows.get(behind)) {
+        (Some(a), Some(b)) => {
+            let share = (size - a.batch) as f64 / (b.batch - a.batch) as f64;
+            a.p50_ms + share * (b.p50_ms - a.p50_ms)
+        }
+        (Some(row), None) | (None, Some(row)) => row.p50_ms,
+        (None, None) => 0.0,
+    }
+}
+
+/// The relative deviation of the rounds' rates from which the report warns of noise.
+const NOISY: f64 = 0.05;
+
+/// All that was measured, and what follows from it.
+#[derive(Debug, Serialize)]
+struct ThroughputReport {
+    backend: String,
+    description: String,
+    threads: u32,
+    rows: Vec<BatchSizeRow>,
+    recommended: Vec<Recommendation>,
+}
+
+#[derive(Debug, Serialize)]
+struct Recommendation {
+    game: &'static str,
+    seconds_per_move: f64,
+    batch: usize,
+}
+
+impl ThroughputReport {
+    fn new(info: &BackendInfo, threads: u32, series: &[BatchSizeSeries]) -> ThroughputReport {
+        let mut rows: Vec<_> = series.iter().map(summarize).collect();
+        let recommended = GAMES.map(|(game, seconds)| {
+            let batch = recommended(&rows, seconds, info.queues);
+            for row in rows.iter_mut().filter(|row| row.batch == batch) {
+                row.recommended_for.push(game);
+            }
+            Recommendation { game, seconds_per_move: seconds, batch }
+        });
+        let (backend, description) = (info.name.clone(), info.description.clone());
+        ThroughputReport { backend, description, threads, rows, recommended: recommended.into() }
+    }
+
+    fn recommendation(&self) -> String {
+        let mut text = String::from(
+            "Recommended --minibatch-size (by the search's own rules, among the sizes measured):\n",
+        );
+        for Recommendation { game, seconds_per_move, batch } in &self.recommended {
+            text += &format!("  {game:<7} {seconds_per_move:>4} s a move  {batch:>4}\n");
+        }
+        text
+    }
+
+    /// A warning if the machine was noisy.
+    fn warning(&self) -> Option<String> {
+        let share = |row: &BatchSizeRow| row.deviation_nps / row.mean_nps.max(1e-9);
+        let deviations: Vec<_> = self.rows.iter().map(share).collect();
+        let usual = SortedSamples::of(&deviations).percentile(50.0);
+        (usual > NOISY).then(|| {
+            format!(
+                "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
+                 sizes mean nothing, nor does a recommendation that rests on them.",
+                100.0 * usual
+            )
+        })
+    }
+
+    fn title(&self) -> String {
+        let threads = if self.threads == 1 { String::new() } else { format!(", {} threads", self.threads) };
+        format!("{}: {}{threads}", self.backend, self.description)
+    }
+
+    fn table(&self) -> Table {
+        let caption = "Evaluations per second of all threads, and per second of CPU time; time of a batch on its thread, ms";
+        let names = [
+            "batch", "mean", "median", "min", "max", "± %", "/CPU s", "first ms", "mean ms", "p50", "p90",
+            "p99",
+        ];
+        let mut table = Table::new(caption, &names.map(|name| (name, Align::Right)));
+        for row in &self.rows {
+            let deviation = 100.0 * row.deviation_nps / row.mean_nps.max(1e-9);
+            let rates = [row.mean_nps, row.median_nps, row.min_nps, row.max_nps];
+            let times = [row.first_ms, row.mean_ms, row.p50_ms, row.p90_ms, row.p99_ms];
+            let cells = [row.batch.to_string()]
+                .into_iter()
+                .chain(rates.map(|rate| format!("{rate:.0}")))
+                .chain([
+                    format!("{deviation:.1}"),
+                    row.cpu_nps.map_or("".into(), |rate| format!("{rate:.0}")),
+                ])
+                .chain(times.map(|ms| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") }));
+            table.row(cells);
+        }
+        table
+    }
+
+    fn document(&self) -> Document {
+        Document {
+            title: "Backend speed by batch size",
+            paragraphs: [self.title()].into_iter().chain(self.warning()).collect(),
+            code: Some(self.recommendation()),
+            tables: vec![self.table()],
+            #[cfg(feature = "lab")]
+            figures: self.figures(),
+        }
+    }
+
+    /// The curves of throughput and latency over the batch size.
+    #[cfg(feature = "lab")]
+    fn figures(&self) -> Vec<Figure> {
+        use crate::report::Plot;
+
+        let points = |value: fn(&BatchSizeRow) -> f64| -> Vec<(f64, f64)> {
+            self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
+        };
+        let band: Vec<_> = self.rows.iter().map(|row| (row.batch as f64, row.min_nps, row.max_nps)).collect();
+        let marked = self.rows.iter().filter(|row| !row.recommended_for.is_empty());
+        let marked: Vec<_> = marked.map(|row| (row.batch as f64, row.median_nps)).collect();
+        let throughput =
+            Plot::new("Throughput by batch size", "batch size, positions", "evaluations per second")
+                .band("median", &band)
+                .line("median", &points(|row| row.median_nps))
+                .scatter("recommended", &marked)
+                .log_x()
+                .y_from(0.0);
+        let latency = Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
+            .line("median", &points(|row| row.p50_ms))
+            .line("99 of 100 are faster", &points(|row| row.p99_ms))
+            .line("first batch", &points(|row| row.first_ms))
+            .log_x()
+            .log_y();
+        let caption = "The band reaches from the slowest round to the fastest.";
+        vec![
+            Figure { file: "throughput.svg", caption, svg: throughput.to_svg() },
+            Figure { file: "latency.svg", caption: "As one thread sees it.", svg: latency.to_svg() },
+        ]
+    }
+}
+
+impl fmt::Display for ThroughputReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title())?;
+        write!(f, "{}", self.table())?;
+        self.warning().iter().try_for_each(|warning| writeln!(f, "{warning}"))?;
+        write!(f, "{}", self.recommendation())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::backends::{self, BackendConfig};
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct TestCommandLine {
+        #[command(flatten)]
+        args: BackendbenchArgs,
+    }
+
+    fn plan(line: &str) -> Result<MeasurementPlan, String> {
+        let words = ["backendbench"].into_iter().chain(line.split_ascii_whitespace());
+        let args = TestCommandLine::try_parse_from(words).unwrap().args;
+        let config = BackendConfig::parse("simulated(max-batch=100)", "").unwrap();
+        let backend = backends::create(&config, None).unwrap();
+        args.plan(backend.info()).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn sizes_are_those_asked_for() {
+        assert_eq!(plan("--batches 8,1,8").unwrap().sizes, [1, 8]);
+        assert_eq!(plan("").unwrap().sizes.last(), Some(&100), "what the backend takes");
+        assert_eq!(plan("--max-batch-size 10").unwrap().sizes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let range = plan("--start-batch-size 8 --max-batch-size 12 --batch-step 2").unwrap();
+        assert_eq!(range.sizes, [8, 10, 12]);
+        assert!(plan("--batches 128").unwrap_err().contains("simulated takes up to 100"));
+        assert!(plan("--start-batch-size 9 --max-batch-size 8").unwrap_err().contains("above"));
+        assert!(plan("--batches 1,2 --batch-step 2").unwrap_err().contains("one or the other"));
+    }
+
+    #[test]
+    fn one_number_beside_a_range_counts_batches_as_in_lc0() {
+        let plan = plan("--batches 100 --start-batch-size 8 --max-batch-size 8").unwrap();
+        assert_eq!((plan.sizes, plan.rounds, plan.round_length), (vec![8], 11, RoundLength::Batches(10)));
+    }
+
+    #[test]
+    fn a_row_tells_the_middle_the_ends_and_the_spread() {
+        let series = BatchSizeSeries {
+            size: 4,
+            first_ms: 9.0,
+            nps: vec![3.0, 1.0, 8.0],
+            cpu_nps: vec![5.0, 4.0, 6.0],
+            batch_ms: (0..=100).map(f64::from).collect(),
+        };
+        let row = summarize(&series);
+        assert_eq!((row.mean_nps, row.median_nps, row.min_nps, row.max_nps), (4.0, 3.0, 1.0, 8.0));
+        assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
+        assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
+        assert_eq!(row.cpu_nps, Some(5.0));
+    }
+
+    /// Returns rows of a device whose batch of n takes `ms(n)`.
+    fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<BatchSizeRow> {
+        let row = |&batch: &usize| {
+            let nps = batch as f64 / ms(batch) * 1e3;
+            BatchSizeRow { batch, median_nps: nps, p50_ms: ms(batch), ..BatchSizeRow::default() }
+        };
+        sizes.iter().map(row).collect()
+    }
+
+    #[test]
+    fn longer_games_take_larger_batches() {
+        let recommended =
+            |rows: &[BatchSizeRow], queues| GAMES.map(|(_, seconds)| recommended(rows, seconds, queues));
+        let gpu = rows(&[1, 8, 32, 64, 128, 256, 512], |n| 5.0 + 0.05 * n as f64);
+        let sizes = recommended(&gpu, 2);
+        assert!(sizes.is_sorted() && sizes[0] >= 64 && sizes[2] == 512, "{sizes:?}");
+        let cpu = rows(&[1, 8, 32, 64], |n| 0.1 + n as f64);
+        assert_eq!(recommended(&cpu, 0)[1..], [8, 8], "a batch of one is 9 % slower");
+    }
+}

@@ -1,0 +1,152 @@
+//! `zeitnot bench`: searches a set of positions and reports speed and a fingerprint of the search.
+
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
+use super::{ExitStatus, Failure, Output};
+use crate::engine::{Engine, EngineError, Settings, load_network};
+use crate::network::Processor;
+use crate::network::backends::{AUTO, native};
+use crate::network::weights::Model;
+use crate::time::{GoLimits, Millis, Nodes};
+
+/// The number of nodes per position unless the user says something else …
+const DEFAULT_NODES: Nodes = Nodes(2000);
+/// … and the time at which a slower machine ends each search, so that all of them take some seconds.
+const DEFAULT_MOVE_TIME: Millis = Millis(700.0);
+/// The backends whose answers are the same on every machine.
+const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
+
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    positions: PositionArgs,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Serialize)]
+struct BenchReport {
+    #[serde(flatten)]
+    speed: SpeedReport,
+    /// The number that tells one search from another on any machine, if it was computed.
+    bench: Option<u64>,
+    /// A hash over the root visits of all positions, where the search is reproducible.
+    signature: Option<String>,
+}
+
+pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.network.backend);
+    // A backend that says the same everywhere also searches the same everywhere.
+    let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
+    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
+    let positions = args.positions.or(&BENCH)?;
+    let mut engine = engine(&args.settings)?;
+    let is_cpu = engine.backend().is_some_and(|backend| backend.processor == Processor::Cpu);
+    // One core unless the user wants more.
+    if args.settings.network.threads.is_none() && is_cpu {
+        engine.set_option("Threads", "1")?;
+        engine.prepare()?;
+    }
+    let speed = measure::search_all(&mut engine, positions, &limits, &args.settings, output, || ())?;
+    drop(engine);
+    let is_plain = args.limits.is_default() && args.positions.flags().is_empty();
+    let has_signature =
+        REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
+    let report = BenchReport {
+        bench: if is_plain { number(&args.settings, &BENCH)? } else { None },
+        signature: has_signature.then(|| format!("{:016x}", speed.hash)),
+        speed,
+    };
+    output.write(&report, &report)?;
+    Ok(ExitStatus::Success)
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut facts = self.speed.facts();
+        facts.extend(self.signature.clone().map(|signature| ("signature", signature)));
+        facts.extend(self.bench.map(|number| {
+            let what = "nodes to a fixed depth with plain kernels, the same on every machine";
+            ("bench number", format!("{number}: {what}"))
+        }));
+        writeln!(f)?;
+        measure::write_facts(f, facts)?;
+        // OpenBench reads this line.
+        let figures = &self.speed.figures;
+        writeln!(f, "{} nodes {} nps", self.bench.unwrap_or(figures.nodes), figures.nps)
+    }
+}
+
+/// The depth to which each position is searched for the bench number …
+const NUMBER_DEPTH: u32 = 5;
+/// … unless that takes more visits than this.
+const NUMBER_NODES: u64 = 800;
+/// The multiply-adds of an evaluation up to which plain kernels are fast enough for this, about twice those of our own network.
+const MAX_MACS: u64 = 60_000_000;
+
+/// Returns the number by which OpenBench and commit messages tell one search from another: the visits that the positions take to a
+/// fixed depth, with the network and with the search's options. It changes with the search, and it is the same on every machine, as
+/// kernels in plain Rust compute it: one thread, batches of one size, fp32. `None` where the network is too large, or the backend
+/// evaluates another way.
+fn number(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, Failure> {
+    let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
+    if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
+        return Ok(None);
+    }
+    let mut settings = settings.clone();
+    for (name, value) in [
+        ("Backend", native::NAME),
+        ("BackendOptions", "kernel=portable,precision=fp32"),
+        ("Threads", "1"),
+        ("MinibatchSize", "8"),
+    ] {
+        settings.set(name, value).map_err(EngineError::from)?;
+    }
+    settings.stoppers.smart_pruning_factor = 0.0;
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    let nodes = Some(Nodes(NUMBER_NODES));
+    let limits = GoLimits { depth: Some(NUMBER_DEPTH), nodes, ..GoLimits::default() };
+    let mut visits = 0;
+    for &position in positions {
+        visits += measure::search(&mut engine, position.into(), &limits)?.1.new_nodes;
+    }
+    Ok(Some(visits))
+}
+
+fn is_small(settings: &Settings) -> Result<bool, Failure> {
+    match load_network(&settings.network).map_err(EngineError::from)?.network.model {
+        Model::Layers(network, _) => Ok(network.cost().macs <= MAX_MACS),
+        Model::Onnx(_) => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: the number was that of the visits that were asked for, whatever the search and the network were.
+    #[test]
+    fn the_number_depends_on_search_and_network_alone() {
+        let number = |options: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny/zeitnot-tiny.pb.gz");
+            settings.set("WeightsFile", tiny).unwrap();
+            options.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+            number(&settings, &BENCH[9..]).unwrap()
+        };
+        let plain = number(&[]).unwrap();
+        assert!(plain > 10, "{plain}");
+        let of_the_machine =
+            [("Threads", "2"), ("MinibatchSize", "3"), ("MoveOverheadMs", "7"), ("Backend", "native")];
+        assert_eq!(number(&of_the_machine), Some(plain));
+        assert_ne!(number(&[("CPuct", "3")]), Some(plain));
+        assert_eq!(number(&[("Backend", "random")]), None);
+    }
+}

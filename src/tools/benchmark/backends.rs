@@ -1,0 +1,293 @@
+//! `zeitnot benchmark --backends a,b,c`: the same benchmark with several backends, numbers of threads and batch sizes, in one report.
+//!
+//! Each run is a child of this program: one that crashes or hangs is a row that says so, and each can load the ONNX Runtime that it
+//! needs.
+
+use std::fmt;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{BenchmarkArgs, Document};
+use crate::params::Params;
+use crate::report::{Align, Table};
+use crate::tools::measure::machine::MachineInfo;
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, Output, child_process};
+use crate::version::VERSION;
+
+/// The time of each search unless the user says otherwise, ms: many runs shall not take hours.
+const MOVE_TIME_MS: i64 = 1000;
+/// The time for what is built before a run, as an engine of TensorRT, beside three times its searches.
+const TIME_TO_BUILD: Duration = Duration::from_secs(900);
+/// The time for a run whose searches have no time of their own.
+const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
+
+#[derive(Debug, Args)]
+pub(super) struct BackendsArgs {
+    /// Compare these backends in one report, each in a process of its own; a precision stands with its backend, as in
+    /// `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes says otherwise
+    #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
+    backends: Option<String>,
+    /// With --backends: numbers of threads, each with all backends [default: what the engine chooses]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "backends",
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    thread_counts: Vec<usize>,
+    /// With --backends: batch sizes, each with all backends and numbers of threads [default: what the engine chooses]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "backends",
+          value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
+    batches: Vec<usize>,
+}
+
+/// What one run is to measure; `None` is the engine's choice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Combination {
+    backend: String,
+    threads: Option<usize>,
+    batch: Option<usize>,
+}
+
+/// A run that was measured, or one that failed.
+#[derive(Debug, Serialize)]
+struct Run {
+    #[serde(flatten)]
+    combination: Combination,
+    error: Option<String>,
+    /// What `zeitnot benchmark --json` says.
+    report: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct BackendsReport {
+    version: &'static str,
+    machine: MachineInfo,
+    runs: Vec<Run>,
+}
+
+/// Runs the benchmarks. Exit code 1 if one could not be measured.
+pub(super) fn run(
+    args: &BenchmarkArgs,
+    positions: usize,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let set_here = ["backend", "threads", "minibatch-size"];
+    if args.settings.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
+        let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
+                    --threads and --minibatch-size";
+        return Err(Failure::Input(text.into()));
+    }
+    let movetime = args.limits.movetime.or_else(|| args.limits.nodes.is_none().then_some(MOVE_TIME_MS));
+    let patience = match movetime.filter(|&ms| ms > 0) {
+        Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
+        None => TIME_BY_NODES,
+    };
+    let mut runs = Vec::new();
+    for combination in args.backends.combinations()? {
+        eprint_message(format_args!("measuring {combination}"));
+        let (error, report) = match child_process::json(&combination.command(args, movetime), patience) {
+            Ok(report) => (None, Some(report)),
+            Err(reason) => {
+                eprint_message(format_args!("{combination}: {reason}"));
+                // What a library says may name a folder of the user's.
+                let remedy =
+                    format!("failed: `zeitnot doctor --backend '{}'` tells why", combination.backend);
+                (Some(remedy), None)
+            }
+        };
+        runs.push(Run { combination, error, report });
+    }
+    let is_complete = runs.iter().all(|run| run.error.is_none());
+    let report = BackendsReport { version: VERSION, machine: MachineInfo::this(), runs };
+    output.write(&report, &report)?;
+    if let Some(folder) = &args.out {
+        report.document().write(folder, "benchmark.json", &report)?;
+    }
+    Ok(if is_complete { ExitStatus::Success } else { ExitStatus::Negative })
+}
+
+impl BackendsArgs {
+    pub(super) fn are_given(&self) -> bool {
+        self.backends.is_some()
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, Failure> {
+        let text = self.backends.as_deref().unwrap_or_default();
+        let listed = Params::parse(text).map_err(|error| Failure::Input(error.to_string()))?;
+        let backend = |(name, options): (&str, &Params)| {
+            if options.is_empty() { name.to_owned() } else { format!("{name}({options})") }
+        };
+        let backends: Vec<_> = listed.lists().map(backend).collect();
+        if backends.is_empty() || backends.len() != listed.entries().len() {
+            return Err(Failure::Input(format!(
+                "--backends {text}: expected names, as in native,webgpu(precision=fp32)"
+            )));
+        }
+        let or_choice = |numbers: &[usize]| -> Vec<Option<usize>> {
+            if numbers.is_empty() { vec![None] } else { numbers.iter().copied().map(Some).collect() }
+        };
+        let mut combinations = Vec::new();
+        for backend in backends {
+            for &threads in &or_choice(&self.thread_counts) {
+                for &batch in &or_choice(&self.batches) {
+                    combinations.push(Combination { backend: backend.clone(), threads, batch });
+                }
+            }
+        }
+        Ok(combinations)
+    }
+}
+
+impl Combination {
+    /// The command line that measures it.
+    fn command(&self, args: &BenchmarkArgs, movetime: Option<i64>) -> Vec<String> {
+        let flags = [
+            ("backend", Some(self.backend.clone())),
+            ("threads", self.threads.map(|threads| threads.to_string())),
+            ("minibatch-size", self.batch.map(|batch| batch.to_string())),
+            ("nodes", args.limits.nodes.map(|nodes| nodes.to_string())),
+            ("movetime", movetime.map(|ms| ms.to_string())),
+        ];
+        let flags = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let flags = flags.chain(args.positions.flags()).chain(args.settings.changed());
+        let flags = flags.map(|(name, value)| format!("--{name}={value}"));
+        ["benchmark", "--json"].map(String::from).into_iter().chain(flags).collect()
+    }
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.backend)?;
+        self.threads.map_or(Ok(()), |threads| write!(f, ", threads {threads}"))?;
+        self.batch.map_or(Ok(()), |batch| write!(f, ", batch {batch}"))
+    }
+}
+
+impl Run {
+    /// A number of the run's report.
+    fn figure(&self, path: &str) -> Option<f64> {
+        self.report.as_ref()?.pointer(path)?.as_f64()
+    }
+
+    /// What was measured, or why it was not.
+    fn description(&self) -> &str {
+        let description = || self.report.as_ref()?.pointer("/description")?.as_str();
+        self.error.as_deref().or_else(description).unwrap_or_default()
+    }
+}
+
+impl BackendsReport {
+    /// The most important finding: machine, network, speed.
+    fn headline(&self) -> String {
+        let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
+        match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((run, nps)) => format!(
+                "{nps} nodes per second on {}: {} is the fastest, with {}. --backend={}, or the option Backend, sets it.",
+                self.machine,
+                run.combination,
+                run.description(),
+                run.combination.backend
+            ),
+            None => format!("Nothing could be measured on {}.", self.machine),
+        }
+    }
+
+    /// What ran, or why it did not, a line for each run.
+    fn descriptions(&self) -> String {
+        let line = |run: &Run| format!("{}: {}\n", run.combination, run.description());
+        self.runs.iter().map(line).collect()
+    }
+
+    fn document(&self) -> Document {
+        Document {
+            title: "Backends compared",
+            paragraphs: vec![self.headline()],
+            code: Some(self.descriptions()),
+            tables: vec![self.table()],
+            #[cfg(feature = "lab")]
+            figures: {
+                let speeds = self.runs.iter().filter_map(|run| {
+                    let evaluations = run.figure("/evaluations_per_s")?;
+                    Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
+                });
+                vec![super::speed_plot("Speed by backend", &speeds.collect::<Vec<_>>())]
+            },
+        }
+    }
+
+    fn table(&self) -> Table {
+        let right = |name| (name, Align::Right);
+        let columns = [
+            ("backend", Align::Left),
+            right("threads"),
+            right("batch"),
+            right("nps"),
+            right("evals/s"),
+            right("mean batch"),
+            right("busy %"),
+            right("ready s"),
+            right("first ms"),
+            right("W"),
+            right("nodes/J"),
+            right("± %"),
+        ];
+        let mut table = Table::new("Backends compared; batch is the size in force", &columns);
+        for run in &self.runs {
+            let figure = |path: &str, factor: f64, digits: usize| {
+                run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))
+            };
+            table.row([
+                run.combination.backend.clone(),
+                figure("/threads", 1.0, 0),
+                figure("/minibatch_size", 1.0, 0),
+                if run.error.is_some() { "FAILS".into() } else { figure("/nps", 1.0, 0) },
+                figure("/evaluations_per_s", 1.0, 0),
+                figure("/mean_batch", 1.0, 1),
+                figure("/device_busy", 100.0, 0),
+                figure("/ready_s", 1.0, 2),
+                figure("/first_batch_ms", 1.0, 1),
+                figure("/sensors/watts", 1.0, 1),
+                figure("/sensors/nodes_per_joule", 1.0, 1),
+                figure("/noise/expected_difference", 100.0, 1),
+            ]);
+        }
+        table
+    }
+}
+
+impl fmt::Display for BackendsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n\n{}{}", self.headline(), self.table(), self.descriptions())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_backend_is_combined_with_every_number_of_threads() {
+        let args = |backends: &str, thread_counts: &[usize], batches: &[usize]| BackendsArgs {
+            backends: Some(backends.into()),
+            thread_counts: thread_counts.into(),
+            batches: batches.into(),
+        };
+        let all = args("native,webgpu(precision=fp32,gpu=1)", &[1, 2], &[8]).combinations().unwrap();
+        assert_eq!(
+            all.iter().map(Combination::to_string).collect::<Vec<_>>(),
+            [
+                "native, threads 1, batch 8",
+                "native, threads 2, batch 8",
+                "webgpu(precision=fp32,gpu=1), threads 1, batch 8",
+                "webgpu(precision=fp32,gpu=1), threads 2, batch 8",
+            ]
+        );
+        let choice = Combination { backend: "random".into(), threads: None, batch: None };
+        assert_eq!(args("random", &[], &[]).combinations().unwrap(), [choice]);
+        for wrong in ["", "native,precision=fp32", "native("] {
+            assert!(args(wrong, &[], &[]).combinations().is_err(), "{wrong}");
+        }
+    }
+}

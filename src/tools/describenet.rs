@@ -1,0 +1,192 @@
+//! `zeitnot describenet`: describes a network file.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{ExitStatus, Failure, Output};
+use crate::network::weights::{
+    DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
+    ValueHeadName, ValueOutput,
+};
+use crate::options::OptionChoice;
+
+#[derive(Debug, Args)]
+pub(super) struct DescribeArgs {
+    /// Network file (.pb.gz, .pb or .onnx)
+    #[arg(value_name = "FILE", required_unless_present = "weights")]
+    file: Option<PathBuf>,
+    /// The same, as Lc0 has it
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    weights: Option<PathBuf>,
+    /// Policy head to describe: vanilla, optimistic, soft, opponent
+    #[arg(long, value_name = "HEAD", default_value_t)]
+    policy_head: PolicyHeadName,
+    /// Value head to describe: winner, q, st
+    #[arg(long, value_name = "HEAD", default_value_t)]
+    value_head: ValueHeadName,
+}
+
+/// The description of a network file.
+#[derive(Default, Serialize)]
+struct Description {
+    file: String,
+    sha256: String,
+    /// Bytes on disk.
+    size: u64,
+    /// The time to read the file and check its layers, ms.
+    load_ms: f64,
+    input_format: i32,
+    input: String,
+    body: String,
+    policy: String,
+    value: String,
+    /// The Moves Left Head; `None` without one.
+    moves_left: Option<String>,
+    /// The activation function; `None` for ONNX models.
+    activation: Option<String>,
+    policy_heads: Vec<&'static str>,
+    value_heads: Vec<&'static str>,
+    /// The cost of an evaluation; `None` for ONNX models.
+    cost: Option<CostReport>,
+    unusual: Vec<String>,
+    #[serde(flatten)]
+    metadata: NetworkMetadata,
+}
+
+/// The cost of the network with the chosen heads.
+#[derive(Serialize)]
+struct CostReport {
+    parameters: u64,
+    macs_per_position: u64,
+    /// Bytes of the weights in float32.
+    weight_bytes: u64,
+    /// Bytes of the largest layer's inputs and outputs for one position in float32: an estimate of what one more
+    /// position in a batch costs.
+    bytes_per_position: u64,
+}
+
+pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
+    let start = Instant::now();
+    let named = args.file.as_ref().or(args.weights.as_ref());
+    let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
+    let file = NetworkFile::load(path, heads)?;
+    let load_ms = start.elapsed().as_secs_f64() * 1e3;
+    let description = describe(&file, load_ms);
+    output.write(&description, &description)?;
+    Ok(ExitStatus::Success)
+}
+
+fn describe(file: &NetworkFile, load_ms: f64) -> Description {
+    let description = Description {
+        file: file.path.display().to_string(),
+        sha256: file.sha256.clone(),
+        size: file.size,
+        load_ms,
+        policy_heads: file.policy_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
+        value_heads: file.value_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
+        metadata: file.metadata.clone(),
+        ..Description::default()
+    };
+    match &file.model {
+        Model::Layers(network, _) => of_layers(network, description),
+        Model::Onnx(model) => of_onnx(model, description),
+    }
+}
+
+fn of_layers(network: &Network, rest: Description) -> Description {
+    let cost = network.cost();
+    Description {
+        input_format: network.input_format.number(),
+        input: format!("{:?}", network.input_format),
+        body: network.describe_body(),
+        policy: network.describe_policy(),
+        value: network.describe_value(),
+        moves_left: network.describe_moves_left(),
+        activation: Some(format!("{:?}", network.activation)),
+        cost: Some(CostReport {
+            parameters: cost.parameters,
+            macs_per_position: cost.macs,
+            weight_bytes: 4 * cost.parameters,
+            bytes_per_position: 4 * cost.widest,
+        }),
+        unusual: network.unusual(),
+        ..rest
+    }
+}
+
+fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
+    let element = match model.data_type {
+        _ if model.is_quantized() => "int8",
+        DataType::Float32 => "float32",
+        DataType::Float16 => "float16",
+        DataType::Bfloat16 => "bfloat16",
+    };
+    let batch = model.fixed_batch.map_or("any batch size".into(), |size| format!("batches of {size} only"));
+    let kind = match &model.names.value {
+        ValueOutput::Wdl(_) => "win, draw, loss",
+        ValueOutput::Scalar(_) => "scalar",
+    };
+    Description {
+        input_format: model.input_format.number(),
+        input: format!("{:?}", model.input_format),
+        body: format!("ONNX model of {} bytes, {element}, {batch}", model.bytes.len()),
+        policy: model.names.policy.clone(),
+        value: format!("{kind}; {}", model.names.value.name()),
+        moves_left: model.names.moves_left.clone(),
+        unusual: vec!["an ONNX model: its layers cannot be checked or rearranged".into()],
+        ..rest
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
+        let figure = |number: Option<f32>| number.map(|number| number.to_string());
+        let millions = |number: u64| number as f64 / 1e6;
+        let mut facts = vec![
+            ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
+            ("sha256", Some(self.sha256.clone())),
+            ("loaded in", Some(format!("{:.1} ms", self.load_ms))),
+            ("input", Some(format!("{} (format {})", self.input, self.input_format))),
+            ("body", Some(self.body.clone())),
+            ("policy", Some(self.policy.clone())),
+            ("value", Some(self.value.clone())),
+            ("moves left", Some(self.moves_left.clone().unwrap_or("none".into()))),
+            ("activation", self.activation.clone()),
+            ("policy heads", Some(self.policy_heads.join(", "))),
+            ("value heads", Some(self.value_heads.join(", "))),
+            ("parameters", cost.map(|cost| format!("{:.3} M", millions(cost.parameters)))),
+            (
+                "work",
+                cost.map(|cost| {
+                    format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
+                }),
+            ),
+            ("weights", cost.map(|cost| format!("{:.1} MB in float32", millions(cost.weight_bytes)))),
+            (
+                "buffers",
+                cost.map(|cost| {
+                    format!("about {:.0} kB a position", 1e3 * millions(cost.bytes_per_position))
+                }),
+            ),
+        ];
+        facts.extend(self.unusual.iter().map(|part| ("unusual", Some(part.clone()))));
+        facts.extend([
+            ("min. Lc0", metadata.min_version.clone()),
+            ("training steps", metadata.training_steps.map(|steps| steps.to_string())),
+            ("learning rate", figure(metadata.learning_rate)),
+            ("value loss", figure(metadata.value_loss)),
+            ("policy loss", figure(metadata.policy_loss)),
+            ("accuracy", figure(metadata.accuracy).map(|percent| format!("{percent} %"))),
+            ("trained with", metadata.training_params.clone()),
+            ("licence", metadata.license.clone()),
+        ]);
+        let mut told = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        told.try_for_each(|(key, value)| writeln!(f, "{key:<16} {value}"))
+    }
+}

@@ -1,0 +1,603 @@
+//! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and what would help.
+//!
+//! `zeitnot setup`: finds ONNX Runtime, or fetches it, and says what it found. No other command fetches anything.
+//!
+//! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
+//! process can have but one ONNX Runtime.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::{Deserialize, Serialize};
+
+use super::accuracy::{AccuracyReport, EvaluatedBy, evaluate_all};
+use super::measure::machine::MachineInfo;
+use super::output::eprint_message;
+use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
+use crate::engine;
+use crate::network::backends::onnxruntime::finder::{Library, LibrarySource};
+use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, Runtime, finder};
+use crate::network::backends::{self, AUTO, BackendConfig, aliases, native};
+use crate::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
+use crate::network::weights::Model;
+use crate::network::{Backend, BackendError, Processor, cores, folders};
+use crate::report::{Align, Table};
+
+/// The word of a description that says that a backend computes in single precision.
+const SINGLE: &str = "fp32";
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Try the backend in this process and print what was found
+    #[arg(long, hide = true)]
+    trial: bool,
+}
+
+/// A backend to try: the texts of `--backend` and `--backend-opts`.
+#[derive(Clone, Debug)]
+struct Candidate {
+    backend: String,
+    options: String,
+}
+
+/// Runs the command. Exit code 1 if a backend was asked for and does not work.
+pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if args.trial {
+        let trial = Trial::run(&args.network)?;
+        output.write(&trial, &format_args!("{trial:?}\n"))?;
+        return Ok(ExitStatus::Success);
+    }
+    let options = &args.network.settings.network;
+    let is_asked_for = *options.backend != *AUTO;
+    let candidates = if is_asked_for {
+        vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
+    } else {
+        all_candidates()
+    };
+    let machine = MachineInfo::this();
+    let mut backends = Vec::new();
+    for candidate in &candidates {
+        eprint_message(format_args!("trying {}", candidate.backend));
+        let reports = candidate.examine(&args.network).into_iter();
+        backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
+    }
+    let works = backends.iter().all(|backend| backend.works);
+    let report = DoctorReport { machine, parts: parts(), backends };
+    output.write(&report, &report)?;
+    Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// Returns `auto`, and every backend that could evaluate networks on this system.
+fn all_candidates() -> Vec<Candidate> {
+    let is_of_system = |provider: &Provider| match provider {
+        Provider::Cpu => false,
+        Provider::CoreMl => cfg!(target_os = "macos"),
+        Provider::DirectMl => cfg!(windows),
+        Provider::MiGraphX => cfg!(target_os = "linux"),
+        _ => !cfg!(target_os = "macos") || *provider == Provider::WebGpu,
+    };
+    let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
+        Some(name) => name.to_owned(),
+        None => format!("{ONNX_RUNTIME}(provider={provider})"),
+    };
+    let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
+    let all = own.into_iter().chain(Provider::ALL.into_iter().filter(is_of_system).map(name));
+    all.map(|backend| Candidate { backend, options: String::new() }).collect()
+}
+
+impl Candidate {
+    /// The providers of ONNX Runtime that it asks for, under whatever name; none if the texts cannot be read, which the trial will say.
+    fn providers(&self) -> Vec<Provider> {
+        BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
+    }
+
+    fn in_single_precision(&self) -> Candidate {
+        let comma = if self.options.is_empty() { "" } else { "," };
+        let options = format!("{}{comma}precision={SINGLE}", self.options);
+        Candidate { options, ..self.clone() }
+    }
+
+    /// Tries it in its default precision, and in single precision if that is another one.
+    fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
+        if let Some(reason) = self.providers().into_iter().find_map(missing) {
+            return vec![self.without_figures(NOT_INSTALLED, reason)];
+        }
+        let default = self.try_in_child(network);
+        let is_single = default.trial.description.contains(SINGLE);
+        let names_precision = self.options.contains("precision") || self.backend == AUTO;
+        let mut reports = vec![default];
+        if reports[0].works && !is_single && !names_precision {
+            reports.push(self.in_single_precision().try_in_child(network));
+        }
+        reports
+    }
+
+    fn try_in_child(&self, network: &NetworkArgs) -> BackendReport {
+        let options = &network.settings.network;
+        let flags = [
+            format!("--backend={}", self.backend),
+            format!("--backend-opts={}", self.options),
+            format!("--weights={}", options.weights_file),
+            format!("--policy-head={}", options.policy_head),
+            format!("--value-head={}", options.value_head),
+        ];
+        let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
+        match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {
+            Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
+            Err(reason) => self.without_figures(FAILS, reason.to_string()),
+        }
+    }
+
+    fn without_figures(&self, verdict: &'static str, remedy: String) -> BackendReport {
+        let backend = self.backend.clone();
+        BackendReport { backend, works: false, verdict, remedy, trial: Trial::default() }
+    }
+
+    /// Tells a backend that should work and does not from one that has nothing to compute with on this machine.
+    fn judge_fault(&self, report: BackendReport, machine: &MachineInfo) -> BackendReport {
+        if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
+            return report;
+        }
+        let devices = device_files();
+        let unsuited = |provider| unsuited(provider, &machine.cpu, &devices);
+        match self.providers().into_iter().find_map(unsuited) {
+            Some(reason) => self.without_figures(NOT_FOR_THIS_MACHINE, reason),
+            None => report,
+        }
+    }
+}
+
+/// Returns why `provider` cannot be tried, with a remedy.
+fn missing(provider: Provider) -> Option<String> {
+    if let Some(obstacle) = finder::obstacle(provider) {
+        return Some(obstacle.to_string());
+    }
+    let remedy = match provider {
+        Provider::MiGraphX => {
+            "not installed; put an ONNX Runtime that is built with it beside the program".into()
+        }
+        _ => format!("not installed; `zeitnot setup --provider {provider}` fetches it"),
+    };
+    (!finder::is_installed(provider)).then_some(remedy)
+}
+
+/// Positions on which numbers are compared; they are the same in each trial.
+const POSITIONS: usize = 64;
+/// Batch sizes whose speed is measured, on cores and on devices beside them.
+const CPU_SIZES: [usize; 3] = [1, 8, 32];
+const ACCELERATOR_SIZES: [usize; 3] = [1, 32, 256];
+/// A round of a measurement, at least one batch.
+const ROUND: RoundLength = RoundLength::Time(Duration::from_millis(150));
+const ROUNDS: u32 = 3;
+/// A size is left out if one batch would take longer than this, s.
+const LONGEST_BATCH: f64 = 2.0;
+/// The time within which a trial must end.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// What the trial of a backend found; all is empty if it did not come to that.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Trial {
+    /// Network, library, device, precision.
+    description: String,
+    /// Time from the beginning to the first evaluation; builds what is built once.
+    first_ms: Option<f64>,
+    throughput: Vec<BatchSpeed>,
+    /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast as the one that was
+    /// measured.
+    machine_nps: Option<f64>,
+    q_error_max: Option<f64>,
+    policy_kl_mean: Option<f64>,
+    top1_agreement: Option<f64>,
+}
+
+/// Evaluations per second with one batch size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct BatchSpeed {
+    batch: usize,
+    nps: f64,
+}
+
+impl Trial {
+    /// Tries the backend in this process.
+    fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
+        let start = Instant::now();
+        let tested = engine::open_backend(&network.settings.network)?.backend;
+        let info = tested.info();
+        let mut evaluator = tested.evaluator()?;
+        let mut found = encoded_positions(0, POSITIONS, info.input_format);
+        let mut expected = found.clone();
+        evaluator.evaluate(&mut found[..1])?;
+        let first_ms = 1e3 * start.elapsed().as_secs_f64();
+        evaluate_all(slice::from_mut(&mut evaluator), &mut found, info.max_batch)?;
+        drop(evaluator);
+
+        let reference = reference(network)?;
+        evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
+        let accuracy = AccuracyReport::new(
+            EvaluatedBy { backend: &*tested, slots: &found },
+            EvaluatedBy { backend: &*reference, slots: &expected },
+        );
+        let throughput = speeds(&*tested)?;
+        let workers = if info.processor == Processor::Cpu { cores() } else { 1 };
+        let best_nps = throughput.iter().map(|speed| speed.nps).fold(0.0, f64::max);
+        Ok(Trial {
+            description: info.description.clone(),
+            first_ms: Some(first_ms),
+            throughput,
+            machine_nps: Some(best_nps * workers as f64),
+            q_error_max: Some(accuracy.q_error.max),
+            policy_kl_mean: Some(accuracy.policy_kl.mean),
+            top1_agreement: Some(accuracy.top1_agreement),
+        })
+    }
+
+    /// Whether its numbers are those of the reference, but for what its precision explains.
+    fn is_right(&self) -> bool {
+        let limits: &Limits =
+            if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
+        self.q_error_max.is_some_and(|error| error <= limits.q_error_max)
+            && self.policy_kl_mean.is_some_and(|divergence| divergence <= limits.policy_kl_mean)
+            && self.top1_agreement.is_some_and(|share| share >= limits.top1_agreement)
+    }
+}
+
+/// Makes the backend that others are compared with: the native one, or for ONNX models ONNX Runtime on the CPU.
+fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
+    let options = &network.settings.network;
+    let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
+    let name = match file.model {
+        Model::Layers(..) => "native(precision=fp32)",
+        Model::Onnx(_) => "onnxruntime(provider=cpu)",
+    };
+    Ok(backends::create(&BackendConfig::parse(name, "")?, Some(file))?)
+}
+
+/// Measures the speed of three batch sizes, less those that would take too long.
+fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
+    let sizes = match backend.info().processor {
+        Processor::Cpu => CPU_SIZES,
+        Processor::Accelerator => ACCELERATOR_SIZES,
+    };
+    let mut meter = ThroughputMeter::new(backend, 1, None)?;
+    let mut speeds: Vec<BatchSpeed> = Vec::new();
+    for batch in sizes {
+        let expected = speeds.last().map_or(0.0, |last| batch as f64 / last.nps);
+        if expected > LONGEST_BATCH {
+            break;
+        }
+        let mut series = meter.begin(batch, RoundLength::Batches(1))?;
+        meter.measure(slice::from_mut(&mut series), ROUNDS, ROUND)?;
+        speeds.push(BatchSpeed { batch, nps: SortedSamples::of(&series.nps).percentile(50.0) });
+    }
+    Ok(speeds)
+}
+
+/// The largest differences from the reference that a backend may have.
+#[derive(Debug)]
+struct Limits {
+    q_error_max: f64,
+    /// Nats.
+    policy_kl_mean: f64,
+    top1_agreement: f64,
+}
+
+/// In single precision only the order of additions differs.
+const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, top1_agreement: 0.98 };
+/// In half precision or bfloat16 figures are rounded; a wrong layout or operator is off by tenths.
+const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
+
+/// The verdict on a backend that should work and does not …
+const FAILS: &str = "FAILS";
+/// … on one that is not installed, or whose driver is not …
+const NOT_INSTALLED: &str = "not installed";
+/// … and on one that has nothing to compute with here.
+const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+
+/// How many times as fast as what `auto` takes a backend must be to be named; less may be noise.
+const LEAST_GAIN: f64 = 1.2;
+
+#[derive(Debug, Serialize)]
+struct DoctorReport {
+    machine: MachineInfo,
+    /// Drivers and libraries.
+    parts: Vec<Part>,
+    backends: Vec<BackendReport>,
+}
+
+/// What was found about one backend in one precision.
+#[derive(Debug, Serialize)]
+struct BackendReport {
+    backend: String,
+    /// Whether it evaluates, and rightly.
+    works: bool,
+    verdict: &'static str,
+    /// What to do; empty if nothing needs to be done.
+    remedy: String,
+    #[serde(flatten)]
+    trial: Trial,
+}
+
+impl BackendReport {
+    /// The report on a backend that has answered, with a verdict on its numbers.
+    fn judged(backend: String, trial: Trial) -> BackendReport {
+        let works = trial.is_right();
+        let (verdict, remedy) = match works {
+            true => ("works", ""),
+            false => ("WRONG NUMBERS", "don't play with it; update the driver, and report this output"),
+        };
+        BackendReport { backend, works, verdict, remedy: remedy.into(), trial }
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let trial = &self.trial;
+        let speeds = trial.throughput.iter().map(|speed| format!("{}: {:.0}", speed.batch, speed.nps));
+        let is_precision = |word: &&str| ["fp32", "fp16", "bf16"].iter().any(|name| word.starts_with(name));
+        let precision = trial.description.rsplit(", ").find(is_precision);
+        [
+            format!("{} {}", self.backend, precision.unwrap_or_default()),
+            self.verdict.to_owned(),
+            trial.first_ms.map_or(String::new(), |ms| format!("{:.1}", ms / 1e3)),
+            speeds.collect::<Vec<_>>().join(", "),
+            trial.q_error_max.map_or(String::new(), |error| format!("{error:.1e}")),
+            trial.top1_agreement.map_or(String::new(), |share| format!("{:.1}", 100.0 * share)),
+        ]
+    }
+}
+
+impl DoctorReport {
+    /// Says which backend is faster than what `auto` takes, and how to set it; `None` where none is.
+    fn advice(&self) -> Option<String> {
+        let speed = |report: &BackendReport| report.trial.machine_nps.filter(|_| report.works).unwrap_or(0.0);
+        let auto = speed(self.backends.iter().find(|report| report.backend == AUTO)?);
+        let best = self.backends.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+        let gain = speed(best) / auto;
+        let name = &best.backend;
+        (auto > 0.0 && gain > LEAST_GAIN).then(|| {
+            format!("{name} evaluates {gain:.1} times as fast as what auto takes: --backend={name} sets it, or the option Backend")
+        })
+    }
+}
+
+impl fmt::Display for DoctorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MachineInfo { cpu, cores, memory_gb, system, gpus } = &self.machine;
+        writeln!(f, "machine   {cpu}, {cores} cores")?;
+        writeln!(f, "          {system}{}", memory_gb.map_or(String::new(), |gb| format!(", {gb} GB")))?;
+        gpus.iter().try_for_each(|gpu| writeln!(f, "          {gpu}"))?;
+        for Part { name, is_here, detail } in &self.parts {
+            writeln!(f, "{} {name:<24} {detail}", if *is_here { "✓" } else { "–" })?;
+        }
+        let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, largest error of q, same best move";
+        let columns = [
+            ("backend", Align::Left),
+            ("verdict", Align::Left),
+            ("first s", Align::Right),
+            ("batch: per second", Align::Left),
+            ("q error", Align::Right),
+            ("same, %", Align::Right),
+        ];
+        let mut table = Table::new(caption, &columns);
+        for backend in &self.backends {
+            table.row(backend.cells());
+        }
+        writeln!(f, "\n{table}")?;
+        self.advice().iter().try_for_each(|advice| writeln!(f, "{advice}"))?;
+        let mut remedies = self.backends.iter().filter(|backend| !backend.remedy.is_empty());
+        remedies.try_for_each(|backend| writeln!(f, "{}: {}", backend.backend, backend.remedy))
+    }
+}
+
+/// A driver or library that backends may need.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: String,
+    is_here: bool,
+    /// Where it is, or why it is not.
+    detail: String,
+}
+
+impl Part {
+    fn new(name: impl Into<String>, found: Result<String, String>) -> Part {
+        Part { name: name.into(), is_here: found.is_ok(), detail: found.unwrap_or_else(|reason| reason) }
+    }
+}
+
+fn parts() -> Vec<Part> {
+    let (library, refused) = finder::look_for(Provider::Cpu);
+    let library = library
+        .map(|library| format!("{} {} ({})", library.version, library.path.display(), library.source))
+        .ok_or_else(|| "none is installed; `zeitnot setup` fetches it".to_owned());
+    let mut onnx_runtime = Part::new("ONNX Runtime", library);
+    refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
+    let plugin = |provider: Provider| {
+        let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
+        let file = finder::plugin_file(provider).map(|file| file.display().to_string());
+        Part::new(format!("plugin {provider}"), file.ok_or_else(fetch))
+    };
+    let system_part = |name: &str, provider| {
+        let obstacle = finder::obstacle(provider);
+        Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
+    };
+    let listed = |name: &str, found: Vec<PathBuf>, otherwise: &str| {
+        let texts: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
+        Part::new(name, if texts.is_empty() { Err(otherwise.into()) } else { Ok(texts.join(", ")) })
+    };
+    let mut parts = vec![onnx_runtime];
+    parts.extend(Provider::ALL.into_iter().filter(|provider| provider.is_plugin()).map(plugin));
+    parts.push(system_part("NVIDIA driver", Provider::Cuda));
+    if cfg!(target_os = "linux") {
+        parts.push(system_part("Vulkan loader", Provider::WebGpu));
+        parts.push(listed("Vulkan drivers", vulkan_drivers(), "none is registered"));
+        let otherwise = "there is none in /dev; in a container start that with access to the GPU";
+        parts.push(listed("GPU devices", device_files(), otherwise));
+    }
+    parts
+}
+
+/// Returns why a machine with the processor `cpu` and the GPUs' device files `devices` has no use for `provider`, whatever is
+/// installed there; `None` where it may have, or where nothing is known.
+fn unsuited(provider: Provider, cpu: &str, devices: &[PathBuf]) -> Option<String> {
+    let has = |names: &[&str]| {
+        let mut files = devices.iter().filter_map(|path| path.file_name()?.to_str());
+        files.any(|file| names.iter().any(|name| file.starts_with(name)))
+    };
+    // Elsewhere GPUs have no files. Windows shows its GPUs to Linux as `dxg`.
+    let lacks = |names: &[&str]| cfg!(target_os = "linux") && !has(names) && !has(&["dxg"]);
+    let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
+    match provider {
+        Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
+            Some(format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
+        }
+        Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
+            Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
+        }
+        Provider::MiGraphX if lacks(&["kfd"]) => {
+            Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
+        }
+        Provider::WebGpu if lacks(&["renderD", "nvidia"]) => {
+            Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
+        }
+        _ => None,
+    }
+}
+
+/// The files by which Vulkan's loader finds drivers.
+fn vulkan_drivers() -> Vec<PathBuf> {
+    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
+    if let Some(named) = named {
+        return std::env::split_paths(&named).filter(|path| path.is_file()).collect();
+    }
+    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+    folders.iter().flat_map(|folder| files_in(folder, "")).collect()
+}
+
+/// The files in /dev through which programs reach GPUs.
+fn device_files() -> Vec<PathBuf> {
+    let starts = [("/dev/dri", "renderD"), ("/dev", "nvidia"), ("/dev", "kfd"), ("/dev", "dxg")];
+    starts.iter().flat_map(|(folder, start)| files_in(folder, start)).collect()
+}
+
+fn files_in(folder: &str, start: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(folder)).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    let mut files: Vec<_> = named.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetupArgs {
+    /// The kind of device that the library must be able to drive
+    #[arg(long, value_name = "NAME", default_value = "cpu",
+          value_parser = PossibleValuesParser::new(Provider::ALL.map(Provider::name)))]
+    provider: String,
+}
+
+/// The library that was found.
+#[derive(Serialize)]
+struct RuntimeReport {
+    library: String,
+    version: String,
+    source: LibrarySource,
+    providers: Vec<&'static str>,
+}
+
+impl fmt::Display for RuntimeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "library    {} ({})", self.library, self.source)?;
+        writeln!(f, "version    {}", self.version)?;
+        writeln!(f, "providers  {}", self.providers.join(", "))
+    }
+}
+
+pub(super) fn setup(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    folders::allow_fetching();
+    let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
+    let Library { path, version, source } = runtime.library().clone();
+    let library = path.display().to_string();
+    let setup = RuntimeReport { library, version, source, providers: runtime.providers() };
+    output.write(&setup, &setup)?;
+    Ok(ExitStatus::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(backend: &str, nps: f64, description: &str, q_error_max: f64) -> BackendReport {
+        let trial = Trial {
+            description: description.into(),
+            machine_nps: Some(nps),
+            q_error_max: Some(q_error_max),
+            policy_kl_mean: Some(1e-7),
+            top1_agreement: Some(1.0),
+            ..Trial::default()
+        };
+        BackendReport::judged(backend.into(), trial)
+    }
+
+    #[test]
+    fn numbers_that_are_off_are_no_working_backend() {
+        assert!(report("cuda", 1.0, "cuda, fp32", 1e-5).works);
+        assert!(report("cuda", 1.0, "cuda, fp16", 0.02).works);
+        let wrong = report("cuda", 1.0, "cuda, fp32", 0.02);
+        assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
+        assert!(!report("cuda", 1.0, "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
+    }
+
+    #[test]
+    fn a_backend_that_is_clearly_faster_than_auto_s_choice_is_named() {
+        let advice = |name: &str, nps: f64, q_error: f64| {
+            let rows = [(AUTO, 1000.0, 0.0), ("native", 1100.0, 0.0), (name, nps, q_error)];
+            let backends = rows.map(|(name, nps, q_error)| report(name, nps, "fp32", q_error)).into();
+            DoctorReport { machine: MachineInfo::default(), parts: Vec::new(), backends }.advice()
+        };
+        let named = advice("webgpu", 3000.0, 0.0).unwrap();
+        assert!(
+            named.starts_with("webgpu evaluates 3.0 times as fast") && named.contains("--backend=webgpu")
+        );
+        assert_eq!(advice("cuda", 9000.0, 1.0), None, "its numbers are wrong");
+    }
+
+    #[test]
+    fn single_precision_is_added_to_the_options() {
+        let plain = Candidate { backend: "webgpu".into(), options: String::new() };
+        assert_eq!(plain.in_single_precision().options, "precision=fp32");
+        let second = Candidate { options: "gpu=1".into(), ..plain };
+        assert_eq!(second.in_single_precision().options, "gpu=1,precision=fp32");
+    }
+
+    #[test]
+    fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
+        let candidates = all_candidates();
+        let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
+        assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
+        assert!(names.contains(&"webgpu"));
+        assert_eq!(candidates[1].providers(), []);
+        assert_eq!(candidates[2].providers(), [Provider::Cpu]);
+    }
+
+    #[test]
+    fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
+        let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
+            let devices: Vec<PathBuf> = devices.iter().map(PathBuf::from).collect();
+            let all = Provider::ALL.into_iter();
+            all.filter(|&provider| unsuited(provider, cpu, &devices).is_some()).map(Provider::name).collect()
+        };
+        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);
+        assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
+        if cfg!(target_os = "linux") {
+            let none = ["cuda", "tensorrt", "tensorrt-rtx", "webgpu", "migraphx"];
+            assert_eq!(names("Intel(R) Xeon(R)", &[]), none);
+            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), ["migraphx"]);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! `zeitnot movesleft`: measures how well moves-left estimators foresee the length of recorded games.
+//!
+//! Measuring writes rows into the folder of `--out` (a temporary one without it); the report is computed from the rows, here and in
+//! `zeitnot report`.
+
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::run::{Progress, RecordedGames, Shard, command_line, end_on_interruption, quoted};
+use crate::engine::OpenedBackend;
+use crate::lab::moves_left::{
+    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
+};
+use crate::lab::pgn::RecordedGame;
+use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::runner::{self, Jobs, Next};
+use crate::lab::training::game::Ending;
+use crate::lab::training::pgn::ending;
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::version::VERSION;
+
+/// The name of the file of rows in the folder of `--out`.
+const ROWS: &str = "movesleft.csv";
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
+
+#[derive(Debug, Args)]
+pub(in crate::tools) struct MovesLeftArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Recorded games, plain or compressed (.gz, .zst, .bz2); - is stdin
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
+    /// Also search each position for N nodes, from an empty tree, and try the mean of the head over the tree
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
+    /// Threads that evaluate [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Write report (index.html, plots as SVG) and rows (CSV, Parquet) into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the run in the folder of --out that was stopped
+    #[arg(long, requires = "out")]
+    resume: bool,
+}
+
+/// The estimators that are compared.
+#[derive(Clone, Debug, Args)]
+pub(super) struct EstimatorArgs {
+    /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
+    /// first is the one that all others are compared with
+    #[arg(long, value_name = "E")]
+    estimator: Vec<String>,
+    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats its defaults on games it
+    /// was not fitted to
+    #[arg(long)]
+    fit: bool,
+}
+
+/// The estimators that are compared if the user names none.
+const ESTIMATORS: [&str; 5] = [
+    "mle-legacy",
+    "mle-legacy(midpoint=45.2,steepness=5.93)",
+    "mle-pieces",
+    "mle-mlh",
+    "blend(mle-mlh,mle-legacy)",
+];
+
+impl EstimatorArgs {
+    pub(super) fn are_given(&self) -> bool {
+        self.fit || !self.estimator.is_empty()
+    }
+
+    /// Returns the estimators; those that read the head are there a second time, to read the result of a search.
+    fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
+        let texts: Vec<&str> = match self.estimator.as_slice() {
+            [] => ESTIMATORS.to_vec(),
+            own => own.iter().map(String::as_str).collect(),
+        };
+        let mut estimators = Vec::new();
+        for text in texts {
+            for source in [MovesLeftSource::Root, MovesLeftSource::Search] {
+                let estimator = Estimator::parse(text, source)
+                    .map_err(|error| Failure::Input(format!("--estimator: {error}")))?;
+                let is_another = source == MovesLeftSource::Root || estimator.uses_head();
+                estimators.extend(Some(estimator).filter(|_| is_another));
+            }
+        }
+        Ok(estimators)
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    // Faults in them shall not come up after hours.
+    args.estimators.estimators()?;
+    let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
+    let folder = args.out.as_deref().unwrap_or(&temporary);
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
+    let rows = folder.join(ROWS);
+    let measured = measure_into(args, folder);
+    let reported = measured.and_then(|()| {
+        if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
+            eprint_message(
+                "no position of this shard has passed the filters: its file has no rows, only their names",
+            );
+            return Ok(ExitStatus::Success);
+        }
+        report(&[rows], &args.estimators, args.out.as_deref(), output)
+    });
+    if args.out.is_none() {
+        std::fs::remove_dir_all(&temporary)?;
+    }
+    reported
+}
+
+/// Returns the last message of a run that the user stops.
+fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
+    let resume = match &args.out {
+        Some(_) => "the same command with --resume goes on",
+        None => "with --out a run can be resumed",
+    };
+    let rows = quoted(&rows.display().to_string());
+    format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
+}
+
+/// Returns the settings that the rows depend on.
+fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
+    RunFacts {
+        pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
+        network: opened.backend.info().description.clone(),
+        network_sha256: opened.network_sha256.clone(),
+        nodes: args.nodes,
+        filters: args.selection.flags(),
+        sample: args.selection.sample,
+        shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
+        origin: RunOrigin {
+            command: command_line(),
+            version: VERSION.into(),
+            date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        },
+    }
+}
+
+/// Writes the rows of the games into the folder.
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
+    let opened = args.network.open()?;
+    let backend = &opened.backend;
+    if !backend.info().has_moves_left {
+        eprint_message("this network has no Moves Left Head: estimators that need it are left out");
+    }
+    let facts = run_facts(args, &opened);
+    let path = folder.join(ROWS);
+    end_on_interruption(farewell(args, &path))?;
+    let (mut rows, first_game) = if args.resume {
+        facts.check(folder)?;
+        resume(&path)?
+    } else {
+        if args.out.is_some() {
+            check_is_new(&path)?;
+        }
+        facts.write(folder)?;
+        (RowWriter::create(&path)?, 1)
+    };
+    let selection = &args.selection;
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let mut games = RecordedGames::new(&args.pgn);
+    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
+    let (mut taken, mut broken_off) = (0, 0);
+    let next_game = || {
+        while taken < most {
+            let Some(game) = games.next().transpose()? else { break };
+            broken_off += u64::from(ending(&game) == Ending::Broken);
+            if selection.takes_game(&game) {
+                taken += 1;
+                if game.number >= first_game && shard.takes(game.number - 1) {
+                    return Ok(Next::Job(game));
+                }
+            }
+        }
+        Ok(Next::End)
+    };
+    let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
+    let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
+        let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
+        loop {
+            let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
+            }
+            let measured = measurer.measure(&games)?.into_iter();
+            places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
+        }
+    };
+    let mut progress = Progress::new(args.selection.max_games, 0);
+    let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
+    let rates = |games: u64, positions: usize| {
+        let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
+        format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
+    };
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
+        game.iter().try_for_each(|row| rows.write(row))?;
+        // Whatever ends the run costs no game that was measured.
+        rows.flush()?;
+        measured += 1;
+        positions += game.len();
+        progress.show(measured, rates(measured, positions));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    progress.finish();
+    eprint_message(format_args!(
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off)",
+        rates(measured, positions),
+        games.read,
+        games.broken
+    ));
+    Ok(())
+}
+
+/// Refuses rows of an earlier run, which may have taken hours.
+fn check_is_new(path: &Path) -> Result<(), Failure> {
+    if path.exists() && RowReader::<PositionRow>::open(path)?.next().is_some() {
+        return Err(Failure::Input(format!(
+            "{}: has rows of an earlier run; go on with it by --resume, or name another --out",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to be measured.
+fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
+    let mut last = 0;
+    // Cuts off a half-written line, so that the file can be read.
+    drop(RowWriter::resume(path, |row: PositionRow| {
+        last = row.game;
+        true
+    })?);
+    let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
+    Ok((writer, last.max(1)))
+}
+
+/// Returns the columns of each kind of file that `report` reads.
+pub(super) fn columns() -> Vec<Vec<String>> {
+    vec![PositionRow::columns()]
+}
+
+/// Reports rows: on the terminal or as JSON, and in the folder of `out`.
+pub(super) fn report(
+    files: &[PathBuf],
+    args: &EstimatorArgs,
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let facts = RunFacts::beside(&files[0]);
+    let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
+    let report = study.run()?;
+    if report.positions == 0 {
+        return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
+    }
+    // The folder first: it is to be whole even if nobody reads what is printed.
+    if let Some(folder) = out {
+        std::fs::create_dir_all(folder)?;
+        let rows = folder.join(ROWS);
+        if files == [rows.as_path()] {
+            write_parquet::<PositionRow>(&rows)?;
+        } else {
+            if let Some(facts) = &facts {
+                let before = RunFacts::beside(&rows);
+                let shard = before.map_or_else(|| facts.shard.clone(), |before| before.shard);
+                RunFacts { shard, ..facts.clone() }.check(folder)?;
+            }
+            write_merged::<PositionRow>(files, &rows)?;
+        }
+        let path = report.write_page(facts.as_ref(), folder)?;
+        eprint_message(format_args!("report in {}", path.display()));
+    }
+    output.write(&report.to_json(), &report)?;
+    Ok(ExitStatus::Success)
+}

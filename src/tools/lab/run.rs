@@ -1,0 +1,257 @@
+//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity of a run, and the command
+//! line to go on with it.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::game_args::GameArgs;
+use crate::engine::{EngineSetup, Settings};
+use crate::lab::matches::{Adjudication, MatchRules, Openings};
+use crate::lab::pgn::{GameError, Games, RecordedGame};
+use crate::tools::Failure;
+use crate::tools::output::eprint_message;
+
+/// The time between two lines of progress.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+/// The exit code of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// When the last line was written, if the bar cannot be seen.
+    told: Option<Instant>,
+}
+
+impl Progress {
+    /// Begins with `done` of `games` games, if it is known how many there are.
+    pub(super) fn new(games: Option<u64>, done: u64) -> Progress {
+        let template = match games {
+            Some(_) => "{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}",
+            None => "{pos} games {spinner} {msg}  {per_sec}",
+        };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new).with_style(style);
+        bar.set_position(done);
+        bar.reset_eta();
+        Progress { bar, told: None }
+    }
+
+    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows that the run lives.
+    pub(super) fn show(&mut self, done: u64, state: String) {
+        let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
+        if self.bar.is_hidden() && is_due {
+            self.told = Some(Instant::now());
+            let of_all = self.bar.length().map(|games| format!("/{games}")).unwrap_or_default();
+            eprint_message(format_args!("{done}{of_all} games  {state}"));
+        }
+        self.bar.set_position(done);
+        self.bar.set_message(state);
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
+pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    on_interruption(|| {
+        // The second time the user means it.
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+    })?;
+    Ok(&STOP)
+}
+
+/// Ends the program when the user presses Ctrl-C, with `farewell` as its last message, whatever it is doing.
+pub(super) fn end_on_interruption(farewell: String) -> Result<(), Failure> {
+    on_interruption(move || {
+        eprint_message(&farewell);
+        std::process::exit(INTERRUPTED);
+    })
+}
+
+fn on_interruption(handle: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    ctrlc::set_handler(handle).map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
+}
+
+/// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
+pub(super) fn tell_stopped(is_kept: bool) {
+    if is_kept {
+        eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+    } else {
+        eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
+    }
+}
+
+/// Returns the command line of this process, as a user can paste it into a shell.
+pub(super) fn command_line() -> String {
+    let given = std::env::args_os().skip(1);
+    let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
+    format!("zeitnot{}", words.collect::<String>())
+}
+
+/// Returns `text` as a shell reads it as one word.
+pub(super) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c);
+    let is_bare = !text.is_empty() && text.chars().all(is_plain);
+    if is_bare { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It is written `i/n`, i from 1
+/// to n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shard {
+    /// The index i, but counted from 0.
+    index: u64,
+    count: u64,
+}
+
+impl Shard {
+    pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
+
+    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n shards.
+    pub(super) fn takes(self, piece: u64) -> bool {
+        piece % self.count == self.index
+    }
+}
+
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("expected i/n with i from 1 to n, as in 2/8")]
+pub(super) struct ShardError;
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
+        let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
+            _ => Err(ShardError),
+        }
+    }
+}
+
+/// The identity of a run that can be resumed: a hash over all that its results depend on, except where files lie and how fast the
+/// machine is.
+#[derive(Debug)]
+pub(super) struct RunId(Sha256);
+
+impl RunId {
+    pub(super) fn new() -> RunId {
+        RunId(Sha256::new())
+    }
+
+    pub(super) fn add(&mut self, text: impl AsRef<[u8]>) {
+        self.0.update(text);
+    }
+
+    pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
+        self.add_settings(setup.settings(), setup.network_sha256());
+    }
+
+    /// Adds all options, and the network's SHA-256.
+    pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
+        let mut settings = settings.clone();
+        // What the file holds counts, not what it is called.
+        settings.network.weights_file = network_sha256.unwrap_or_default().to_owned();
+        if !settings.tablebase.syzygy_path.is_empty() {
+            settings.tablebase.syzygy_path = "tables".into();
+        }
+        settings.info.log_file.clear();
+        settings.network.threads = None;
+        settings.values().for_each(|(flag, value)| self.add(format!("--{flag}={value}\n")));
+    }
+
+    /// Adds what all games have in common: `names` of what plays, rules and openings.
+    pub(super) fn add_games(
+        &mut self,
+        names: &[&str],
+        rules: &MatchRules,
+        openings: &Openings,
+        args: &GameArgs,
+    ) {
+        let MatchRules { limits, adjudication, seed } = rules;
+        let Adjudication { draw, win, tables, max_plies } = adjudication;
+        let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
+        self.add(format!("{other:?} {}", args.sequential));
+        self.add(openings.fingerprint().to_le_bytes());
+    }
+
+    /// Returns the identity as 12 hexadecimal digits.
+    pub(super) fn finish(self) -> String {
+        self.0.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The games of all files, numbered from 1 across them. Broken ones count, and are named on stderr.
+pub(super) struct RecordedGames<'a> {
+    files: std::slice::Iter<'a, PathBuf>,
+    open: Option<(&'a Path, Games<'static>)>,
+    /// Games read, broken ones included.
+    pub(super) read: u64,
+    pub(super) broken: u64,
+}
+
+impl<'a> RecordedGames<'a> {
+    pub(super) fn new(files: &'a [PathBuf]) -> RecordedGames<'a> {
+        RecordedGames { files: files.iter(), open: None, read: 0, broken: 0 }
+    }
+}
+
+impl Iterator for RecordedGames<'_> {
+    type Item = Result<RecordedGame, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.open.is_none() {
+                let path = self.files.next()?;
+                match Games::open(path) {
+                    Ok(games) => self.open = Some((path, games)),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            let (path, games) = self.open.as_mut()?;
+            let Some(game) = games.next() else {
+                self.open = None;
+                continue;
+            };
+            self.read += 1;
+            match game {
+                Ok(game) => return Some(Ok(RecordedGame { number: self.read, ..game })),
+                Err(broken @ GameError::Broken { .. }) => {
+                    self.broken += 1;
+                    eprint_message(format_args!("{}: {broken}", path.display()));
+                }
+                Err(fatal) => return Some(Err(fatal)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_is_in_one_shard() {
+        for n in 1..5 {
+            let shards: Vec<Shard> = (1..=n).map(|i| format!("{i}/{n}").parse().unwrap()).collect();
+            assert!((0..50).all(|piece| shards.iter().filter(|shard| shard.takes(piece)).count() == 1));
+        }
+        assert!((0..9).all(|piece| Shard::WHOLE.takes(piece)));
+        for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
+            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("2/8"), "{text}");
+        }
+    }
+}

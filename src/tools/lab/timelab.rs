@@ -1,0 +1,257 @@
+//! `zeitnot timelab`: tries time managers on recorded games in virtual time.
+//!
+//! It reads recorded games; the [laboratory](crate::lab::replay) replays them, writes rows and shows them.
+
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, ValueEnum};
+
+use super::run::{Progress, RecordedGames, Shard};
+use crate::lab::LabError;
+use crate::lab::replay::{
+    self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
+    ReplayStudy, Replayer, Speed,
+};
+use crate::lab::runner::{self, Jobs};
+use crate::network::Backend;
+use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
+
+/// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
+const ENDGAME_SPEED: f64 = 1.6;
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
+
+#[derive(Debug, Args)]
+pub(in crate::tools) struct TimelabArgs {
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2); "-" is standard input
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    /// A time manager as in the option TimeManager; may be given several times
+    #[arg(long = "manager", value_name = "MANAGER", default_values = [
+        DEFAULT_MANAGER, "smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo",
+    ])]
+    managers: Vec<String>,
+    /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
+    #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
+    controls: Vec<TimeControl>,
+    /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run down themselves
+    #[arg(long, conflicts_with = "controls")]
+    recorded_clocks: bool,
+    /// Speed of the modelled engine: the same throughout the game, or faster with fewer pieces
+    #[arg(long, value_name = "MODEL", default_value = "phase")]
+    speed: SpeedModel,
+    /// Nodes per second with all pieces on the board
+    #[arg(long, value_name = "N", default_value_t = 10_000.0, value_parser = nps)]
+    nps: f64,
+    /// Time that the engine keeps back of every clock, ms
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    move_overhead: u32,
+    /// Let the engine ponder: the opponent takes as long for each move as the engine for its last one
+    #[arg(long)]
+    ponder: bool,
+    /// Replay at most N games
+    #[arg(long, value_name = "N")]
+    max_games: Option<u64>,
+    /// Leave out games in which fewer moves of one side follow the book
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    min_moves: usize,
+    /// Keep the moves of the first N games, for curves and for --out; the figures are of all games
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    curves: u64,
+    /// Replay the i-th of n parts of the games; "report" puts the parts together
+    #[arg(long, value_name = "i/n")]
+    shard: Option<Shard>,
+    /// Write a report (index.html) and its rows (games and moves, as CSV and Parquet) to this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Threads that evaluate and replay [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SpeedModel {
+    Constant,
+    Phase,
+}
+
+fn nps(text: &str) -> Result<f64, String> {
+    let nps = text.parse().ok().filter(|nps| (0.1..=1e9).contains(nps));
+    nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
+}
+
+/// Runs the command.
+pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let speed = match args.speed {
+        SpeedModel::Constant => Speed::constant(args.nps),
+        SpeedModel::Phase => Speed { opening: args.nps, endgame: ENDGAME_SPEED * args.nps },
+    };
+    let replayer = Replayer {
+        managers: &args.managers,
+        controls: &args.controls,
+        kept_games: args.curves,
+        options: ReplayOptions {
+            clock_source: if args.recorded_clocks { ClockSource::Recorded } else { ClockSource::Running },
+            model: EngineModel { speed, ..EngineModel::default() },
+            overhead_ms: f64::from(args.move_overhead),
+            ponders: args.ponder,
+            ..ReplayOptions::default()
+        },
+    };
+    let backend = backend(args)?;
+    check_repetitions(args)?;
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
+    let mut study = ReplayStudy::default();
+    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
+    let mut source = GameSource::new(args);
+    let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
+        let settings = &args.network.settings;
+        let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
+        let mut heads = heads.transpose()?;
+        loop {
+            let (places, mut games): (Vec<_>, Vec<_>) = jobs.take_some(CHUNK)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
+            }
+            if let Some(heads) = &mut heads {
+                heads.fill_in(&mut games)?;
+            }
+            for (place, game) in places.into_iter().zip(games) {
+                jobs.deliver(place, replayer.replay(&game));
+            }
+        }
+    };
+    runner::run(
+        threads,
+        &AtomicBool::new(false),
+        || Ok(source.next()?.into()),
+        replay,
+        |replayed| {
+            done += 1;
+            progress.show(done, "replayed".into());
+            for rows in replayed {
+                if let Some(files) = &mut files {
+                    files.add(&rows.game, &rows.moves)?;
+                }
+                study.add(rows);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    progress.finish();
+    source.tell_what_was_left_out();
+    if study.is_empty() && args.shard.is_none() {
+        return Err(Failure::Input("no game is left to replay".into()));
+    }
+    if let Some(folder) = &args.out {
+        if let Some(files) = files {
+            files.finish()?;
+        }
+        replay::page(&study).write(folder)?;
+    }
+    output.write(&study, &study)?;
+    Ok(if source.games.broken > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// Refuses repeated values: their games would count twice.
+fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
+    let repeated = |flag: &str, texts: Vec<String>| {
+        let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
+        match twice {
+            Some((_, text)) => Err(Failure::Input(format!("--{flag} {text} is named twice; name it once"))),
+            None => Ok(()),
+        }
+    };
+    repeated("manager", args.managers.clone())?;
+    repeated("tc", args.controls.iter().map(ToString::to_string).collect())
+}
+
+/// Opens the network if a manager needs it. All managers are checked on the way.
+fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
+    let manager =
+        |text| manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")));
+    let managers: Vec<_> = args.managers.iter().map(|text| manager(text)).collect::<Result<_, _>>()?;
+    let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
+    if !is_asked(true) {
+        return Ok(None);
+    }
+    let backend = args.network.backend()?;
+    if backend.info().has_moves_left {
+        return Ok(Some(backend));
+    }
+    eprint_message("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    Ok(is_asked(false).then_some(backend))
+}
+
+/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and of moves, in any order.
+pub(super) fn report(
+    files: &[PathBuf],
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    let study = ReplayStudy::read(files)?;
+    if study.is_empty() {
+        return Err(Failure::Input("no game is in these files: nothing to report".into()));
+    }
+    if let Some(folder) = out {
+        ReplayFiles::write_merged(files, folder)?;
+        replay::page(&study).write(folder)?;
+    }
+    output.write(&study, &study)?;
+    Ok(ExitStatus::Success)
+}
+
+/// The games of this shard.
+struct GameSource<'a> {
+    args: &'a TimelabArgs,
+    games: RecordedGames<'a>,
+    /// Games that are fit to replay, in all shards.
+    accepted: u64,
+    left_out: u64,
+}
+
+impl<'a> GameSource<'a> {
+    fn new(args: &'a TimelabArgs) -> GameSource<'a> {
+        let games = RecordedGames::new(&args.pgn);
+        GameSource { args, games, accepted: 0, left_out: 0 }
+    }
+
+    fn next(&mut self) -> Result<Option<GameToReplay>, LabError> {
+        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        while self.args.max_games.is_none_or(|most| self.accepted < most) {
+            let Some(game) = self.games.next().transpose()? else { break };
+            let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
+                .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
+            match game {
+                Some(game) => {
+                    self.accepted += 1;
+                    if shard.takes(game.number - 1) {
+                        return Ok(Some(game));
+                    }
+                }
+                None => self.left_out += 1,
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell_what_was_left_out(&self) {
+        if self.left_out > 0 {
+            eprint_message(format_args!(
+                "{} games left out: too short, unfinished, ended by an accident{}",
+                self.left_out,
+                if self.args.recorded_clocks { ", or without clocks" } else { "" }
+            ));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The machine on which something is measured: what it is, how quiet it was, and what its GPUs told.
+
+use std::fmt;
+use std::fs;
+use std::hint::black_box;
+use std::num::NonZero;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Facts;
+#[cfg(feature = "lab")]
+use super::gpus::GpuMeter;
+use crate::network::throughput::SortedSamples;
+use crate::system;
+
+/// The description of a machine, as far as the system gives one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::tools) struct MachineInfo {
+    pub(in crate::tools) cpu: String,
+    /// The number of processors that this program may use.
+    pub(in crate::tools) cores: usize,
+    /// 10⁹ bytes.
+    pub(in crate::tools) memory_gb: Option<f64>,
+    /// The operating system and its kernel.
+    pub(in crate::tools) system: String,
+    /// Name, driver and memory of each NVIDIA card.
+    pub(in crate::tools) gpus: Vec<String>,
+}
+
+impl MachineInfo {
+    pub(in crate::tools) fn this() -> MachineInfo {
+        let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let info = file("/proc/cpuinfo");
+        let cpu = system::value(&info, "model name").or_else(|| system::value(&info, "Model"));
+        let bytes = system::bytes(&file("/proc/meminfo"), "MemTotal");
+        let release = file("/etc/os-release");
+        let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
+        MachineInfo {
+            cpu: cpu.unwrap_or(std::env::consts::ARCH).into(),
+            cores: std::thread::available_parallelism().map_or(1, NonZero::get),
+            memory_gb: bytes.map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
+            system: match file("/proc/sys/kernel/osrelease").trim() {
+                "" => format!("{name}, {}", std::env::consts::ARCH),
+                kernel => format!("{name}, kernel {kernel}"),
+            },
+            gpus: gpus(),
+        }
+    }
+
+    pub(in crate::tools) fn facts(&self) -> Facts {
+        let memory = self.memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
+        let processor = ("processor", format!("{}, {} cores{memory}", self.cpu, self.cores));
+        let graphics = (!self.gpus.is_empty()).then(|| ("graphics", self.gpus.join("; ")));
+        [processor].into_iter().chain(graphics).chain([("system", self.system.clone())]).collect()
+    }
+}
+
+impl fmt::Display for MachineInfo {
+    /// Writes what computes, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores = if self.cores == 1 { "core" } else { "cores" };
+        write!(f, "{}, {} {cores}", self.cpu, self.cores)?;
+        self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
+    }
+}
+
+/// What NVIDIA's driver reports about its cards; nothing where there is no driver.
+fn gpus() -> Vec<String> {
+    let query = ["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"];
+    match Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            text.lines().map(|line| format!("{} (name, driver, memory)", line.trim())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The smallest number of control measurements in a run …
+const CONTROLS: usize = 16;
+/// … and the time that each takes.
+const CONTROL_TIME: Duration = Duration::from_millis(40);
+/// The rounds of the control between two readings of the clock.
+const STEP: u64 = 20_000;
+/// The largest share by which two runs may differ by chance on a quiet machine.
+const LARGEST_DIFFERENCE: f64 = 0.03;
+
+/// Watches the machine during a run. Between the searches a control runs: always the same short computation, on as many threads as
+/// the searches have. On a quiet machine its rate stays the same.
+#[derive(Debug)]
+pub(in crate::tools) struct MachineMonitor {
+    threads: usize,
+    controls: usize,
+    /// Millions of the control's rounds per second, all threads.
+    rates: Vec<f64>,
+    #[cfg(feature = "lab")]
+    gpus: GpuMeter,
+}
+
+impl MachineMonitor {
+    pub(in crate::tools) fn start(threads: usize, searches: usize) -> MachineMonitor {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        MachineMonitor {
+            threads: threads.clamp(1, cores),
+            controls: CONTROLS.div_ceil(searches + 1),
+            rates: Vec::new(),
+            #[cfg(feature = "lab")]
+            gpus: GpuMeter::start(),
+        }
+    }
+
+    /// Measures before the first search and after every one.
+    pub(in crate::tools) fn between_searches(&mut self) {
+        #[cfg(feature = "lab")]
+        if !self.rates.is_empty() {
+            self.gpus.search_ended();
+        }
+        for _ in 0..self.controls {
+            let rate = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(control_rate)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap_or(0.0)).sum::<f64>()
+            });
+            self.rates.push(rate / 1e6);
+        }
+        #[cfg(feature = "lab")]
+        self.gpus.search_begins();
+    }
+
+    /// Returns what was measured while `nodes` were searched in `seconds`.
+    pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, SensorReport) {
+        self.between_searches();
+        #[cfg(feature = "lab")]
+        let sensors = self.gpus.finish(nodes, seconds);
+        #[cfg(not(feature = "lab"))]
+        let sensors = {
+            let missing = "NVIDIA's GPUs: this build has no laboratory, with which they are read".to_owned();
+            SensorReport::new(Vec::new(), Some(missing), nodes, seconds)
+        };
+        (MachineNoise::of(&self.rates), sensors)
+    }
+}
+
+/// Makes a control measurement on this thread. Returns its rounds per second.
+fn control_rate() -> f64 {
+    let start = Instant::now();
+    let (mut state, mut rounds) = (1u64, 0);
+    while start.elapsed() < CONTROL_TIME {
+        for _ in 0..STEP {
+            // Knuth's linear congruential generator: each round waits for the one before.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        }
+        state = black_box(state);
+        rounds += STEP;
+    }
+    rounds as f64 / start.elapsed().as_secs_f64()
+}
+
+/// The noise of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::tools) struct MachineNoise {
+    /// Rate of the control: millions of its rounds per second, all threads.
+    pub(in crate::tools) control_rate: f64,
+    /// Standard deviation of the control as a share of its rate.
+    control_deviation: f64,
+    controls: usize,
+    /// The share by which two runs like this may differ: by chance, as independent samples do, or as the two halves of this one do,
+    /// whichever is more. 19 of 20 differ by less.
+    pub(in crate::tools) expected_difference: f64,
+    pub(in crate::tools) is_noisy: bool,
+}
+
+impl MachineNoise {
+    fn of(rates: &[f64]) -> MachineNoise {
+        let all = SortedSamples::of(rates);
+        let rate = all.mean();
+        let deviation = all.deviation() / rate.max(1e-9);
+        let (first, second) = rates.split_at(rates.len() / 2);
+        let [first, second] = [first, second].map(|half| SortedSamples::of(half).mean());
+        let drift = (first - second).abs() / rate.max(1e-9);
+        let chance = 1.96 * std::f64::consts::SQRT_2 * deviation / (rates.len().max(1) as f64).sqrt();
+        let expected_difference = if rates.len() < 2 { 0.0 } else { chance.max(drift) };
+        MachineNoise {
+            control_rate: rate,
+            control_deviation: deviation,
+            controls: rates.len(),
+            expected_difference,
+            is_noisy: expected_difference > LARGEST_DIFFERENCE,
+        }
+    }
+
+    pub(in crate::tools) fn verdict(&self) -> String {
+        let (deviation, difference) = (100.0 * self.control_deviation, 100.0 * self.expected_difference);
+        if self.is_noisy {
+            format!(
+                "The machine was noisy: its speed varied by {deviation:.1} %, so that two such runs may differ by \
+                 {difference:.1} %."
+            )
+        } else {
+            format!("The machine was quiet: two such runs should differ by less than {difference:.1} %.")
+        }
+    }
+}
+
+/// What the GPUs told during a run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(in crate::tools) struct SensorReport {
+    /// Energy of all GPUs that tell it, during the searches.
+    pub(super) joules: Option<f64>,
+    /// Mean power of these GPUs during the searches.
+    pub(super) watts: Option<f64>,
+    pub(in crate::tools) nodes_per_joule: Option<f64>,
+    pub(super) devices: Vec<GpuReport>,
+    /// What this system does not tell, and why.
+    missing: Vec<String>,
+}
+
+/// What one GPU told.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct GpuReport {
+    pub(super) name: String,
+    pub(super) joules: Option<f64>,
+    pub(super) celsius_max: Option<f64>,
+    pub(super) mhz_mean: Option<f64>,
+    pub(super) memory_mb_max: Option<f64>,
+}
+
+impl SensorReport {
+    pub(super) fn new(
+        devices: Vec<GpuReport>,
+        missing: Option<String>,
+        nodes: u64,
+        seconds: f64,
+    ) -> SensorReport {
+        let joules = devices.iter().filter_map(|device| device.joules).reduce(|a, b| a + b);
+        let joules = joules.filter(|&joules| joules > 0.0);
+        let mut missing: Vec<_> = missing.into_iter().collect();
+        if joules.is_none() && missing.is_empty() {
+            missing.push("energy: no GPU tells it".into());
+        }
+        SensorReport {
+            joules,
+            watts: joules.map(|joules| joules / seconds.max(1e-9)),
+            nodes_per_joule: joules.map(|joules| nodes as f64 / joules),
+            devices,
+            missing,
+        }
+    }
+
+    pub(in crate::tools) fn facts(&self) -> Facts {
+        let mut facts = Vec::new();
+        if let (Some(joules), Some(watts), Some(rate)) = (self.joules, self.watts, self.nodes_per_joule) {
+            facts.push(("energy", format!("{joules:.0} J, {watts:.1} W, {rate:.1} nodes per joule")));
+        }
+        facts.extend(self.devices.iter().map(|device| ("sensors", device.to_string())));
+        facts.extend((!self.missing.is_empty()).then(|| ("not told", self.missing.join("; "))));
+        facts
+    }
+}
+
+impl fmt::Display for GpuReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.celsius_max.map(|celsius| format!("up to {celsius:.0} °C")),
+            self.mhz_mean.map(|mhz| format!("{mhz:.0} MHz")),
+            self.memory_mb_max.map(|memory| format!("up to {memory:.0} MB")),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        write!(
+            f,
+            "{}: {}",
+            self.name,
+            if parts.is_empty() { "tells nothing".into() } else { parts.join(", ") }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_tells_its_processor_and_cores() {
+        let machine = MachineInfo::this();
+        assert!(!machine.cpu.is_empty() && machine.cores >= 1 && !machine.system.is_empty());
+    }
+
+    #[test]
+    fn a_steady_machine_is_quiet_and_others_are_not() {
+        let quiet = MachineNoise::of(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]);
+        assert!(quiet.expected_difference < 0.01 && quiet.verdict().contains("quiet"), "{quiet:?}");
+        let drifting = MachineNoise::of(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]);
+        assert!(drifting.expected_difference > 0.1 && drifting.is_noisy, "{drifting:?}");
+        let varying = MachineNoise::of(&[90.0, 110.0]);
+        assert_eq!(varying.control_rate, 100.0);
+        assert!((varying.control_deviation - 0.02f64.sqrt()).abs() < 1e-9);
+        let verdict = varying.verdict();
+        assert!(
+            verdict.starts_with("The machine was noisy: its speed varied by 14.1 %, so that"),
+            "{verdict}"
+        );
+        assert_eq!(MachineNoise::of(&[5.0]).expected_difference, 0.0);
+    }
+
+    #[test]
+    fn a_monitor_counts_its_controls() {
+        let mut monitor = MachineMonitor::start(1, 15);
+        monitor.between_searches();
+        let (noise, sensors) = monitor.finish(100, 1.0);
+        assert!(noise.controls == 2 && noise.control_rate > 0.0);
+        assert!(sensors.joules.is_some() || !sensors.missing.is_empty(), "{sensors:?}");
+    }
+}
