@@ -23,7 +23,7 @@ pub enum ParamError {
         reason: String,
     },
     /// A key or name is unknown.
-    #[error("unknown {kind} \"{name}\"; valid: {valid}")]
+    #[error("unknown {kind} \"{name}\". Valid: {valid}")]
     Unknown {
         /// The kind of thing that it should have named.
         kind: String,
@@ -330,7 +330,7 @@ mod tests {
         let params = Params::parse("x=2").unwrap();
         assert_eq!(
             params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),
-            "unknown parameter of simple \"x\"; valid: y"
+            "unknown parameter of simple \"x\". Valid: y"
         );
     }
 

@@ -29,9 +29,9 @@ const DTZ_EXTENSION: &str = "rtbz";
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum TablebaseError {
-    #[error("cannot read the folder {} ({source}); name folders that hold .{WDL_EXTENSION} files", path.display())]
+    #[error("cannot read the folder {} ({source}). Name folders that hold .{WDL_EXTENSION} files", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("no .{WDL_EXTENSION} file in {0}; name folders that hold Syzygy tables")]
+    #[error("no .{WDL_EXTENSION} file in {0}. Name folders that hold Syzygy tables")]
     Empty(String),
 }
 
@@ -299,9 +299,9 @@ fn has_repeated(game: &History) -> bool {
 option_group! {
     /// The options that name the endgame tables, and choose how they select the root moves.
     pub struct TablebaseOptions {
-        /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
+        /// Folders with Syzygy tables (.rtbw, .rtbz), separated by a colon, or on Windows by a semicolon.
         syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths", common;
-        /// Search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win; needs DTZ tables.
+        /// Search only the root moves that lead soonest to the next capture, pawn move or mate. Otherwise all moves that keep the win are searched. It needs DTZ tables.
         syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
     }
 }
@@ -340,7 +340,7 @@ impl TablesInForce {
         }
         match Tablebase::open(&self.folders) {
             Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description()),
-            Err(error) => Some(format!("ERROR: SyzygyPath: {error}; the search goes without tables")),
+            Err(error) => Some(format!("ERROR: SyzygyPath: {error}. The search continues without tables")),
         }
     }
 
@@ -354,7 +354,7 @@ impl TablesInForce {
     fn take_read_error(&mut self) -> Option<String> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);
-        is_news.then(|| format!("ERROR: SyzygyPath: {error}; positions in this table are searched instead"))
+        is_news.then(|| format!("ERROR: SyzygyPath: {error}. Positions of this table are searched instead"))
     }
 
     /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.

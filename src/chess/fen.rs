@@ -34,7 +34,7 @@ pub enum PositionError {
     Start(String),
     #[error("bad FEN \"{fen}\": {reason}")]
     Syntax { fen: String, reason: &'static str },
-    #[error("impossible position \"{fen}\": {}", .reasons.join("; "))]
+    #[error("impossible position \"{fen}\": {}", .reasons.join(", "))]
     Impossible { fen: String, reasons: Vec<&'static str> },
     #[error("move {number} of the list: {source}")]
     Move { number: usize, source: MoveError },

@@ -107,7 +107,7 @@ fn allowed(spec: &OptionSpec) -> String {
 fn help(spec: &OptionSpec) -> String {
     let meaning = |(word, text): &(&str, &str)| format!("{}: {}", code(word), text.trim_end_matches('.'));
     let meanings: Vec<_> = spec.meanings.iter().map(meaning).collect();
-    if meanings.is_empty() { spec.help.into() } else { format!("{} {}.", spec.help, meanings.join("; ")) }
+    if meanings.is_empty() { spec.help.into() } else { format!("{} {}.", spec.help, meanings.join(". ")) }
 }
 
 fn code(text: &str) -> String {

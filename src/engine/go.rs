@@ -113,7 +113,7 @@ impl Engine {
         self.draining.retain(|progress| !progress.is_idle());
         let has_contempt = !self.settings.strength.analyse_mode;
         if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
-            listener.note("contempt has no side in infinite search; ContemptMode can choose one");
+            listener.note("contempt favours no side in infinite search. ContemptMode can choose one");
         }
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let resources = SearchResources {
@@ -337,7 +337,7 @@ impl SearchReporter {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
             let ending =
-                if result.best.is_none() { "; nothing was evaluated: there is no bestmove" } else { "" };
+                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
             self.listener.note(&format!("ERROR: {reason}{ending}"));
         }
         if let Some(report) = search.stop_controller.with_chain(|chain| chain.report()) {

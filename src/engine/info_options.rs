@@ -6,21 +6,21 @@ use crate::search::{MoveStatsWhen, Reporting};
 option_choice! {
     /// The form in which a score is shown.
     pub enum ScoreType {
-        /// Hundredths of a pawn from win minus loss.
+        /// Centipawns computed from win minus loss.
         Centipawn = "centipawn",
-        /// The same from the value that the search works with.
+        /// Centipawns computed from the value that the search uses.
         CentipawnWithDrawScore = "centipawn_with_drawscore",
-        /// The formula of Lc0 in 2019.
+        /// Lc0's formula of 2019.
         Centipawn2019 = "centipawn_2019",
-        /// The formula of Lc0 in 2018.
+        /// Lc0's formula of 2018.
         Centipawn2018 = "centipawn_2018",
-        /// Expected points, hundredths of a percent.
+        /// Expected points in hundredths of a percent.
         WinPercentage = "win_percentage",
-        /// The value that the search works with, ten-thousandths.
+        /// The value that the search uses, in ten-thousandths.
         Q = "Q",
-        /// Win minus loss, ten-thousandths.
+        /// Win minus loss in ten-thousandths.
         WinMinusLoss = "W-L",
-        /// Hundredths of the mean advantage, where 100 is an even chance to win.
+        /// The mean advantage in hundredths, where 100 means an even chance to win.
         WdlMu = "WDL_mu",
     }
 }
@@ -28,27 +28,27 @@ option_choice! {
 option_group! {
     /// The options that choose what is reported about a search, to the GUI and to the log.
     pub struct InfoOptions {
-        /// Report with each move how its time was budgeted and used, as an `info string`.
+        /// Report how each move's time was budgeted and used, as an `info string`.
         verbose_time: bool = false, "VerboseTime", "verbose-time";
-        /// Number of lines that are shown.
+        /// Number of principal variations to show.
         multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv", common;
-        /// Show each line's own visits as its nodes, in place of all of them.
+        /// Show the visits of each line as its node count, instead of the total.
         per_pv_counters: bool = false, "PerPVCounters", "per-pv-counters";
-        /// Form in which the score is shown.
+        /// Format of the score.
         score_type: ScoreType = ScoreType::WdlMu, "ScoreType", "score-type";
-        /// Report every root move after a search, as `info string` lines. A LogFile gets them in any case.
+        /// Report every root move after a search, as `info string` lines. LogFile receives them in any case.
         verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
-        /// Report every root move with every `info`; without VerboseMoveStats only to the LogFile.
+        /// Report every root move with each `info` line. Without VerboseMoveStats only LogFile receives the report.
         log_live_stats: bool = false, "LogLiveStats", "log-live-stats", hidden;
-        /// File to which all input and output is appended, with times and how each move's time was used; `<stderr>` is the console.
+        /// File to which all input and output is appended, with timestamps and each move's use of time. `<stderr>` writes to the console.
         log_file: String = String::new(), "LogFile", "logfile";
-        /// Name that `uci` is answered with, where a GUI decides by it what it shows; empty is Zeitnot with its version.
+        /// Name that the engine reports to the GUI. Some GUIs choose what they show by this name. If empty, it is Zeitnot and its version.
         engine_name: String = String::new(), "EngineName", "name", hidden;
-        /// Show win, draw and loss in permille.
+        /// Show the chances of win, draw and loss in permille.
         show_wdl: bool = false, "UCI_ShowWDL", "show-wdl", common;
-        /// Show the positions that the network evaluates per second.
+        /// Show the number of positions that the network evaluates per second.
         show_eps: bool = false, "UCI_ShowEPS", "show-eps";
-        /// Show the estimated moves left, where the network has a Moves Left Head.
+        /// Show the estimated number of moves left, if the network has a Moves Left Head.
         show_moves_left: bool = false, "UCI_ShowMovesLeft", "show-movesleft";
     }
 }

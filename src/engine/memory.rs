@@ -17,9 +17,9 @@ use crate::system;
 option_group! {
     /// The options that limit the memory of a search.
     pub struct MemoryOptions {
-        /// Number of evaluations that are kept for positions met again.
+        /// Number of network evaluations that are cached for positions that occur again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is four fifths of what the machine or the container has, and less than 20 counts as 20. At the limit the search goes on: the positions with the fewest visits make room.
+        /// Memory limit in MB for tree, cache and batches together, without the network and the program. 0 uses four fifths of the memory of the machine or container, and less than 20 counts as 20. At the limit the search continues and frees the positions with the fewest visits.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }

@@ -179,9 +179,9 @@ impl Engine {
     pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
-                format!("ERROR: {error}; still in force: {}", network.backend.info().description)
+                format!("ERROR: {error}. Still in use: {}", network.backend.info().description)
             }
-            None => format!("ERROR: {error}; without a network there is no bestmove"),
+            None => format!("ERROR: {error}. Without a network there is no bestmove"),
         }
     }
 
@@ -296,25 +296,25 @@ fn wait_for(searches: Vec<Draining>) {
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
-    #[error("{0}{old}", old = if matches!(.0, OptionError::Value { .. }) { "; the old value stays" } else { "" })]
+    #[error("{0}{old}", old = if matches!(.0, OptionError::Value { .. }) { ". The old value stays" } else { "" })]
     Option(#[from] OptionError),
-    #[error("{0}; the old value stays")]
+    #[error("{0}. The old value stays")]
     Params(#[from] ParamError),
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error(transparent)]
     Network(#[from] NetworkError),
-    #[error("{0}; the old value stays")]
+    #[error("{0}. The old value stays")]
     Contempt(#[from] ContemptError),
-    #[error("{0}; nothing is searched until a position is accepted")]
+    #[error("{0}. Nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
-    #[error("the last position was refused: {0}")]
+    #[error("the last position was rejected: {0}")]
     NoPosition(String),
     #[error("{0}")]
     NetworkRefused(String),
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
-    #[error("{0}; send ucinewgame")]
+    #[error("{0}. Send ucinewgame to free it")]
     Tree(#[from] TreeFull),
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),

@@ -20,19 +20,19 @@ use crate::search::WorkerPool;
 option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
-        /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network beside the program, or in networks, weights or models there; else the built-in one.
+        /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program or in networks, weights or models there. If there is none, it uses the built-in network.
         weights_file: String = String::new(), "WeightsFile", "weights", common;
-        /// Backend that evaluates positions; parameters may follow in parentheses.
+        /// Backend that evaluates positions. Parameters can follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend", common;
-        /// Parameters of the backend, key=value, separated by commas.
+        /// Parameters of the backend as key=value pairs, separated by commas.
         backend_options: String = String::new(), "BackendOptions", "backend-opts", common;
-        /// What evaluates if the backend cannot be had: nothing, so that the engine says ERROR and does not play, or the CPU. The backend auto takes the CPU in any case.
+        /// What to do if the backend is not available: use the CPU, or report ERROR and not play. The backend auto uses the CPU in any case.
         fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
-        /// Policy head of a network that has several.
+        /// Policy head to use, if the network has more than one.
         policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
-        /// Value head of a network that has several.
+        /// Value head to use, if the network has more than one.
         value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
-        /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or one for each accelerator.
+        /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each accelerator.
         threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
     }
 }

@@ -36,9 +36,9 @@ option_group! {
         strength: StrengthOptions;
         /// The reports about a search.
         info: InfoOptions;
-        /// Write castling as king takes rook, as Chess960 needs it.
+        /// Write castling as king takes rook, as Chess960 requires.
         chess960: bool = false, "UCI_Chess960", "chess960";
-        /// The GUI may let the engine think on the opponent's time.
+        /// Allow pondering: the engine thinks on the opponent's time.
         ponder: bool = false, "Ponder", "ponder";
     }
 }
@@ -133,7 +133,7 @@ impl Settings {
 
 fn unknown(name: &str) -> OptionError {
     let near = nearest_name(name, Settings::specs().iter().map(|spec| spec.name));
-    let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let hint = near.map(|near| format!(". Did you mean {near}?")).unwrap_or_default();
     OptionError::Unknown { name: name.into(), hint }
 }
 
@@ -167,11 +167,11 @@ option_group! {
     /// The options for analysis and for weaker play.
     #[derive(Copy)]
     pub struct StrengthOptions {
-        /// The GUI analyses: contempt, DrawScore, noise, temperature and UCI_LimitStrength have no effect.
+        /// Tell the engine that the GUI analyses. Contempt, DrawScore, noise, temperature and UCI_LimitStrength then have no effect.
         analyse_mode: bool = false, "UCI_AnalyseMode", "analyse-mode";
-        /// Play about as well as UCI_Elo says, by few nodes and moves that are drawn; not in infinite search.
+        /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no effect in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
-        /// Strength under UCI_LimitStrength with the network that comes with Zeitnot; with others it is another one.
+        /// Strength under UCI_LimitStrength. It holds for the network that comes with Zeitnot, and other networks differ from it.
         elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }
@@ -292,7 +292,7 @@ mod tests {
         let before = settings.clone();
         assert_eq!(
             settings.set("Thread", "2").unwrap_err().to_string(),
-            "unknown option \"Thread\"; did you mean Threads?"
+            "unknown option \"Thread\". Did you mean Threads?"
         );
         assert_eq!(settings.set("Skill", "2").unwrap_err().to_string(), "unknown option \"Skill\"");
         assert!(settings.set("Threads", "257").is_err());

@@ -62,12 +62,12 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
                 let reason = Some(format!("{which} beside the program{refused}"));
                 return Ok(Discovered { network, reason });
             }
-            Err(error) => refused += &format!("; not usable: {error}"),
+            Err(error) => refused += &format!(", not usable: {error}"),
         }
     }
     let (name, bytes) = BUILT_IN;
     let network = NetworkFile::from_bytes(Path::new(&format!("{name} (built in)")), bytes, heads)?;
-    let reason = Some(format!("the program's own, as no other lies beside it{refused}"));
+    let reason = Some(format!("used, because there is no other network beside the program{refused}"));
     Ok(Discovered { network, reason })
 }
 
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
         let reason = found.reason.unwrap();
-        assert!(reason.contains(&format!("; not usable: {}: ", bad.display())), "{reason}");
+        assert!(reason.contains(&format!(", not usable: {}: ", bad.display())), "{reason}");
     }
 }

@@ -96,11 +96,11 @@ impl InputFormat {
 option_choice! {
     /// The content of the boards before the first known position.
     pub enum HistoryFill = FenOnly {
-        /// Nothing, except the board before a double push that the en-passant square shows.
+        /// Empty boards, except the board before a double pawn push that the en-passant square reveals.
         No = "no",
-        /// The first known board again, unless the game starts at the standard start position.
+        /// Copies of the first known board, unless the game starts at the standard start position.
         FenOnly = "fen_only",
-        /// The first known board again.
+        /// Copies of the first known board.
         Always = "always",
     }
 }

@@ -77,7 +77,7 @@ impl EvalSlot {
         if batch.iter().all(is_sound) {
             return Ok(());
         }
-        let reason = "it gives NaN or infinities".into();
+        let reason = "it returned NaN or infinity".into();
         Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 

@@ -239,7 +239,7 @@ mod tests {
         assert!(evaluate(1.0).is_ok());
         for output in [f32::NAN, f32::INFINITY] {
             let error = evaluate(output).unwrap_err().to_string();
-            assert_eq!(error, "random: evaluation failed: it gives NaN or infinities");
+            assert_eq!(error, "random: evaluation failed: it returned NaN or infinity");
         }
     }
 }

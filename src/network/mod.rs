@@ -155,7 +155,7 @@ pub enum BackendError {
     #[error(transparent)]
     Params(#[from] ParamError),
     /// A network is needed and none was given.
-    #[error("the backend {backend} needs a network")]
+    #[error("the backend {backend} needs a network (option WeightsFile, flag --weights)")]
     NoNetwork { backend: String },
     /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
@@ -164,10 +164,10 @@ pub enum BackendError {
     #[error("{backend} cannot use the model: {reason}")]
     Model { backend: String, reason: String },
     /// The system refuses a thread that the backend needs.
-    #[error("{backend}: the system refuses a thread for a device: {source}")]
+    #[error("{backend}: the system cannot start a thread for a device: {source}")]
     Thread { backend: String, source: io::Error },
     /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
-    #[error("{0} (with --fallback=cpu, option Fallback, the CPU would evaluate instead)")]
+    #[error("{0} (set --fallback=cpu, option Fallback, to use the CPU instead)")]
     NotAvailable(Box<BackendError>),
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]

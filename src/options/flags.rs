@@ -41,7 +41,7 @@ pub(crate) fn read_flags(
 fn flag(spec: &'static OptionSpec, check: fn(&OptionSpec, &str) -> Result<(), OptionError>) -> Arg {
     let arg = Arg::new(spec.flag)
         .long(spec.flag)
-        .help(format!("{} [{}; default: {}]", spec.help, spec.expected(), spec.default_text()))
+        .help(format!("{} [{}, default: {}]", spec.help, spec.expected(), spec.default_text()))
         .value_parser(move |text: &str| check(spec, text).map(|()| text.to_string()))
         .help_heading(FLAGS_HEADING);
     match spec.kind {

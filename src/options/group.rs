@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((outer.count, outer.inner.share), (3, 0.1));
         let fault = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(fault("share=2"), "share=2: expected a number from 0 to 1");
-        assert_eq!(fault("x=1"), "unknown parameter of outer \"x\"; valid: Count, IsOn, share, list");
+        assert_eq!(fault("x=1"), "unknown parameter of outer \"x\". Valid: Count, IsOn, share, list");
         assert!(fault("other(share=1)").starts_with("unknown parameter of outer \"other\""));
     }
 

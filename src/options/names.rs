@@ -7,8 +7,8 @@
 use super::{OptionKind, OptionSpec, Visibility};
 
 const OWN_BATCHES: &str =
-    "Has no effect: each search thread gathers and backs up a batch of its own, without helpers.";
-const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device.";
+    "Has no effect: each search thread gathers and backs up its own batch, without helper threads.";
+const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: the batch size depends on tree, clock and device, as MinibatchSize describes. It is not reduced for an idle device.";
 
 /// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done instead.
 pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
@@ -16,19 +16,19 @@ pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
         "CacheHistoryLength",
         "cache-history-length",
         OptionKind::Integer { default: 0, min: 0, max: 7 },
-        "Has no effect: a position is found in the cache by itself, its fifty-move counter and its repetitions.",
+        "Has no effect: the cache identifies a position by its board, its fifty-move counter and its repetitions.",
     ),
     ignored(
         "ConfigFile",
         "config",
         OptionKind::Text { default: String::new() },
-        "Has no effect under UCI, as the file is read at the start: the flag --config names another one.",
+        "Has no effect under UCI: the file is read at startup. The flag --config selects another file.",
     ),
     ignored(
         "GarbageCollectionDelay",
         "garbage-collection-delay",
         OptionKind::Decimal { default: 10.0, min: 0.0, max: 100.0 },
-        "Has no effect: what the game has left behind is freed in the background at once.",
+        "Has no effect: nodes that are no longer needed are freed in the background at once.",
     ),
     ignored(
         "IdlingMinimumWork",
@@ -70,13 +70,13 @@ pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
         "SearchSpinBackoff",
         "search-spin-backoff",
         OptionKind::Switch { default: false },
-        "Has no effect: threads that wait sleep; none spins.",
+        "Has no effect: waiting threads sleep instead of spinning.",
     ),
     ignored(
         "SolidTreeThreshold",
         "solid-tree-threshold",
         OptionKind::Integer { default: 100, min: 1, max: 2_000_000_000 },
-        "Has no effect: the children of a node lie together from the beginning.",
+        "Has no effect: the children of a node are always stored together.",
     ),
     ignored(
         "TaskWorkers",
@@ -127,7 +127,7 @@ pub(crate) const OTHER_NAMES: [OtherName; 2] = [
         name: "Hash",
         flag: "hash",
         option: "RamLimitMb",
-        help: "The same as RamLimitMb: memory for tree, cache and batches, MB; 0 is four fifths of the machine's or the container's.",
+        help: "The same as RamLimitMb: memory limit in MB for tree, cache and batches. 0 uses four fifths of the memory of the machine or container.",
     },
     OtherName {
         name: "Move Overhead",

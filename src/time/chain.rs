@@ -17,15 +17,15 @@ option_group! {
     pub struct StopperOptions {
         /// Nodes as time.
         nodestime: NodesTimeOptions;
-        /// Stop when the best move cannot be overtaken in the remaining visits divided by this; 0 is off.
+        /// Stop when no move can overtake the best move in the remaining visits divided by this factor. 0 turns smart pruning off.
         smart_pruning_factor: f64 = 1.33, in 0.0..=10.0, "SmartPruningFactor", "smart-pruning-factor";
-        /// Fewest batches before smart pruning may stop a search.
+        /// Minimum number of batches before smart pruning can stop a search.
         smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
-        /// Stop when a node changes the distribution of visits by less than this; 0 is off.
+        /// Stop when a new node changes the distribution of visits by less than this (KLD gain). 0 turns this off.
         minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node", hidden;
-        /// Nodes between two looks at that change.
+        /// Number of nodes between two measurements of the KLD gain.
         kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval", hidden;
-        /// Let `go nodes` count the visits of this search only, not those kept from earlier ones.
+        /// Count only the visits of this search for `go nodes`, without those kept from earlier searches.
         nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts", hidden;
     }
 }

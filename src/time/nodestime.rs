@@ -13,9 +13,9 @@ option_group! {
     /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
-        /// Nodes that count as a millisecond; 0 is off. With one thread of the CPU and fp32 games are then the same under any load.
+        /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one thread of the CPU and fp32, games are then the same under any load. 0 turns this off.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
-        /// Raise the rate of nodestime towards the endgame, as that of real engines rises.
+        /// Raise the rate of nodestime towards the endgame, as the speed of real engines rises.
         dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic", hidden;
     }
 }

@@ -151,7 +151,11 @@ mod tests {
             threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
         assert_eq!(columns[..4], ["Threads", "--threads", "0", "0 to 256"]);
         let column = |line: &str, word: &str| line.find(word);
-        assert_eq!(column(lines[0], "help"), column(threads, "Search threads"), "columns are aligned");
+        assert_eq!(
+            column(lines[0], "help"),
+            column(threads, "Number of search threads"),
+            "columns are aligned"
+        );
     }
 
     #[test]

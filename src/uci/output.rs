@@ -125,7 +125,7 @@ impl Channel {
     /// Tells the GUI that nothing is logged any more.
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
-        let text = format!("{ERROR}: cannot write the log file {name}: {error}; nothing is logged");
+        let text = format!("{ERROR}: cannot write the log file {name}: {error}. Nothing is logged");
         self.write_to_stderr(&text);
         let _ = writeln!(self.sink, "info string {text}");
     }

@@ -49,7 +49,7 @@ pub fn run(
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, received)?,
             Err(error) if audience.is_person => {
-                session.output.note(&format!("{error}; help lists the commands"));
+                session.output.note(&format!("{error}. Enter help for a list of commands"));
             }
             Err(error) => session.output.note(&error.to_string()),
         }
@@ -129,7 +129,7 @@ impl Session {
                     Ok(left_out) => {
                         left_out
                             .iter()
-                            .for_each(|what| self.output.note(&format!("position: {what}; it is left out")));
+                            .for_each(|what| self.output.note(&format!("position: {what}. It is ignored")));
                     }
                     Err(error) => self.output.error(&error),
                 }
@@ -156,7 +156,7 @@ impl Session {
             return self.engine.clear_tree();
         }
         if let Some(other) = self.changed_under_other_name(name, value) {
-            let text = format!("option {name}: its default changes nothing, as {other} is set");
+            let text = format!("option {name}: its default changes nothing, because {other} is set");
             return self.output.note(&text);
         }
         match self.engine.set_option(name, value) {
@@ -212,7 +212,7 @@ impl Session {
 
     /// Greets a person: name, version and network.
     fn greet(&mut self) -> Result<(), EngineError> {
-        self.output.line(format!("{}, a UCI chess engine; help lists the commands", self.name()));
+        self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
         self.prepare()
     }
 
@@ -234,7 +234,7 @@ impl Session {
     fn is_idle_for(&self, command: &str) -> bool {
         let is_searching = self.engine.is_searching();
         if is_searching {
-            self.output.note(&format!("{command}: a search is running, stop ends it; ignored"));
+            self.output.note(&format!("{command}: ignored while a search is running. Send stop to end it"));
         }
         !is_searching
     }
@@ -323,7 +323,7 @@ impl Session {
         match self.engine.go(request, Box::new(listener)) {
             Ok(()) => Ok(()),
             Err(error) if self.engine.backend().is_some() || error.is_of_position() => {
-                self.output.note(&format!("ERROR: {error}; there is no bestmove"));
+                self.output.note(&format!("ERROR: {error}. There is no bestmove"));
                 Ok(())
             }
             Err(error) => self.network_refused(error),
@@ -399,8 +399,8 @@ const BEST_MOVES: usize = 10;
 
 const HELP: &str = "\
 Commands:
-  position startpos moves e2e4 e7e5      set the position; also: position fen FEN [moves ...]
-  go nodes 1000                          search; also: movetime MS, depth N, mate N, infinite
+  position startpos moves e2e4 e7e5      set the position, also as: position fen FEN [moves ...]
+  go nodes 1000                          search, also with: movetime MS, depth N, mate N, infinite
   go wtime MS btime MS winc MS binc MS   search as in a game with a clock
   stop                                   end the search
   d                                      show the board, its FEN and whether the game is over
@@ -408,9 +408,9 @@ Commands:
   go perft N                             count the move paths of N plies
   setoption name NAME value VALUE        set an option
   uci                                    list name, version and options
-  ucinewgame                             forget the game
+  ucinewgame                             start a new game
   quit                                   leave
-Outside: zeitnot --help lists more commands, zeitnot options explains all options.";
+In a shell, zeitnot --help lists more commands and zeitnot options explains all options.";
 
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(said(false, ""), "");
         let unknown = "info string unknown command \"boards\", ignored";
         assert_eq!(said(false, "boards"), format!("{unknown}\n"));
-        assert!(said(true, "boards").ends_with(&format!("{unknown}; help lists the commands\n")));
+        assert!(said(true, "boards").ends_with(&format!("{unknown}. Enter help for a list of commands\n")));
     }
 
     #[test]
@@ -505,9 +505,9 @@ mod tests {
         }
         assert!(!text.contains("bestmove"), "{text}");
         let refused = said(false, "position fen 8/8 w - -\nd\neval\ngo perft 1");
-        assert_eq!(refused.matches("ERROR: the last position was refused").count(), 3, "{refused}");
+        assert_eq!(refused.matches("ERROR: the last position was rejected").count(), 3, "{refused}");
         let busy = said(false, "go infinite\neval\ngo perft 1\nstop");
-        assert_eq!(busy.matches(": a search is running").count(), 2, "{busy}");
+        assert_eq!(busy.matches(": ignored while a search is running").count(), 2, "{busy}");
     }
 
     /// Returns name and default of an option, as the answer to `uci` has them.

@@ -223,7 +223,7 @@ fn a_bad_file_leaves_the_old_network_in_force_under_uci() {
         let lines = engine.read_until("readyok");
         let error = lines.iter().find(|line| line.starts_with("info string ERROR: ")).unwrap();
         assert!(error.contains(&case.file), "{error}");
-        assert!(error.contains("; still in force: "), "{error}");
+        assert!(error.contains(". Still in use: "), "{error}");
         assert_eq!(opinion(&mut engine), expected, "{}", case.file);
     }
 }

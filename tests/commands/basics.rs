@@ -112,8 +112,8 @@ fn perft_counts_and_refuses() {
 fn bad_choices_end_in_one_message_and_exit_code_2() {
     let missing = network("missing.pb.gz");
     for (arguments, expected) in [
-        (&["eval", "--backend", "abacus"][..], "valid: auto, "),
-        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "valid: seed"),
+        (&["eval", "--backend", "abacus"][..], "Valid: auto, "),
+        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "Valid: seed"),
         (&["eval", "--weights", &missing], "missing.pb.gz"),
         (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
     ] {
@@ -318,7 +318,7 @@ fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     let output = run(&arguments, "startpos\n");
     assert_eq!(output.status.code(), Some(0));
     let message = stderr(&output);
-    assert!(message.contains("Lc0's backend eigen is taken as auto"), "{message}");
+    assert!(message.contains("Lc0's backend eigen is mapped to auto"), "{message}");
     assert!(message.contains("that have no counterpart are ignored: batch_size=64"), "{message}");
 }
 

@@ -118,7 +118,7 @@ fn faults_name_the_cause_and_the_remedy() {
         stderr(&output).to_owned()
     };
     let unknown = fault("Cpuctt=1:0.1");
-    assert_eq!(unknown, "zeitnot: --params: unknown option \"Cpuctt\"; did you mean CPuct?\n");
+    assert_eq!(unknown, "zeitnot: --params: unknown option \"Cpuctt\". Did you mean CPuct?\n");
     assert!(fault("TimeManager=1:0.1").contains("only options that take numbers can be tuned"));
     assert!(fault("CPuct=500:1").contains("the start 500 lies outside 0 to 100"));
     assert!(fault("Threads=2:1").contains("which all games of a run share"));

@@ -135,7 +135,7 @@ fn wrong_options_are_refused_with_what_is_valid() {
         error("kernel=mmx"),
         format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
     );
-    assert_eq!(error("threads=2"), "unknown parameter of native \"threads\"; valid: kernel, precision");
+    assert_eq!(error("threads=2"), "unknown parameter of native \"threads\". Valid: kernel, precision");
     assert_eq!(
         error("kernel=portable,precision=bf16"),
         "precision=bf16: expected fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \

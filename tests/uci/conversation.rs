@@ -229,15 +229,15 @@ fn errors_are_named_and_the_old_state_stays() {
     engine.best_move(&["position fen 8/8/8/8/8/k7/8/K2Q4 w - - 0 1", "go nodes 10"]);
     for (command, expected) in [
         ("xyzzy", "unknown command \"xyzzy\""),
-        ("position fen 8/8/8 w - - 0 1", "nothing is searched until a position is accepted"),
+        ("position fen 8/8/8 w - - 0 1", "Nothing is searched until a position is accepted"),
         (
             "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ1BNR w - - 0 1",
-            "nothing is searched until a position is accepted",
+            "Nothing is searched until a position is accepted",
         ),
         ("position startpos moves e2e4 e2e4", "e2e4"),
-        ("position nowhere", "nothing is searched until a position is accepted"),
-        ("position", "nothing is searched until a position is accepted"),
-        ("setoption name Threads value 1000", "an integer from 0 to 256; the old value stays"),
+        ("position nowhere", "Nothing is searched until a position is accepted"),
+        ("position", "Nothing is searched until a position is accepted"),
+        ("setoption name Threads value 1000", "an integer from 0 to 256. The old value stays"),
         ("setoption name Threads value many", "\"many\""),
         ("setoption name NoSuchOption value 1", "unknown option"),
         ("setoption Threads", "setoption"),
@@ -336,7 +336,8 @@ fn a_search_outlives_the_failure_of_one_device() {
         assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}: {lines:#?}");
     }
     let lines = engine.search(&["position startpos", "go nodes 3000"]);
-    let news: Vec<_> = lines.iter().filter(|line| line.contains(" drops out, 1 of 2 go on: ")).collect();
+    let news: Vec<_> =
+        lines.iter().filter(|line| line.contains(" failed, 1 of 2 devices continue: ")).collect();
     assert_eq!(news.len(), 1, "{lines:#?}");
     let last = lines.iter().rev().find(|line| line.contains(" nodes ")).unwrap();
     let nodes: u32 = last.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();

@@ -227,7 +227,7 @@ fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
 fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     let mut engine = Engine::repeatable();
     let refusal = engine.ask(&["setoption name Contempt value leela=much"], "info string");
-    assert!(refusal.contains("leela=much") && refusal.contains("the old value stays"), "{refusal}");
+    assert!(refusal.contains("leela=much") && refusal.contains("The old value stays"), "{refusal}");
     engine.set(&[("UCI_RatingAdv", "100")]);
     engine.ask(&["isready"], "readyok");
     let note = engine.ask(&["go infinite"], "info string");
@@ -319,7 +319,7 @@ fn the_log_has_all_that_is_said() {
 fn a_log_that_cannot_be_written_does_no_harm() {
     let mut engine = Engine::start(&["--backend=random", "--logfile=/no/such/folder/log"]);
     let note = engine.read_until("info string").pop().unwrap();
-    assert!(note.contains("/no/such/folder/log") && note.contains("nothing is logged"), "{note}");
+    assert!(note.contains("/no/such/folder/log") && note.contains("Nothing is logged"), "{note}");
     let note = engine.ask(&["setoption name LogFile value /no/such/folder/other"], "info string");
     assert!(note.contains("/no/such/folder/other"), "{note}");
     engine.best_move(&["go nodes 10"]);

@@ -144,7 +144,7 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     engine.send("ucinewgame");
     engine.send("position startpos moves d2d4");
     let line = engine.ask(&["go nodes 1000"], ERROR);
-    assert!(line.ends_with("; nothing was evaluated: there is no bestmove"), "{line}");
+    assert!(line.ends_with(". Nothing was evaluated, so there is no bestmove"), "{line}");
     engine.assert_no_best_move(WAIT);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
 }
@@ -159,7 +159,7 @@ fn after_a_refused_position_nothing_is_searched() {
         engine.best_move(&["position startpos", "go nodes 10"]);
         assert!(engine.ask(&[position], "info string").starts_with(ERROR));
         let line = engine.ask(&["go wtime 1000 btime 1000"], "info string");
-        assert!(line.starts_with("info string ERROR: the last position was refused: "), "{line}");
+        assert!(line.starts_with("info string ERROR: the last position was rejected: "), "{line}");
         engine.assert_no_best_move(WAIT);
     }
     engine.best_move(&["ucinewgame", "go nodes 10"]);

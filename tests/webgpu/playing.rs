@@ -156,7 +156,7 @@ fn auto_takes_no_renderer_in_software() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let positions = tempfile::tempdir().unwrap();
     let output = evaluate(gpu.show_to(&mut zeitnot(&["eval"])), "auto", positions.path());
-    let wanted = "backend auto takes native: no GPU is at hand; webgpu finds nothing to compute on";
+    let wanted = "backend auto selects native: no GPU is available, webgpu finds no device";
     assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
 }
 
@@ -194,7 +194,7 @@ fn lc0_s_names_for_gpus_of_any_maker_mean_webgpu() {
     for name in ["opencl", "sycl", "dx12", "metal", "xla"] {
         let output = evaluate(gpu.show_to(&mut zeitnot(&["eval"])), name, positions.path());
         assert!(
-            stderr(&output).contains(&format!("Lc0's backend {name} is taken as")),
+            stderr(&output).contains(&format!("Lc0's backend {name} is mapped to")),
             "{}",
             stderr(&output)
         );

@@ -406,11 +406,11 @@ option_group! {
     /// than `centipawns`. A capture or a pawn move starts the count anew.
     #[derive(Copy)]
     pub(crate) struct DrawRule {
-        /// The first full move at which a game may be drawn.
+        /// First full move at which a game can be declared drawn.
         move_number: u32 = 40, in 1..=10_000, "move";
-        /// Moves of each side in a row.
+        /// Number of consecutive moves of each side.
         moves: u32 = 8, in 1..=10_000, "count";
-        /// The score that is still a draw, centipawns.
+        /// Largest score that still counts as a draw, in centipawns.
         centipawns: i32 = 10, in 0..=100_000, "score";
     }
 }
@@ -419,9 +419,9 @@ option_group! {
     /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
     #[derive(Copy)]
     pub(crate) struct WinRule {
-        /// Moves of each side in a row.
+        /// Number of consecutive moves of each side.
         moves: u32 = 3, in 1..=10_000, "count";
-        /// The score that wins, centipawns.
+        /// Smallest score that counts as a win, in centipawns.
         centipawns: i32 = 600, in 1..=100_000, "score";
     }
 }

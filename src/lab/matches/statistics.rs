@@ -133,9 +133,9 @@ const STRENGTH_ROUNDS: usize = 20;
 option_choice! {
     /// The scale of the hypotheses of a test.
     pub enum EloModel {
-        /// Elo in units of the spread of a game.
+        /// Elo in units of the standard deviation of a game.
         Normalized = "normalized",
-        /// Elo by the mean score.
+        /// Elo computed from the mean score.
         Logistic = "logistic",
     }
 }
@@ -147,15 +147,15 @@ option_group! {
     /// best and has the hypothesis's strength (M. Van den Bergh, "Comments on normalized Elo", 2021).
     #[derive(Copy)]
     pub struct Sprt {
-        /// The hypothesis H0.
+        /// Elo difference under the hypothesis H0.
         elo0: f64 = 0.0, in -1000.0..=1000.0, "elo0";
-        /// The hypothesis H1.
+        /// Elo difference under the hypothesis H1.
         elo1: f64 = 5.0, in -1000.0..=1000.0, "elo1";
-        /// Probability of accepting `elo1` where `elo0` is true.
+        /// Probability of accepting `elo1` when `elo0` is true.
         alpha: f64 = 0.05, in 1e-6..=0.5, "alpha";
-        /// Probability of accepting `elo0` where `elo1` is true.
+        /// Probability of accepting `elo0` when `elo1` is true.
         beta: f64 = 0.05, in 1e-6..=0.5, "beta";
-        /// The scale of the hypotheses.
+        /// Elo scale of the hypotheses.
         model: EloModel = EloModel::Normalized, "model";
     }
 }

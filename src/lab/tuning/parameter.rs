@@ -283,7 +283,7 @@ mod tests {
     fn faults_name_the_cause_and_the_remedy() {
         for (text, expected) in [
             (" , ", "at least one option"),
-            ("Cpuctt=1:1", "unknown option \"Cpuctt\"; did you mean CPuct?"),
+            ("Cpuctt=1:1", "unknown option \"Cpuctt\". Did you mean CPuct?"),
             ("CPuct=1.7", "write NAME=START:STEP"),
             ("CPuct=1.7:x", "CPuct=1.7:x: write"),
             ("CPuct=NaN:1", "write NAME"),
@@ -301,7 +301,7 @@ mod tests {
             ("Threads=2:1", "all games of a run share"),
             ("backend-opts.threads=2:1", "BackendOptions.threads: is about the network"),
             ("TimeManager.min-timeuse=.3:.1,time-manager.min-timeuse=.3:.1", "twice"),
-            ("TimeManager.min-timeus=1:1", "unknown number of smooth \"min-timeus\"; valid: init-tree-reuse"),
+            ("TimeManager.min-timeus=1:1", "unknown number of smooth \"min-timeus\". Valid: init-tree-reuse"),
             ("TimeManager.mle-legacy.midpoint=50:5", "names no such list"),
             ("TimeManager.min-timeuse=3:1", "the start 3 lies outside 0.01 to 1"),
             ("TimeManager=1:1", "TimeManager.max-move-budget=0.3:0.05"),

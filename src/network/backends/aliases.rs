@@ -87,7 +87,7 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     let (options, dropped) = translate(alias.backend, &options);
     let options = alias.before(&options);
     let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
-    let mut notes = vec![format!("Lc0's backend {name} is taken as {}{with}", alias.backend)];
+    let mut notes = vec![format!("Lc0's backend {name} is mapped to {}{with}", alias.backend)];
     if !dropped.is_empty() {
         notes
             .push(format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}"));
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(
             notes,
             [
-                "Lc0's backend cudnn-fp16 is taken as onnxruntime with provider=cuda,precision=fp16,gpu=1",
+                "Lc0's backend cudnn-fp16 is mapped to onnxruntime with provider=cuda,precision=fp16,gpu=1",
                 "options of Lc0's backend cudnn-fp16 that have no counterpart are ignored: custom_winograd=true,max_batch=512",
             ]
         );
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(options, "provider=tensorrt,precision=fp32");
         let (name, options, notes) = resolved("blas", "blas_cores=2");
         assert_eq!((name.as_str(), options.as_str()), ("auto", ""));
-        assert_eq!(notes[0], "Lc0's backend blas is taken as auto");
+        assert_eq!(notes[0], "Lc0's backend blas is mapped to auto");
         for (name, note) in [("check", "nothing is compared"), ("recordreplay", "evaluations are neither")] {
             let (backend, _, notes) = resolved(name, "");
             assert!(backend == "auto" && notes[1].starts_with(note), "{name}: {notes:?}");

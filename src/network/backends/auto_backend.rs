@@ -34,7 +34,7 @@ pub(super) fn resolve<'a>(
     let (name, why) = choose(is_for_native(network), found);
     // Nobody has asked for a GPU: if it makes no session, the CPU will do.
     let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
-    chosen.notes.extend(config.notes.iter().cloned().chain([format!("backend auto takes {name}: {why}")]));
+    chosen.notes.extend(config.notes.iter().cloned().chain([format!("backend auto selects {name}: {why}")]));
     Ok(Cow::Owned(chosen))
 }
 
@@ -47,15 +47,20 @@ fn choose(
     let mut refused = String::new();
     for provider in GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)) {
         match found(provider) {
-            Some(Ok(())) => return (provider.name(), format!("it is at hand and finds its device{refused}")),
-            Some(Err(reason)) => refused += &format!("; {reason}"),
+            Some(Ok(())) => {
+                return (provider.name(), format!("it is installed and finds its device{refused}"));
+            }
+            Some(Err(reason)) => refused += &format!(", {reason}"),
             None => {}
         }
     }
     if is_for_native {
-        (native::NAME, format!("no GPU is at hand{refused}"))
+        (native::NAME, format!("no GPU is available{refused}"))
     } else {
-        (onnxruntime::NAME, format!("native does not evaluate this network, and no GPU is at hand{refused}"))
+        (
+            onnxruntime::NAME,
+            format!("native does not evaluate this network, and no GPU is available{refused}"),
+        )
     }
 }
 
@@ -123,10 +128,10 @@ mod tests {
     fn a_renderer_in_software_and_a_library_that_does_not_load_are_named_and_passed_over() {
         let (name, why) = taken(true, &[], &[Provider::WebGpu]);
         assert_eq!(name, "native");
-        assert!(why.starts_with("no GPU is at hand; webgpu finds nothing to compute on"), "{why}");
+        assert!(why.starts_with("no GPU is available, webgpu finds no device"), "{why}");
         let (name, why) = taken(true, &[Provider::WebGpu], &[Provider::Cuda]);
         assert_eq!(name, "webgpu");
-        assert!(why.contains("; cuda finds nothing to compute on"), "{why}");
+        assert!(why.contains(", cuda finds no device"), "{why}");
         assert_eq!(taken(false, &[], &[Provider::OpenVino]).0, "onnxruntime");
     }
 

@@ -16,9 +16,9 @@ use crate::params::{ParamError, Params};
 option_choice! {
     /// What is done where a device or library that the user asks for cannot be had.
     pub enum Fallback = Nothing {
-        /// It is an error.
+        /// Report an error.
         Nothing = "none",
-        /// Devices that cannot be had are left out, and if none stays, the CPU evaluates.
+        /// Leave out devices that are not available. If none is left, use the CPU.
         Cpu = "cpu",
     }
 }
@@ -27,9 +27,9 @@ option_group! {
     /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
     #[derive(Copy)]
     pub struct FeedingParams {
-        /// Batches that the device evaluates at once: while one travels, another is computed.
+        /// Number of batches that the device receives at once. One can be transferred while another is computed.
         threads: usize = 2, in 1..=256, "threads";
-        /// Positions up to which batches are joined; the default is Lc0's.
+        /// Maximum number of positions in a batch that is joined from smaller ones.
         max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
     }
 }
@@ -279,16 +279,16 @@ mod tests {
     fn unknown_backends_are_refused_wherever_they_stand() {
         let valid = valid_names();
         let error_of = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
-        assert_eq!(error_of("", ""), format!("unknown backend \"\"; valid: {valid}"));
+        assert_eq!(error_of("", ""), format!("unknown backend \"\". Valid: {valid}"));
         assert_eq!(
             error_of("random,trivial", ""),
-            format!("unknown backend \"random,trivial\"; valid: {valid}")
+            format!("unknown backend \"random,trivial\". Valid: {valid}")
         );
         assert_eq!(
             error_of("demux", "(backend=abacus)"),
-            format!("unknown backend \"abacus\"; valid: {valid}")
+            format!("unknown backend \"abacus\". Valid: {valid}")
         );
-        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\"; valid: {valid}"));
+        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\". Valid: {valid}"));
         assert_eq!(error_of("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
     }
 }

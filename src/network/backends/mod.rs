@@ -181,7 +181,8 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
         }
         Model::Onnx(_) => Err(BackendError::Model {
             backend: native::NAME.into(),
-            reason: "it is an ONNX model, this backend evaluates layers; use --backend=onnxruntime".into(),
+            reason: "it is an ONNX model, but this backend evaluates layers. Use --backend=onnxruntime"
+                .into(),
         }),
     }
 }
@@ -218,9 +219,11 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
     let note = |reason| {
         if device.needs_cpu {
             let provider = device.provider;
-            format!("ERROR: {provider} does not compute all of this model; the CPU does the rest ({reason})")
+            format!(
+                "ERROR: {provider} cannot compute all of this model. The CPU computes the rest ({reason})"
+            )
         } else {
-            format!("the device takes {} with {inputs} only ({reason})", device.precision)
+            format!("the device supports {} with {inputs} only ({reason})", device.precision)
         }
     };
     with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
@@ -249,9 +252,12 @@ mod tests {
 
     #[test]
     fn unknown_names_and_options_are_refused_with_what_is_valid() {
-        assert_eq!(error_of("auto", ""), "the backend auto needs a network");
-        assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
-        assert_eq!(error_of("trivial", "x"), "unknown parameter of trivial \"x\"; valid: none");
+        assert_eq!(
+            error_of("auto", ""),
+            "the backend auto needs a network (option WeightsFile, flag --weights)"
+        );
+        assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\". Valid: seed");
+        assert_eq!(error_of("trivial", "x"), "unknown parameter of trivial \"x\". Valid: none");
         assert_eq!(error_of("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
     }
 }

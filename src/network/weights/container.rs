@@ -144,9 +144,9 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
         [ONNX_START, ..] if start.len() > 16 => return Ok(FileKind::Onnx),
         [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
-        _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip; unpack it once".into(),
+        _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip, which must be unpacked once".into(),
         _ if start.starts_with(b"PK") => "a zip archive (a PyTorch checkpoint?)".into(),
-        [b'<', ..] => "a web page; the download went wrong".into(),
+        [b'<', ..] => "a web page, so the download went wrong".into(),
         [0x0d, a, b, c, d, ..] => {
             format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
         }

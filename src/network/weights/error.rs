@@ -29,22 +29,22 @@ pub enum NetworkErrorKind {
     #[error("cannot be read: {0}")]
     Read(#[source] std::io::Error),
     /// The gzip layer is damaged or ends early.
-    #[error("gzip: {reason} after {decoded} bytes; is the download complete and undamaged?")]
+    #[error("gzip: {reason} after {decoded} bytes, so the download may be incomplete or damaged")]
     Gzip { reason: String, decoded: u64 },
     /// More data than a network of this file size can hold.
     #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
     TooLarge { compressed: u64, limit: u64 },
     /// The first bytes are not those of a network.
-    #[error("content: {found}; an Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
+    #[error("content: {found}. An Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
     Foreign { found: String },
     /// A protobuf message is malformed.
-    #[error("protobuf: {reason}; is the file complete and undamaged?")]
+    #[error("protobuf: {reason}, so the file may be incomplete or damaged")]
     Protobuf { reason: String },
     /// The file was made for a newer Lc0.
-    #[error("min_version: made for Lc0 {needed} or newer; formats up to Lc0 {known} are known")]
+    #[error("min_version: made for Lc0 {needed} or newer. This program reads formats up to Lc0 {known}")]
     Version { needed: String, known: String },
     /// A format field has a value that we do not know or do not support.
-    #[error("{part}: {found} is not supported; supported: {supported}")]
+    #[error("{part}: {found} is not supported. Supported: {supported}")]
     Unsupported { part: String, found: String, supported: String },
     /// A part that the format requires is absent.
     #[error("{part}: missing, but {reason}")]
@@ -56,10 +56,10 @@ pub enum NetworkErrorKind {
     #[error("{part}: {reason}")]
     Mismatch { part: String, reason: String },
     /// A layer holds NaN or an infinity.
-    #[error("{part}: value {index} is {value}; weights must be finite")]
+    #[error("{part}: value {index} is {value}, but weights must be finite")]
     NotFinite { part: String, index: usize, value: f32 },
     /// The chosen head is not in the file.
-    #[error("{kind} head: \"{wanted}\" is not in this network; present: {present}")]
+    #[error("{kind} head: \"{wanted}\" is not in this network. Present: {present}")]
     Head { kind: &'static str, wanted: String, present: String },
 }
 

@@ -39,7 +39,7 @@ impl OptionChoice for PolicyHeadName {
 option_choice! {
     /// A value head by Lc0's name.
     pub enum ValueHeadName = Winner {
-        /// The game's result; the only one in most files.
+        /// The game's result, which is the only value head in most files.
         Winner = "winner",
         /// The search's root evaluation.
         Q = "q",
@@ -59,7 +59,7 @@ pub struct HeadChoice {
 
 /// A name that is no head of any network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown head \"{name}\"; Lc0's heads are {known}")]
+#[error("unknown head \"{name}\". Lc0's heads are {known}")]
 pub struct UnknownHead {
     name: String,
     known: String,

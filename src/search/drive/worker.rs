@@ -117,7 +117,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
         let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
         if outcome.is_err() {
             search.state.context.tree.mark_damaged();
-            search.fail("a search thread panicked; its batch is lost".into());
+            search.fail("a search thread panicked and its batch is lost".into());
         }
         search.state.progress.leave();
     }

@@ -159,7 +159,7 @@ pub struct ContemptError(String);
 option_choice! {
     /// The side that contempt favours.
     pub enum ContemptMode {
-        /// The side that searches, except in infinite search.
+        /// The engine's side, except in infinite search.
         Play = "play",
         /// White.
         White = "white_side_analysis",
@@ -173,29 +173,29 @@ option_choice! {
 option_group! {
     /// The options that decide how the network's values are rescaled for contempt and accuracy of play.
     pub struct ContemptOptions {
-        /// Elo by which we are stronger than the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. Empty: UCI_RatingAdv.
+        /// Elo advantage over the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. If empty, UCI_RatingAdv applies.
         advantages: String = String::new(), "Contempt", "contempt";
-        /// The side that contempt favours; `play` is the side that searches, except in infinite search.
+        /// Side that contempt favours. `play` is the engine's side, except in infinite search.
         mode: ContemptMode = ContemptMode::Play, "ContemptMode", "contempt-mode";
-        /// Largest contempt, Elo; larger values count as this.
+        /// Maximum contempt in Elo. Larger values count as this one.
         max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value", hidden;
-        /// Elo of the favoured side, from which draw rate and accuracy of play follow; 0 leaves them as the network has them.
+        /// Elo of the favoured side, which determines draw rate and accuracy of play. 0 keeps those of the network.
         calibration_elo: f64 = 0.0, in 0.0..=10_000.0, "WDLCalibrationElo", "wdl-calibration-elo";
-        /// Factor on the effect of contempt: 1 is realistic, 0.5 to 0.6 plays best.
+        /// Factor on the effect of contempt. 1 is realistic, and 0.5 to 0.6 plays best.
         attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation", hidden;
-        /// Largest scale (uncertainty) of a result under contempt; larger ones count as this. Raise it for odds games.
+        /// Maximum scale (uncertainty) of a result under contempt. Raise it for odds games.
         max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s", hidden;
-        /// Share of contempt that is taken out of the values shown.
+        /// Share of contempt that is removed from the values shown.
         objectivity: f64 = 1.0, in 0.0..=1.0, "WDLEvalObjectivity", "wdl-eval-objectivity";
-        /// Draw rate to expect in equal positions; 0 keeps the network's. Without effect under WDLCalibrationElo.
+        /// Draw rate to assume in equal positions. 0 keeps the network's draw rate. It has no effect under WDLCalibrationElo.
         draw_rate_target: f64 = 0.0, in 0.0..=0.999, "WDLDrawRateTarget", "wdl-draw-rate-target", hidden;
-        /// Draw rate in equal positions that the network predicts.
+        /// Draw rate that the network predicts in equal positions.
         draw_rate_reference: f64 = 0.5, in 0.001..=0.999, "WDLDrawRateReference", "wdl-draw-rate-reference";
-        /// Mean advantage of the openings from which the Elo was measured. Without effect under WDLCalibrationElo.
+        /// Mean advantage at the end of the openings with which the Elo was measured. It has no effect under WDLCalibrationElo.
         book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias", hidden;
-        /// The opponent, as GUIs name it: title, Elo, computer or human, name.
+        /// Opponent as the GUI reports it: title, Elo, computer or human, name.
         opponent: String = String::new(), "UCI_Opponent", "opponent";
-        /// Elo by which we are stronger, as some GUIs send it; contempt starts from it.
+        /// Elo advantage over the opponent, as some GUIs send it. It applies unless Contempt gives another value.
         rating_advantage: f64 = 0.0, in -10_000.0..=10_000.0, "UCI_RatingAdv", "rating-adv";
     }
 }

@@ -12,7 +12,7 @@ option_group! {
     /// Parameters of `alphazero`.
     #[derive(Copy)]
     pub(crate) struct AlphazeroParams {
-        /// Percentage of the clock that each move gets.
+        /// Percentage of the clock that each move receives.
         time_pct: f64 = 12.0, in 0.0..=100.0, "alphazero-time-pct";
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Argo {
 
 impl Named for Argo {
     const NAME: &'static str = "argo";
-    const SUMMARY: &'static str = "ArGO's manager: a limit that follows the difficulty of the move.";
+    const SUMMARY: &'static str = "ArGO's manager: a time limit that follows the difficulty of the move.";
     type Params = ArgoParams;
 
     fn new(params: ArgoParams) -> Self {
@@ -63,7 +63,7 @@ option_group! {
     /// Parameters of `argo`.
     #[derive(Copy)]
     pub(crate) struct ArgoParams {
-        /// Largest difficulty that a move can have; an ordinary move has 1.
+        /// Maximum difficulty of a move. An ordinary move has a difficulty of 1.
         max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }
 }

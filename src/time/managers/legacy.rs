@@ -20,17 +20,17 @@ option_group! {
     /// Parameters of `legacy`.
     #[derive(Copy)]
     pub(crate) struct LegacyParams {
-        /// Factor on every budget. Above 1 it has no effect on moves that stay shorter than 200 ms.
+        /// Factor on every budget. Values above 1 have no effect on moves that stay shorter than 200 ms.
         slowmover: f64 = 1.0, in 0.0..=100.0, "slowmover";
-        /// Median length of games in the estimate of moves left, full moves.
+        /// Median length of games in the estimate of moves left, in full moves.
         midpoint_move: f64 = LogLogistic::MIDPOINT, in 1.0..=1000.0, "midpoint-move";
-        /// Steepness with which games end around that length.
+        /// Steepness of the distribution of game lengths around its median.
         steepness: f64 = LogLogistic::STEEPNESS, in 0.5..=100.0, "steepness";
-        /// Share of the spared time that the next move gets.
+        /// Share of the saved time that the next move receives.
         immediate_use: f64 = 1.0, in 0.0..=1.0, "immediate-use";
-        /// Share of its time that the first move of the game gets on top.
+        /// Extra time for the first move of the game, as a share of its budget.
         first_move_bonus: f64 = 1.8, in 0.0..=1000.0, "first-move-bonus";
-        /// Share of its time that the first move gets on top for every ply played from a book, at most 12 of them.
+        /// Extra time for the first move for each ply played from a book, as a share of its budget. At most 12 plies count.
         book_ply_bonus: f64 = 0.25, in 0.0..=1000.0, "book-ply-bonus";
     }
 }
@@ -52,7 +52,7 @@ pub(crate) struct Legacy {
 impl Named for Legacy {
     const NAME: &'static str = "legacy";
     const SUMMARY: &'static str =
-        "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.";
+        "Lc0's default: the clock divided by the moves left, plus the time that earlier moves saved.";
     type Params = LegacyParams;
 
     fn new(params: LegacyParams) -> Self {

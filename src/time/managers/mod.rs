@@ -55,7 +55,7 @@ pub(crate) fn manager_with_slowmover(
         Some(text) => Err(ParamError::Value {
             key: "Slowmover".into(),
             value: slowmover.to_string(),
-            expected: format!("1 with TimeManager={text}; or set TimeManager=legacy(slowmover=...)"),
+            expected: format!("1 with TimeManager={text}, or TimeManager=legacy(slowmover=...)"),
         }),
     }
 }
@@ -145,13 +145,13 @@ impl OptionValue for ManagerChoice {
 option_group! {
     /// The options of the clock.
     pub struct TimeOptions {
-        /// Time manager: name(parameter=value,…).
+        /// Time manager and its parameters: name(parameter=value,…).
         time_manager: ManagerChoice = ManagerChoice::default(), "TimeManager", "time-manager", common;
-        /// Count a move's time from `go` in any case, not from the `position` before it.
+        /// Always measure a move's time from `go`, never from the `position` command before it.
         strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
-        /// Share of its time that the manager `legacy` takes; another value than 1 chooses that manager.
+        /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
         slowmover: f64 = 1.0, in 0.0..=100.0, "Slowmover", "slowmover", hidden;
-        /// Time kept back from every clock for lag and the GUI, ms.
+        /// Time reserved on every clock for lag and the GUI, in milliseconds.
         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000_000, "MoveOverheadMs", "move-overhead", common;
     }
 }
@@ -257,7 +257,7 @@ mod tests {
         let fault = |path: &[&str]| range(path).unwrap_err().to_string();
         assert!(
             fault(&["smooth", "mle-mlh", "weight"])
-                .starts_with("unknown number of mle-mlh \"weight\"; valid: scale")
+                .starts_with("unknown number of mle-mlh \"weight\". Valid: scale")
         );
         assert!(fault(&["smooth", "target"]).starts_with("unknown number of smooth \"target\""), "a word");
     }
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn errors_name_what_is_valid() {
         let error = |text: &str| manager_from(text).unwrap_err().to_string();
-        assert!(error("hasty").starts_with("unknown time manager \"hasty\"; valid: "));
+        assert!(error("hasty").starts_with("unknown time manager \"hasty\". Valid: "));
         assert!(error("").contains("expected one manager"));
         assert!(error("legacy,legacy").contains("expected one manager"));
-        assert!(error("legacy(speed=1)").contains("unknown parameter of legacy \"speed\"; valid: slowmover"));
+        assert!(error("legacy(speed=1)").contains("unknown parameter of legacy \"speed\". Valid: slowmover"));
         assert!(error("legacy(steepness=x)").contains("steepness=x: expected a number"));
         assert!(error("legacy(steepness=7").contains("a ')' is missing"));
     }

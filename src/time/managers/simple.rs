@@ -13,13 +13,13 @@ option_group! {
     /// Parameters of `simple`.
     #[derive(Copy)]
     pub(crate) struct SimpleParams {
-        /// Percentage of the clock at ply 0.
+        /// Percentage of the clock that a move receives at ply 0.
         base_pct: f64 = 1.4, in 0.01..=100.0, "base-pct";
-        /// Percentage of the clock that each ply played adds.
+        /// Percentage of the clock that is added for each ply played.
         ply_pct: f64 = 0.049, in 0.0..=1.0, "ply-pct";
-        /// Factor on increment ÷ clock, which is added to the share.
+        /// Factor on increment ÷ clock, which is added to the share of the clock.
         time_factor: f64 = 1.5, in 0.0..=100.0, "time-factor";
-        /// Percentage of its budget that the first move of the game gets on top.
+        /// Extra time for the first move of the game, as a percentage of its budget.
         opening_bonus_pct: f64 = 0.0, in 0.0..=1000.0, "opening-bonus-pct";
     }
 }
@@ -33,8 +33,7 @@ pub(crate) struct Simple {
 
 impl Named for Simple {
     const NAME: &'static str = "simple";
-    const SUMMARY: &'static str =
-        "A percentage of the clock that grows with the move number and the increment.";
+    const SUMMARY: &'static str = "A share of the clock that grows with the move number and the increment.";
     type Params = SimpleParams;
 
     fn new(params: SimpleParams) -> Self {

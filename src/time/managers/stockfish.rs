@@ -23,7 +23,7 @@ pub(crate) struct Stockfish {
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";
     const SUMMARY: &'static str =
-        "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.";
+        "Stockfish's manager of 2013: optimum and maximum time from the importance of the move.";
     type Params = StockfishParams;
 
     fn new(params: StockfishParams) -> Self {
@@ -65,21 +65,21 @@ option_group! {
     /// Parameters of `stockfish`.
     #[derive(Copy)]
     pub(crate) struct StockfishParams {
-        /// Number of moves for which time is kept on the clock.
+        /// Number of moves for which time is reserved on the clock.
         emergency_move_horizon: u32 = 40, in 0..=50, "emergency-move-horizon";
-        /// Time that is always kept on the clock, ms.
+        /// Time that is always reserved on the clock, in milliseconds.
         emergency_base_time_ms: f64 = 60.0, in 0.0..=30_000.0, "emergency-base-time";
-        /// Time that is kept for each of the moves within the horizon, ms.
+        /// Time that is reserved for each move within the horizon, in milliseconds.
         emergency_move_time_ms: f64 = 30.0, in 0.0..=5_000.0, "emergency-move-time";
-        /// Least time for a move, ms.
+        /// Minimum time for a move, in milliseconds.
         min_thinking_time_ms: f64 = 20.0, in 0.0..=5_000.0, "min-thinking-time";
-        /// Percentage of its importance with which this move counts; more than 100 spends more time in the opening.
+        /// Weight of the importance of the current move, in percent. Values above 100 spend more time in the opening.
         slow_mover: f64 = 70.0, in 10.0..=1000.0, "slow-mover";
-        /// Share of the count of best-move changes that is left after each iteration.
+        /// Share of the count of best-move changes that remains after each iteration.
         instability_decay: f64 = 0.8, in 0.0..=0.99, "instability-decay";
-        /// Fall of the root's Q since the last iteration beyond which the move may use its maximum.
+        /// Fall of Q at the root since the last iteration above which the move may use its maximum time.
         fail_low_q: f64 = 0.05, in 0.0..=2.0, "fail-low-q";
-        /// Rise of the root's Q since the last iteration beyond which the move may use its maximum.
+        /// Rise of Q at the root since the last iteration above which the move may use its maximum time.
         fail_high_q: f64 = 0.05, in 0.0..=2.0, "fail-high-q";
     }
 }

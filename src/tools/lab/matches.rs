@@ -402,7 +402,7 @@ mod tests {
     fn faults_name_the_entry() {
         let fault = |text| parse(text).unwrap_err().to_string();
         assert_eq!(fault("CPuct"), "--a: CPuct: write Name=Value");
-        assert_eq!(fault("Cpuctt=1"), "--a: Cpuctt=1: unknown option \"Cpuctt\"; did you mean CPuct?");
+        assert_eq!(fault("Cpuctt=1"), "--a: Cpuctt=1: unknown option \"Cpuctt\". Did you mean CPuct?");
         assert!(fault("cmd=sf,CPuct=1").contains("option.NAME="), "{}", fault("cmd=sf,CPuct=1"));
         assert_eq!(fault("nodes=0"), "--a: nodes=0: expected a number above 0");
         assert!(fault("tc=x").contains("no time control"));

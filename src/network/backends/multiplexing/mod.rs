@@ -135,10 +135,10 @@ impl DevicePool {
             |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
         let first = infos().next().ok_or_else(|| refused("it has no devices"))?;
         if infos().any(|info| info.input_format != first.input_format) {
-            return Err(refused("its devices want positions encoded differently"));
+            return Err(refused("its devices need different encodings of positions"));
         }
         if infos().any(|info| info.virtual_pace.is_some()) {
-            return Err(refused("several devices have no virtual time, use clock=real"));
+            return Err(refused("virtual time works with one device only, use clock=real"));
         }
         let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
         Ok(BackendInfo {
@@ -173,14 +173,14 @@ impl DevicePool {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (name, label, count) = (&self.name, &device.label, self.devices.len());
-            let note = format!("ERROR: {name}: {label} drops out, {left} of {count} go on: {reason}");
+            let note = format!("ERROR: {name}: {label} failed, {left} of {count} devices continue: {reason}");
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
         }
     }
 
     /// Returns the error with which an evaluation fails when no device is left.
     fn none_left(&self) -> BackendError {
-        let reason = "all of its devices have failed; the messages before this one say why".into();
+        let reason = "all of its devices have failed, as the messages before this one explain".into();
         BackendError::Evaluation { backend: self.name.clone(), reason }
     }
 

@@ -62,8 +62,8 @@ fn a_device_that_fails_drops_out_and_the_others_go_on() {
         assert_like_random(&*backend, 24, 100);
         let notes = backend.take_notes();
         assert_eq!(notes.len(), 2, "{name}: {notes:?}");
-        assert!(notes[0].contains(" drops out, 2 of 3 go on: "), "{notes:?}");
-        assert!(notes[1].contains(" drops out, 1 of 3 go on: "), "{notes:?}");
+        assert!(notes[0].contains(" failed, 2 of 3 devices continue: "), "{notes:?}");
+        assert!(notes[1].contains(" failed, 1 of 3 devices continue: "), "{notes:?}");
         assert!(notes.iter().any(|note| note.contains("device 1 (fail-after=100)")), "{notes:?}");
     }
 }

@@ -51,7 +51,7 @@ pub struct Native {
 option_choice! {
     /// The precision that a user asks for.
     pub enum WantedPrecision {
-        /// bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16.
+        /// bf16 where it is faster: with AMX, and for attention bodies also with AVX512-BF16.
         Auto = "auto",
         /// Single precision.
         Fp32 = "fp32",
@@ -63,9 +63,9 @@ option_choice! {
 option_group! {
     /// The parameters of `native`.
     pub struct NativeParams {
-        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`; `auto` takes the fastest that this CPU has.
+        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`. `auto` selects the fastest that this CPU supports.
         kernel: String = AUTO.into(), "kernel";
-        /// The precision of a tower's 3×3 convolutions, and of dense layers in attention.
+        /// Number format of convolutions (towers) and dense layers (attention).
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
     }
 }
@@ -88,7 +88,7 @@ impl Native {
     ) -> Result<Native, BackendError> {
         let Some(model) = Model::new(arithmetic, network) else {
             let reason =
-                "it has an attention body whose policy head is not attention; use --backend=onnxruntime";
+                "it has an attention body whose policy head is not attention. Use --backend=onnxruntime";
             return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
         let Arithmetic { kernels, tiles } = arithmetic;
@@ -138,7 +138,7 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
     });
     if precision == "bf16" && tiles.is_none() {
         let expected =
-            "fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
+            "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision, expected.into());
     }
     // What tiles do not compute is fp32 even there.

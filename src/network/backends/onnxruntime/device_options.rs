@@ -32,7 +32,7 @@ impl InputTensor<'_> {
 option_choice! {
     /// The precision that a user asks for.
     pub enum WantedPrecision {
-        /// fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32.
+        /// fp16 on GPUs, bf16 with `openvino` where the CPU supports it, and fp32 elsewhere.
         Auto = "auto",
         /// Single precision.
         Fp32 = "fp32",
@@ -46,11 +46,11 @@ option_choice! {
 option_choice! {
     /// The form of inputs that a user asks for.
     pub enum WantedInputs {
-        /// Packed on GPUs.
+        /// `packed` on NVIDIA GPUs and with `webgpu` and `directml`, `planes` elsewhere.
         Auto = "auto",
-        /// 896 bytes a position, which the device expands.
+        /// 896 bytes per position, which the device expands.
         Packed = "packed",
-        /// 28 KB a position in fp32.
+        /// 28 KB per position in fp32.
         Planes = "planes",
     }
 }
@@ -59,17 +59,17 @@ option_group! {
     /// The parameters of `onnxruntime` as users write them.
     #[derive(Copy)]
     pub struct OnnxRuntimeParams {
-        /// The kind of device.
+        /// Execution provider, which is a type of device.
         provider: Provider = Provider::Cpu, "provider";
-        /// Which one of several devices.
+        /// Index of the device, if there is more than one.
         gpu: u32 = 0, in 0..=255, "gpu";
-        /// The precision in which the device computes.
+        /// Number format in which the device computes.
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
-        /// Threads that work on one batch on a CPU; 1 is best, for the search has threads of its own.
+        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own threads.
         threads: usize = 1, in 1..=256, "threads";
-        /// With `cuda` and `tensorrt`: record the work of each batch size once and replay it.
+        /// Record the work of each batch size once and replay it. It needs `cuda` or `tensorrt`.
         cuda_graph: bool = false, "cuda-graph";
-        /// The form in which positions travel.
+        /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
     }
 }
@@ -345,7 +345,7 @@ mod tests {
         );
         assert_eq!(
             error_of("batch=3"),
-            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph, \
+            "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, cuda-graph, \
              inputs"
         );
         assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected false with this provider");

@@ -178,7 +178,7 @@ pub(super) enum FetchError {
     #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
     Offline,
     /// No folder is known into which it could be fetched.
-    #[error("no cache folder is known; set {}", folders::CACHE_VARIABLE)]
+    #[error("no cache folder is known. Set {}", folders::CACHE_VARIABLE)]
     NoCacheFolder,
     /// There is no wheel for this machine.
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
@@ -240,7 +240,7 @@ pub(super) fn fetch(
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            eprint_message("Another process is fetching ONNX Runtime; waiting for it.");
+            eprint_message("Another process is fetching ONNX Runtime. Waiting for it.");
             lock.lock().map_err(at_cache)?;
         }
         Err(TryLockError::Error(error)) => return Err(at_cache(error)),
@@ -285,7 +285,7 @@ fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<
     };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     eprint_message(format_args!(
-        "{} is not installed; fetching {} once (about {} MB) into {}",
+        "{} is not installed. Fetching {} once (about {} MB) into {}",
         package.name,
         package.version,
         package.size_mb,
@@ -455,7 +455,7 @@ impl DownloadError {
 impl fmt::Display for DownloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts = self.0.iter().map(|(error, pythons)| format!("{}: {error}", pythons.join(", ")));
-        f.write_str(&texts.collect::<Vec<_>>().join("; "))
+        f.write_str(&texts.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -576,6 +576,6 @@ mod tests {
         errors.add("python3", PythonError::NoPip);
         errors.add("py", PythonError::NotInstalled);
         errors.add("python", PythonError::NoPip);
-        assert_eq!(errors.to_string(), "python3, python: has no pip; py: is not installed");
+        assert_eq!(errors.to_string(), "python3, python: has no pip, py: is not installed");
     }
 }

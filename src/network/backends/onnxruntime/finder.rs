@@ -147,7 +147,7 @@ pub enum UnusableReason {
     #[error("is an ONNX Runtime without {0}")]
     WithoutProvider(Provider),
     /// It is too old for the calls that we make.
-    #[error("is ONNX Runtime 1.{minor}; 1.{} or newer is needed", ort::MINOR_VERSION)]
+    #[error("is ONNX Runtime 1.{minor}, but 1.{} or newer is needed", ort::MINOR_VERSION)]
     TooOld { minor: u32 },
 }
 
@@ -163,17 +163,17 @@ pub enum LibraryError {
     NotFetched { package: &'static str, found: String, reason: String },
     /// No package that could be fetched has the provider.
     #[error(
-        "found no ONNX Runtime with {provider}{found}; put one beside the program, or its path into {PATH_VARIABLE}"
+        "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
     /// The library was found, but the provider needs others that were not.
-    #[error("{provider} cannot run, for parts are missing: {}", parts.join("; "))]
+    #[error("{provider} cannot run, because parts are missing: {}", parts.join(", "))]
     PartsMissing { provider: Provider, parts: Vec<String> },
     /// The plugin with the provider is not installed, and could not be fetched.
     #[error(
-        "{package} is not installed and was not fetched: {reason}. Any of these helps too: run `python3 -m pip install \
-         {package}`; or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip) and be online \
-         once; or put {file} beside the program"
+        "{package} is not installed and was not fetched: {reason}. Run `python3 -m pip install {package}`. Or install \
+         Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip), and start again with a network \
+         connection. Or put {file} beside the program"
     )]
     PluginNotFetched { package: &'static str, file: String, reason: String },
     /// The plugin with the provider does not load, or does not go with the library.
@@ -181,16 +181,16 @@ pub enum LibraryError {
     NotRegistered { provider: Provider, path: PathBuf, reason: String },
     /// The provider is there, but finds no device of the number.
     #[error(
-        "{provider} finds no device {number} on this machine (it finds {found}); `zeitnot doctor` tells whether it can \
-         work here, and what is missing"
+        "{provider} finds no device {number} on this machine (it finds {found}). `zeitnot doctor` shows whether it can \
+         work here and what is missing"
     )]
     NoDevice { provider: Provider, number: u32, found: usize },
     /// The provider is there, but this machine has nothing for it.
-    #[error("{0} finds nothing to compute on; software that stands for a GPU does not count")]
+    #[error("{0} finds no device (software emulation of a GPU does not count)")]
     NoHardware(Provider),
     /// Another library is in use already.
     #[error(
-        "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one: start the engine with \
+        "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one. Start the engine with \
          --backend=onnxruntime --backend-opts=provider={provider}",
         path.display()
     )]
@@ -202,9 +202,9 @@ pub enum LibraryError {
 
 fn remedies(package: &str) -> String {
     format!(
-        "Any of these helps too: run `python3 -m pip install {package}`; or install Python 3.8 or newer with pip (Debian, \
-         Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
-         https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
+        "Run `python3 -m pip install {package}`. Or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install \
+         python3-pip), and start again with a network connection. Or download ONNX Runtime 1.24 or newer from \
+         https://github.com/microsoft/onnxruntime/releases, and put its library beside the program or its path into \
          {PATH_VARIABLE}"
     )
 }
@@ -310,7 +310,7 @@ fn refused_suffix(refused: &[Unusable]) -> String {
         return String::new();
     }
     let reasons: Vec<String> = refused.iter().map(Unusable::to_string).collect();
-    format!(" that can be used ({})", reasons.join("; "))
+    format!(" that can be used ({})", reasons.join(", "))
 }
 
 /// Returns the folders of places 2 to 4, best first. Most don't exist.

@@ -117,7 +117,7 @@ impl OnnxRuntime {
         let (sessions, note) = match recorded.compare_with(&plain) {
             Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
             Err(reason) => {
-                (plain, format!("ERROR: CUDA graphs are of no use here ({reason}); going on without them"))
+                (plain, format!("ERROR: CUDA graphs cannot be used here ({reason}). Continuing without them"))
             }
         };
         Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
@@ -136,7 +136,7 @@ impl OnnxRuntime {
                 let device = DeviceOptions { needs_cpu: true, ..device };
                 let backend = OnnxRuntime::new(model, network, &device)?;
                 let note = format!(
-                    "ERROR: {} does not compute all of this model; the CPU does the rest",
+                    "ERROR: {} cannot compute all of this model. The CPU computes the rest",
                     device.provider
                 );
                 backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
@@ -174,7 +174,7 @@ fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendErr
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
     let cache = folders::cache().ok_or_else(|| {
-        refused("no cache folder is known for TensorRT's engines; set ZEITNOT_CACHE_DIR".into())
+        refused("no cache folder is known for TensorRT's engines. Set ZEITNOT_CACHE_DIR".into())
     })?;
     let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
     fs::create_dir_all(&folder)
@@ -219,6 +219,6 @@ mod tests {
         let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
         assert!(tiny.sessions.compare_with(&tiny.sessions).is_ok());
         let error = tiny.sessions.compare_with(&other.sessions).unwrap_err().to_string();
-        assert_eq!(error, "they give other numbers than the ordinary way");
+        assert_eq!(error, "their results differ from those without graphs");
     }
 }

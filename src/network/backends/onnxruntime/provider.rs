@@ -14,21 +14,21 @@ option_choice! {
     pub enum Provider {
         /// Any CPU.
         Cpu = "cpu",
-        /// Intel's library, for x86 CPUs.
+        /// x86 CPUs, through Intel's library.
         OpenVino = "openvino",
         /// NVIDIA GPUs.
         Cuda = "cuda",
-        /// NVIDIA GPUs, with engines that are built for the network first.
+        /// NVIDIA GPUs, with engines that TensorRT builds for the network first.
         TensorRt = "tensorrt",
-        /// NVIDIA's GeForce RTX GPUs, with nothing of NVIDIA's but the driver.
+        /// NVIDIA GeForce RTX GPUs, which need only the NVIDIA driver.
         TensorRtRtx = "tensorrt-rtx",
         /// Any GPU, through Vulkan, Metal or Direct3D 12.
         WebGpu = "webgpu",
         /// AMD GPUs.
         MiGraphX = "migraphx",
-        /// Apple's GPUs and neural engines.
+        /// Apple GPUs and neural engines.
         CoreMl = "coreml",
-        /// GPUs under Windows.
+        /// GPUs on Windows.
         DirectMl = "directml",
     }
 }

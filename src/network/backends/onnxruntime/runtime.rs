@@ -314,7 +314,7 @@ impl ProgressMessage {
     pub(super) fn start(what: String) -> ProgressMessage {
         let (stop, stopped) = bounded::<()>(0);
         let start = Instant::now();
-        eprint_message(format_args!("{what}; the first time this takes minutes."));
+        eprint_message(format_args!("{what}. The first time this takes minutes."));
         thread::spawn(move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 eprint_message(format_args!("{what}: {} s so far", start.elapsed().as_secs()));

@@ -64,7 +64,7 @@ pub(super) enum ReplayError {
     #[error(transparent)]
     Failed(#[from] BackendError),
     /// The replay computes something else.
-    #[error("they give other numbers than the ordinary way")]
+    #[error("their results differ from those without graphs")]
     OtherNumbers,
 }
 

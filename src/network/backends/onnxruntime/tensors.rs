@@ -22,7 +22,7 @@ pub(super) enum RunError {
     #[error(transparent)]
     Library(#[from] ort::Error),
     /// The library gave no such output.
-    #[error("the output \"{name}\" did not come")]
+    #[error("the output \"{name}\" is missing")]
     MissingOutput {
         /// The output's name.
         name: String,
@@ -36,7 +36,7 @@ pub(super) enum RunError {
         expected: usize,
     },
     /// An output holds NaN or an infinity.
-    #[error("the network gave numbers that are not finite")]
+    #[error("the network returned numbers that are not finite")]
     NotFinite,
 }
 

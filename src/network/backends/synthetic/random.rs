@@ -28,7 +28,7 @@ option_group! {
     /// The parameters of `random`.
     #[derive(Copy)]
     pub struct RandomParams {
-        /// Selects one of many evaluations.
+        /// Seed of the evaluations.
         seed: u64 = 0, in 0..=i64::MAX, "seed";
     }
 }

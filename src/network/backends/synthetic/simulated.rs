@@ -71,9 +71,9 @@ struct Device {
 option_choice! {
     /// The time in which a simulated device lives.
     pub enum DeviceClock {
-        /// Batches take their time.
+        /// Batches take real time.
         Real = "real",
-        /// Time is counted, and nobody waits.
+        /// Time is only counted, and nothing waits.
         Virtual = "virtual",
     }
 }
@@ -96,27 +96,27 @@ option_group! {
     /// The parameters of `simulated`.
     #[derive(Copy)]
     pub struct SimulatedParams {
-        /// Time that a batch is on its way, in microseconds.
+        /// Latency of a batch, in microseconds.
         latency_us: u64 = DEFAULT_LATENCY, in 0..=10_000_000, "latency-us";
-        /// Time that the device computes for each position, in nanoseconds.
+        /// Computing time for each position, in nanoseconds.
         per_position_ns: u64 = DEFAULT_PER_POSITION, in 0..=1_000_000_000, "per-position-ns";
-        /// Positions that take as long as one.
+        /// Number of positions that take as long as one.
         step: u32 = 1, in 1..=1_024, "step";
-        /// Time that the bus needs for each position, in nanoseconds.
+        /// Transfer time for each position, in nanoseconds.
         copy_ns: u64 = 0, in 0..=1_000_000_000, "copy-ns";
-        /// Batches that are under way at once.
+        /// Number of batches in flight at once.
         queues: usize = ACCELERATOR_QUEUES, in 1..=64, "queues";
-        /// The largest batch.
+        /// Maximum number of positions in a batch.
         max_batch: usize = DEFAULT_MAX_BATCH, in 1..=super::MAX_BATCH as i64, "max-batch";
-        /// Positions after which the device fails every batch.
+        /// Number of positions after which every batch fails.
         fail_after: u64 = i64::MAX as u64, in 0..=i64::MAX, "fail-after";
-        /// Real time, or virtual.
+        /// Real or virtual time.
         clock: DeviceClock = DeviceClock::Real, "clock";
-        /// Time of a visit where time is virtual, in nanoseconds.
+        /// Time for each visit under virtual time, in nanoseconds.
         host_ns: u64 = DEFAULT_HOST, in 0..=1_000_000_000, "host-ns";
-        /// Whose answers they are.
+        /// Backend that computes the evaluations.
         network: Answers = Answers::Random, "network";
-        /// The seed of `random`.
+        /// Seed of the backend `random`.
         seed: u64 = 0, in 0..=i64::MAX, "seed";
     }
 }

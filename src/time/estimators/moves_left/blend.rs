@@ -41,8 +41,8 @@ pub struct BlendMember {
 
 impl Named for Blend {
     const NAME: &'static str = "blend";
-    const SUMMARY: &'static str = "The weighted mean of its members. The weight of the head counts for 1/(1 + (spread/M)²) of \
-                                   itself. `blend` without members mixes `mle-mlh` and `mle-pieces` evenly.";
+    const SUMMARY: &'static str = "The weighted mean of its members. The weight of the head is multiplied by 1/(1 + (spread/M)²). \
+                                   `blend` without members mixes `mle-mlh` and `mle-pieces` evenly.";
     type Params = BlendMemberParams;
 
     fn new(BlendMemberParams { weight }: BlendMemberParams) -> Self {

@@ -10,9 +10,9 @@ option_group! {
     /// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
     #[derive(Copy)]
     pub struct LogLogistic {
-        /// Median length of games, full moves.
+        /// Median length of games, in full moves.
         midpoint: f64 = LogLogistic::MIDPOINT, lc0 45.2, in 1.0..=1000.0, "midpoint";
-        /// Steepness with which games end around that length.
+        /// Steepness of the distribution of game lengths around its median.
         steepness: f64 = LogLogistic::STEEPNESS, lc0 5.93, in 0.5..=100.0, "steepness";
     }
 }
@@ -40,8 +40,7 @@ impl LogLogistic {
 
 impl Named for LogLogistic {
     const NAME: &'static str = "mle-legacy";
-    const SUMMARY: &'static str =
-        "The conditional median of a log-logistic game length: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
+    const SUMMARY: &'static str = "The median of the remaining moves if game lengths are log-logistic: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
     type Params = LogLogistic;
 
     fn new(params: LogLogistic) -> Self {

@@ -10,21 +10,20 @@ option_group! {
     /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
     #[derive(Copy)]
     pub struct MovesLeftHead {
-        /// Factor on the estimate, for networks whose M is too large or too small by a factor.
+        /// Factor on the estimate, for networks whose M is too large or too small by a constant factor.
         scale: f64 = 1.0, in 0.01..=100.0, "scale";
-        /// Least estimate, full moves, so that a mistaken head does not empty the clock.
+        /// Minimum estimate in full moves. It keeps a wrong head from using up the clock.
         floor: f64 = 6.0, in 1.0..=1000.0, "floor";
-        /// Number of standard deviations of M that are added to M, so that positions in which the tree disagrees about
-        /// the length of the game leave more time on the clock.
+        /// Number of standard deviations that are added to M. If the tree disagrees about the length of the game, more time then stays on the clock.
         caution: f64 = 0.0, in 0.0..=10.0, "caution";
     }
 }
 
 impl Named for MovesLeftHead {
     const NAME: &'static str = "mle-mlh";
-    const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves with M in plies, \
-                                   averaged over the tree, and its spread over the lines searched; `mle-pieces`, with a message, \
-                                   where there is no head.";
+    const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves. M is the tree's average \
+                                   in plies, and spread is its standard deviation over the lines searched. If the network has no \
+                                   such head, `mle-pieces` is used and a message says so.";
     type Params = MovesLeftHead;
 
     fn new(params: MovesLeftHead) -> Self {

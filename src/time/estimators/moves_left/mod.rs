@@ -119,7 +119,7 @@ pub(crate) fn estimator_from(
         return Err(ParamError::Value {
             key: owner.into(),
             value: format!("{},{}", estimator.name, second.name),
-            expected: "at most one moves-left estimator; mix them with blend(...)".into(),
+            expected: "at most one moves-left estimator, but blend(...) mixes them".into(),
         });
     }
     (estimator.create)(own, preset).map(Some)
@@ -189,10 +189,10 @@ mod tests {
         let error = |text: &str| parse(text).unwrap_err().to_string();
         assert_eq!(
             error("mle-legacy(middle=1)"),
-            "unknown parameter of mle-legacy \"middle\"; valid: midpoint, steepness"
+            "unknown parameter of mle-legacy \"middle\". Valid: midpoint, steepness"
         );
-        assert!(error("mle-legacy,mle-pieces").contains("mix them with blend"));
-        assert!(error("blend(blend)").contains("valid: mle-legacy, mle-pieces, mle-mlh"));
+        assert!(error("mle-legacy,mle-pieces").contains("blend(...) mixes them"));
+        assert!(error("blend(blend)").contains("Valid: mle-legacy, mle-pieces, mle-mlh"));
         assert!(error("mle-mlh(floor=0)").contains("from 1 to 1000"));
         assert!(error("mle-mlh(weight=1)").contains("unknown parameter of mle-mlh"));
     }

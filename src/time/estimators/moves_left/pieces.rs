@@ -29,17 +29,17 @@ option_group! {
     /// evenly from one number of pieces to the next.
     #[derive(Copy)]
     pub struct PieceCountTable {
-        /// Factor on the table.
+        /// Factor on all estimates of the table.
         scale: f64 = 1.0, in 0.01..=100.0, "scale";
-        /// Full moves of our side with 2 pieces on the board.
+        /// Estimate in full moves with 2 pieces on the board.
         at_2: f64 = median(KNOTS[0]), in 1.0..=1000.0, "at-2";
-        /// Full moves of our side with 8 pieces on the board.
+        /// Estimate in full moves with 8 pieces on the board.
         at_8: f64 = median(KNOTS[1]), in 1.0..=1000.0, "at-8";
-        /// Full moves of our side with 16 pieces on the board.
+        /// Estimate in full moves with 16 pieces on the board.
         at_16: f64 = median(KNOTS[2]), in 1.0..=1000.0, "at-16";
-        /// Full moves of our side with 24 pieces on the board.
+        /// Estimate in full moves with 24 pieces on the board.
         at_24: f64 = median(KNOTS[3]), in 1.0..=1000.0, "at-24";
-        /// Full moves of our side with 32 pieces on the board.
+        /// Estimate in full moves with 32 pieces on the board.
         at_32: f64 = median(KNOTS[4]), in 1.0..=1000.0, "at-32";
     }
 }
@@ -54,9 +54,9 @@ const fn median(pieces: u32) -> f64 {
 
 impl Named for PieceCountTable {
     const NAME: &'static str = "mle-pieces";
-    const SUMMARY: &'static str = "A table by the number of pieces on the board: the median over 3,081 games of TCEC (below 8 \
-                                   pieces: over games played to mate). A value given for 2, 8, 16, 24 or 32 pieces changes the table \
-                                   between its neighbours.";
+    const SUMMARY: &'static str = "A table by the number of pieces on the board. It holds medians over 3,081 games of TCEC, and \
+                                   below 8 pieces over games played to mate. A value given for 2, 8, 16, 24 or 32 pieces changes \
+                                   the table between its neighbours.";
     type Params = PieceCountTable;
 
     fn new(params: PieceCountTable) -> Self {

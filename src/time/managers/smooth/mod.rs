@@ -175,7 +175,7 @@ fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
 
 impl Named for Smooth {
     const NAME: &'static str = "smooth";
-    const SUMMARY: &'static str = "The same number of nodes in the tree at the end of every move, all time used by the end of the game.";
+    const SUMMARY: &'static str = "Ends every move with the same number of nodes in the tree, and uses all time by the end of the game.";
     type Params = SmoothValues;
 
     fn new(params: SmoothValues) -> Self {

@@ -23,9 +23,9 @@ option_choice! {
 option_choice! {
     /// The choice of moves that get more nodes than others.
     pub(crate) enum MoveWeight {
-        /// All moves get the same.
+        /// All moves receive the same.
         Even = "even",
-        /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
+        /// Moves in which more is at stake receive more. These are early moves, and more so if few games are drawn.
         Stakes = "stakes",
     }
 }
@@ -45,7 +45,7 @@ option_choice! {
     pub(crate) enum LimitKind {
         /// The move ends by time.
         Time = "time",
-        /// The move ends by new nodes, and by time only at `max-move-budget`.
+        /// The move ends by new nodes. The time limit is `max-move-budget`.
         Nodes = "nodes",
         /// The move ends by new nodes or by time, whichever comes first.
         Both = "both",
@@ -57,7 +57,7 @@ option_choice! {
     pub(crate) enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
-        /// Nodes count by how much their root move is visited, those under the best move in full.
+        /// Nodes count in proportion to the visits of their root move. Those under the best move count in full.
         Distribution = "distribution",
     }
 }
@@ -66,43 +66,41 @@ option_group! {
     /// Parameters of the plan and of what `smooth` learns.
     #[derive(Copy)]
     pub(crate) struct SmoothParams {
-        /// Share of the tree that is reused after a full move, first guess.
+        /// Initial estimate of the share of the tree that is reused after a full move.
         init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
-        /// Largest such share that is planned with.
+        /// Maximum tree reuse that the plan assumes.
         max_tree_reuse: f64 = 0.7, lc0 0.73, in 0.0..=0.99, "max-tree-reuse";
-        /// Average move times that take the estimate halfway to what is observed.
+        /// Half-life of the estimate of tree reuse, in average move times.
         tree_reuse_update_rate: f64 = 4.0, lc0 3.39, in 0.01..=1e6, "tree-reuse-update-rate";
-        /// New nodes per second, first guess.
+        /// Initial estimate of the new nodes per second.
         init_nps: f64 = 20_000.0, in 0.1..=1e9, "init-nps";
-        /// Seconds of measuring that this guess is worth; 0 gives it up with the first measurement, 7.3 or more is pull request 1195 to
-        /// the letter.
+        /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values of 7.3 or more follow pull request 1195 exactly.
         init_nps_weight: f64 = 0.0, in 0.0..=1e6, "init-nps-weight";
-        /// Seconds of search, or average move times, that take the estimate halfway to what is measured.
+        /// Half-life of the nps estimate, in seconds of search or in average move times.
         nps_update_rate: f64 = 5.0, in 0.01..=1e6, "nps-update-rate";
         /// Unit of `nps-update-rate`.
         nps_update_unit: NpsUnit = NpsUnit::Seconds, "nps-update-unit";
-        /// Seconds of Lc0's linear window, in which the estimate rises at once and falls slowly; 0 is decay by
-        /// `nps-update-rate`.
+        /// Length of Lc0's linear window for the nps estimate, in seconds. The estimate rises at once and falls slowly. 0 uses exponential decay by `nps-update-rate`.
         nps_update_period: f64 = 0.0, lc0 20.0, in 0.0..=1e6, "nps-update-period";
-        /// Share of a budget that is used, first guess.
+        /// Initial estimate of the share of its budget that a move uses.
         init_timeuse: f64 = 0.7, in 0.01..=1.0, "init-timeuse";
-        /// Smallest such share that is planned with.
+        /// Minimum share of a used budget that the plan assumes.
         min_timeuse: f64 = 0.3, lc0 0.34, in 0.01..=1.0, "min-timeuse";
-        /// Average move times that take the estimate halfway to what is observed.
+        /// Half-life of the estimate of used budgets, in average move times.
         timeuse_update_rate: f64 = 10.0, lc0 5.51, in 0.01..=1e6, "timeuse-update-rate";
-        /// Largest share of the clock for one move.
+        /// Maximum share of the clock for one move.
         max_move_budget: f64 = 0.3, lc0 0.42, in 0.01..=1.0, "max-move-budget";
-        /// Least target time of a move with a choice, as a share of the average move time.
+        /// Minimum target time of a move that is not forced, as a share of the average move time.
         min_move_share: f64 = 0.1, in 0.0..=1.0, "min-move-share";
-        /// Time before which smart pruning ends no move with a choice, as a share of the average move time, up to the budget.
+        /// Time before which smart pruning ends no move that is not forced, as a share of the average move time. It never exceeds the budget.
         min_pruned_share: f64 = 0.1, lc0 0.0, in 0.0..=1.0, "min-pruned-share";
-        /// Moves that get more nodes than others.
+        /// Which moves of the game receive more nodes than others.
         move_weight: MoveWeight = MoveWeight::Even, "move-weight";
-        /// The number that should be the same at the end of every move.
+        /// Number that should be the same at the end of every move.
         target: NodeTarget = NodeTarget::Tree, "target";
-        /// Unit in which the budget of a move is held.
+        /// Unit of the budget of a move.
         limit: LimitKind = LimitKind::Time, "limit";
-        /// Reused nodes that count.
+        /// Which reused nodes count.
         reuse: ReuseCount = ReuseCount::Tree, "reuse";
     }
 }
@@ -115,17 +113,17 @@ option_group! {
         initial_share: f64 = 0.0, lc0 0.09, in 0.0..=1.0, "init-piggybank";
         /// Share of its target time that each move puts into the reserve.
         per_move_share: f64 = 0.0, lc0 0.12, in 0.0..=1.0, "per-move-piggybank";
-        /// Share of the reserve that one move may draw.
+        /// Maximum share of the reserve that one move can use.
         max_use: f64 = 0.94, in 0.0..=1.0, "max-piggybank-use";
-        /// Most that the reserve may hold, average move times.
+        /// Maximum size of the reserve, in average move times.
         max_moves: f64 = 36.5, in 0.0..=1e6, "max-piggybank-moves";
-        /// Window over which the visit rates of the root moves are measured, ms.
+        /// Length of the window in which the visit rates of the root moves are measured, in milliseconds.
         trend_window_ms: f64 = 3_000.0, in 0.0..=1e9, "trend-nps-update-period-ms";
         /// Factor on the visit rate of the best move.
         bestmove_optimism: f64 = 0.2, in 0.0..=100.0, "bestmove-optimism";
         /// Factor on the visit rates of the other moves.
         overtaker_optimism: f64 = 4.0, in 0.0..=100.0, "overtaker-optimism";
-        /// Time after the first evaluation during which the reserve is open, ms.
+        /// Time after the first evaluation during which the reserve is available, in milliseconds.
         force_ms: f64 = 1_000.0, in 0.0..=1e9, "force-piggybank-ms";
     }
 }
@@ -134,13 +132,13 @@ option_group! {
     /// All that can be set for `smooth` but the moves-left estimator.
     #[derive(Copy)]
     pub(crate) struct SmoothValues {
-        /// Origin of the values that the other parameters have where they are not given.
+        /// Origin of the default values of the other parameters.
         preset: Preset = Preset::Pr1195, lc0 Preset::Lc0, "preset";
         /// The plan and what is learned.
         params: SmoothParams;
         /// What the search finds that changes its budget.
         reactions: ReactionParams;
-        /// The reserve; it stays empty where nothing is put into it.
+        /// The reserve, which stays empty by default.
         piggybank: PiggybankParams;
     }
 }
@@ -150,7 +148,7 @@ option_group! {
 pub(crate) struct SmoothConfig {
     /// The plan and what is learned.
     pub params: SmoothParams,
-    /// The reserve; it stays empty where nothing is put into it.
+    /// The reserve, which stays empty by default.
     pub piggybank: PiggybankParams,
     /// What the search finds that changes its budget.
     pub reactions: ReactionParams,
@@ -307,7 +305,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_valid() {
         let error = |text: &str| read(text).unwrap_err().to_string();
-        assert!(error("init-npz=1").contains("valid: preset, init-tree-reuse"));
+        assert!(error("init-npz=1").contains("Valid: preset, init-tree-reuse"));
         assert!(error("init-npz=1").contains("mle-pieces"));
         assert_eq!(error("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
         assert_eq!(error("target=king"), "target=king: expected one of tree, bestmove");

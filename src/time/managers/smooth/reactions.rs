@@ -20,23 +20,20 @@ const LEAST_RIVAL_VISITS: f64 = 0.1;
 const LEAST_FACTOR: f64 = 0.1;
 
 option_group! {
-    /// Parameters of the reactions; 0 switches one off.
+    /// Parameters of the reactions. 0 turns a reaction off.
     #[derive(Copy)]
     pub(crate) struct ReactionParams {
-        /// Share of its budget that a move gets on top where Q has fallen by 1, against the last moves and, for half as much, this
-        /// move's earlier values; a rise shortens the move.
+        /// Extra time for a fall of Q by 1, as a share of the budget. Q is compared with the last moves and, at half the weight, with earlier values of this move. A rise of Q shortens the move.
         falling_eval: f64 = 0.0, in 0.0..=100.0, "falling-eval";
-        /// Share of its budget that a move gets on top for each change of the best move; a change counts half as much when the tree
-        /// has doubled.
+        /// Extra time for each change of the best move, as a share of the budget. A change counts half as much once the tree has doubled.
         instability: f64 = 0.0, in 0.0..=100.0, "instability";
-        /// Share of its budget that a move gets on top, times the share of the new visits that the best move lacks to the usual
-        /// 60 %; with more it gets shorter.
+        /// Extra time if the best move receives less than the usual 60 % of the new visits, as a share of the budget. It is proportional to the missing share of visits. A larger share of visits shortens the move.
         effort: f64 = 0.0, in 0.0..=100.0, "effort";
-        /// Share of its budget that a move gets on top while another move than the most visited one has the best Q.
+        /// Extra time while the most visited move does not have the best Q, as a share of the budget.
         disagreement: f64 = 0.0, in 0.0..=100.0, "disagreement";
-        /// Least factor of all reactions together.
+        /// Minimum factor of all reactions together.
         min_factor: f64 = 0.5, in 0.1..=1.0, "min-reaction";
-        /// Largest factor of all reactions together; `max-move-budget` holds as well.
+        /// Maximum factor of all reactions together. `max-move-budget` still applies.
         max_factor: f64 = 2.0, in 1.0..=10.0, "max-reaction";
     }
 }
