@@ -16,7 +16,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer};
+use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
 use crate::search::{NextStep, WorkerPoolError};
@@ -25,6 +25,7 @@ use crate::search::{NextStep, WorkerPoolError};
 const STACK_BYTES: usize = 32 << 20;
 /// Gatherings of one search before the others of its thread have their turn.
 const ROUNDS: u32 = 256;
+const PANIC: &str = "the search panicked";
 
 /// A position to search.
 pub(crate) struct Order {
@@ -250,7 +251,7 @@ impl SearchThread {
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.search())) {
                 Ok(()) => return,
-                Err(_) => self.fail("the search panicked"),
+                Err(_) => self.fail(PANIC),
             }
         }
     }
@@ -291,16 +292,18 @@ impl SearchThread {
 
     fn open(&mut self, order: Order) {
         let request = GoRequest { received: Instant::now(), ..order.request.clone() };
+        let begin = || {
+            let mut player = EnginePlayer::of_search(order.setup.clone(), order.cache.clone())?;
+            player.begin_search(&order.position(), request)?;
+            Ok::<_, EngineError>(player)
+        };
         let begun =
-            EnginePlayer::of_search(order.setup.clone(), order.cache.clone()).and_then(|mut player| {
-                player.begin_search(&order.position(), request)?;
-                Ok(player)
-            });
-        match begun {
+            catch_unwind(AssertUnwindSafe(begin)).map(|begun| begun.map_err(|error| error.to_string()));
+        match begun.unwrap_or_else(|_| Err(PANIC.into())) {
             Ok(player) => self.open.push(OpenSearch { order, player, reported: Instant::now(), waiting: 0 }),
-            Err(error) => {
+            Err(reason) => {
                 self.shared.lock().status.searching -= 1;
-                order.give_up(Some(error.to_string()));
+                order.give_up(Some(reason));
             }
         }
     }
