@@ -30,6 +30,7 @@
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | [`lab`] | the laboratory: matches, tuning, replayed games, moves-left estimators, training data |
+//! | `serve` | the analysis server: many positions at once, which share a device's batches |
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
@@ -57,6 +58,7 @@ pub mod options;
 pub mod params;
 mod report;
 pub mod search;
+mod serve;
 mod system;
 pub mod tablebase;
 pub mod time;

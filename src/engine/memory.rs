@@ -47,7 +47,16 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    pub(super) fn cache_capacity(&self) -> usize {
+    /// Returns the options of one of `searches` that run at once beside one cache, whose size these options give: an equal part of what
+    /// that leaves, and no cache of their own.
+    pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
+        let cache = EvalCache::full_bytes(self.cache_capacity());
+        let share = |bytes: usize| bytes.saturating_sub(cache) / searches.max(1) / 1_000_000;
+        let ram_limit_mb = self.limit_bytes().and_then(|bytes| NonZero::new(share(bytes).max(LEAST_MB)));
+        MemoryOptions { nn_cache_size: 0, ram_limit_mb }
+    }
+
+    pub(crate) fn cache_capacity(&self) -> usize {
         let wanted = self.nn_cache_size;
         self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted))
     }

@@ -3,19 +3,20 @@
 //! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. An
 //! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
 //! turn until the search is over, then [`EnginePlayer::end_move`]. Before that it may ponder in the same way, from
-//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`].
+//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions without a game.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::game::{GameState, SearchResources};
+use super::memory::CacheSettings;
 use super::network::{OpenedBackend, open_backend};
 use super::{EngineError, GoRequest, Settings, check, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
-use crate::search::{NextStep, SearchResult, SteppedSearch};
+use crate::search::{NextStep, SearchInfo, SearchResult, SteppedSearch};
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
@@ -44,11 +45,12 @@ impl EngineSetup {
     /// # Errors
     /// Fails if an option is refused.
     pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
-        check(&settings)?;
         EngineSetup::with_opened(settings, other.opened.clone())
     }
 
-    fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
+    /// Makes the tables ready, and takes the backend `opened`.
+    pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
+        check(&settings)?;
         let mut tables = TablesInForce::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, opened, tables, notes })
@@ -68,6 +70,11 @@ impl EngineSetup {
     /// Returns whether the options `settings` would make the very same backend as this setup's.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
+    }
+
+    /// Returns whether the evaluations that a search of `other` keeps are those that one of this setup would make.
+    pub(crate) fn shares_evaluations(&self, other: &EngineSetup) -> bool {
+        CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
 
     /// Returns the options.
@@ -103,7 +110,7 @@ pub struct EnginePlayer {
     /// The setup's options, with a seed of the player's own.
     settings: Settings,
     game: GameState,
-    /// The player's own cache, so that a game does not depend on what others have looked at.
+    /// In a game the player's own cache, so that the game does not depend on what others have looked at.
     cache: Arc<EvalCache>,
     /// The search of the present move or of the last one.
     stepped: Option<SteppedSearch>,
@@ -136,8 +143,25 @@ impl EnginePlayer {
         // 0 would draw anew each time.
         let mut settings = setup.settings.clone();
         settings.search.seed = 1 + seed % (i32::MAX as u64);
-        let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
+        EnginePlayer::with_cache(setup, settings, cache)
+    }
+
+    /// Returns a player for a single search, whose seed is that of the options. It shares `cache` with others.
+    pub(crate) fn of_search(
+        setup: Arc<EngineSetup>,
+        cache: Arc<EvalCache>,
+    ) -> Result<EnginePlayer, EngineError> {
+        let settings = setup.settings.clone();
+        EnginePlayer::with_cache(setup, settings, cache)
+    }
+
+    fn with_cache(
+        setup: Arc<EngineSetup>,
+        settings: Settings,
+        cache: Arc<EvalCache>,
+    ) -> Result<EnginePlayer, EngineError> {
+        let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
         Ok(EnginePlayer {
             setup,
             settings,
@@ -160,8 +184,13 @@ impl EnginePlayer {
     /// # Errors
     /// Fails if the tree is full.
     pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
+        self.begin_search(position, GoRequest::new(limits))
+    }
+
+    /// Begins a search as [`EnginePlayer::begin_move`] does, of the root moves that `request` names.
+    pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
-        self.begin(position, limits, u64::MAX)
+        self.begin(position, request, u64::MAX)
     }
 
     /// Ponders on the reply that was expected with the last move, if `Ponder` is on and there was one: searches the last position of
@@ -183,13 +212,12 @@ impl EnginePlayer {
         position.push(reply);
         self.ponder_time = rate.is_none().then_some(time);
         let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
-        self.begin(&position, GoLimits { ponder: true, ..limits }, nodes)?;
+        self.begin(&position, GoRequest::new(GoLimits { ponder: true, ..limits }), nodes)?;
         Ok(true)
     }
 
-    fn begin(&mut self, position: &History, limits: GoLimits, nodes: u64) -> Result<(), EngineError> {
-        self.started = Instant::now();
-        let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };
+    fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
+        self.started = request.received;
         let resources = SearchResources {
             settings: &self.settings,
             tables: &self.setup.tables,
@@ -216,6 +244,21 @@ impl EnginePlayer {
             search.request_stop();
         }
         stepped.advance()
+    }
+
+    /// Searches likewise, but for at most `rounds` gatherings; `None` if there is more to gather.
+    pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
+        self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
+    }
+
+    /// Lets the search end as soon as its root is evaluated.
+    pub(crate) fn stop(&self) {
+        self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
+    }
+
+    /// Returns the present state of the search with the figures of every root move; `None` before the root is evaluated.
+    pub(crate) fn report(&self) -> Option<SearchInfo> {
+        self.stepped.as_ref()?.report()
     }
 
     /// Returns the number of positions that wait for evaluation, after [`NextStep::Evaluate`].

@@ -142,6 +142,11 @@ impl EvalCache {
         }
     }
 
+    /// Throws away what it holds now.
+    pub fn clear(&self) {
+        (0..self.len()).for_each(|_| self.evict());
+    }
+
     fn evict(&self) {
         let oldest = self.order.pop().and_then(|key| self.entries.remove(&key));
         if oldest.is_some() {

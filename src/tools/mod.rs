@@ -21,6 +21,7 @@ mod measure;
 mod network_args;
 mod output;
 mod reference;
+mod serve;
 mod solve;
 mod uci;
 
@@ -70,6 +71,8 @@ enum Command {
     Accuracy(accuracy::AccuracyArgs),
     /// Search the positions of a test suite and report which were solved, and how soon
     Solve(solve::SolveArgs),
+    /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
+    Serve(serve::ServeArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup(doctor::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies
@@ -173,6 +176,7 @@ impl Command {
             Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Solve(args) => solve::run(&args, output),
+            Command::Serve(args) => serve::run(args),
             Command::Setup(args) => doctor::setup(&args, output),
             Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),

@@ -7,3 +7,6 @@ mod common;
 #[cfg(unix)]
 mod network_access;
 mod networks;
+#[path = "../../examples/search.rs"]
+mod search_example;
+mod serve;

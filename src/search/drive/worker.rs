@@ -13,6 +13,7 @@ use super::search::{Search, SearchResult, conclude};
 use super::stop_controller::EndReason;
 use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
 
@@ -198,17 +199,31 @@ impl SteppedSearch {
     }
 
     pub(crate) fn advance(&mut self) -> NextStep {
+        loop {
+            if let Some(step) = self.advance_within(u32::MAX) {
+                return step;
+            }
+        }
+    }
+
+    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is more to gather: a search
+    /// whose leaves are all known would else keep the thread from others.
+    pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch { search, gatherer, device, over_at } = self;
         let SearchState { context, budget, progress, .. } = &search.state;
         let mut fruitless = 0;
         while !progress.is_stopped() {
+            if rounds == 0 {
+                return None;
+            }
+            rounds -= 1;
             search.make_room();
             let gathered = gatherer.gather(&search.state);
             if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
                 if gatherer.has_device() {
                     gatherer.prefetch(&search.state);
                 }
-                return NextStep::Evaluate;
+                return Some(NextStep::Evaluate);
             }
             if gathered == Gathered::More && !device.is_idle() {
                 search.check_stoppers();
@@ -233,7 +248,7 @@ impl SteppedSearch {
         *over_at = context.clock.elapsed();
         gatherer.abandon_batch(&context.tree, budget);
         while search.take_in_oldest(device, gatherer) {}
-        NextStep::Over
+        Some(NextStep::Over)
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -251,6 +266,13 @@ impl SteppedSearch {
         if self.device.is_full() {
             self.search.take_in_oldest(&mut self.device, &mut self.gatherer);
         }
+    }
+
+    /// Returns the present state with the figures of every root move; `None` before the root is evaluated.
+    pub(crate) fn report(&self) -> Option<SearchInfo> {
+        let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
+        let info = search_info(context, &snapshot, &snapshot.ranked_moves())?;
+        Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Analyses all positions of a game at once with `zeitnot serve`, and prints them in their order.
+
+python3 examples/analyse.py --nodes 400 e4 e5 Qh5 Nc6 Bc4 Nf6
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+
+
+def answers(engine, queries):
+    """Yields the answers to `queries` as soon as they come."""
+    program, *flags = shlex.split(engine)
+    command = [program, "serve", *flags]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        for query in queries:
+            server.stdin.write(json.dumps(query) + "\n")
+        server.stdin.close()
+        yield from map(json.loads, server.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--engine", default="zeitnot", help="the program, with flags if need be")
+    parser.add_argument("--nodes", type=int, default=400, help="visits of each position")
+    parser.add_argument("moves", nargs="*", help="the moves of the game, as in e4 or e2e4")
+    args = parser.parse_args()
+    game = {"id": "game", "moves": args.moves, "plies": "all", "nodes": args.nodes, "multipv": 1}
+    known = {}
+    for answer in answers(args.engine, [game]):
+        if "error" in answer:
+            raise SystemExit(f"{answer['field']}: {answer['error']}")
+        known[answer["ply"]] = answer
+    for ply, answer in sorted(known.items()):
+        played = args.moves[ply - 1] if ply else "start"
+        line = " ".join(answer["moves"][0]["pv"][:6]) if answer["moves"] else answer["reason"]
+        score = f"{answer['q']:+.3f}" if answer["moves"] else ""
+        print(f"{ply:>3} {played:<7} {answer['turn']:<5} {score:>6}  {line}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+//! What the server writes: one JSON object a line.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::pool::PoolStatus;
+use crate::chess::{Color, History, Move};
+use crate::search::{PvLine, SearchInfo};
+
+/// What is known of a position: the answer, or a report before it.
+#[derive(Serialize)]
+pub(super) struct Answer<'a> {
+    pub(super) id: &'a Value,
+    /// The number of the query's moves that are played.
+    pub(super) ply: usize,
+    pub(super) turn: &'static str,
+    /// False for a report.
+    #[serde(rename = "final")]
+    pub(super) is_final: bool,
+    /// Why the search ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    /// The best move; null without a legal move, or if nothing was evaluated.
+    pub(super) best: Option<String>,
+    #[serde(flatten)]
+    pub(super) figures: Option<Figures>,
+    pub(super) moves: Vec<MoveFigures>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) warnings: &'a [String],
+}
+
+/// The figures of a search, and of its root.
+#[derive(Serialize)]
+pub(super) struct Figures {
+    visits: u64,
+    /// Expected result for the side to move, win minus loss.
+    q: Option<f32>,
+    wdl: Option<[f32; 3]>,
+    /// Plies to the end of the game.
+    plies_left: Option<f32>,
+    mate: Option<i32>,
+    depth: u32,
+    seldepth: u32,
+    time_ms: f64,
+    tbhits: u64,
+}
+
+/// The figures of a root move, for the side to move.
+#[derive(Serialize)]
+pub(super) struct MoveFigures {
+    r#move: String,
+    visits: u64,
+    q: f32,
+    wdl: [f32; 3],
+    policy: Option<f32>,
+    plies_left: Option<f32>,
+    mate: Option<i32>,
+    pv: Vec<String>,
+}
+
+impl Figures {
+    pub(super) fn of(info: &SearchInfo) -> Figures {
+        let best = info.lines.first();
+        let mean = info.move_stats.as_ref().and_then(|stats| stats.root.mean);
+        Figures {
+            visits: info.nodes,
+            q: mean.map(|mean| mean.q),
+            wdl: mean.map(|mean| wdl(mean.wl, mean.d)),
+            plies_left: mean
+                .map(|mean| mean.m)
+                .filter(|_| best.is_some_and(|best| best.moves_left.is_some())),
+            mate: best.and_then(|best| best.mate),
+            depth: info.depth,
+            seldepth: info.seldepth,
+            time_ms: (info.time.as_secs_f64() * 1e6).round() / 1e3,
+            tbhits: info.tablebase_hits,
+        }
+    }
+}
+
+impl MoveFigures {
+    /// Returns the figures of all moves in `info`, best first.
+    pub(super) fn all(root: &History, info: &SearchInfo) -> Vec<MoveFigures> {
+        let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
+        let policy = |mv: Move| stats.clone().find(|stats| stats.mv == mv).map(|stats| stats.node.policy);
+        let figures = |line: &PvLine| {
+            let pv = formatted(root, &line.moves);
+            MoveFigures {
+                r#move: pv.first().cloned().unwrap_or_default(),
+                visits: line.nodes,
+                q: line.q,
+                wdl: wdl(line.wl, line.d),
+                policy: line.moves.first().and_then(|&mv| policy(mv)),
+                plies_left: line.moves_left,
+                mate: line.mate,
+                pv,
+            }
+        };
+        info.lines.iter().map(figures).collect()
+    }
+}
+
+/// Returns the probabilities of win, draw and loss.
+fn wdl(wl: f32, d: f32) -> [f32; 3] {
+    [(1.0 + wl - d) / 2.0, d, (1.0 - wl - d) / 2.0].map(|p| p.clamp(0.0, 1.0))
+}
+
+/// Writes the moves of a line.
+fn formatted(root: &History, line: &[Move]) -> Vec<String> {
+    let mut position = root.clone();
+    let format = |&mv: &Move| {
+        let text = position.format_move(mv);
+        position.push(mv);
+        text
+    };
+    line.iter().map(format).collect()
+}
+
+pub(super) fn name_of(color: Color) -> &'static str {
+    match color {
+        Color::White => "white",
+        Color::Black => "black",
+    }
+}
+
+/// A line that is refused, or a position that could not be searched.
+#[derive(Serialize)]
+pub(super) struct ErrorAnswer<'a> {
+    pub(super) id: &'a Value,
+    pub(super) error: &'a str,
+    /// The field that is wrong; null if none of the query is.
+    pub(super) field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ply: Option<usize>,
+}
+
+/// The answer to an action.
+#[derive(Serialize)]
+pub(super) struct ActionAnswer<'a, T> {
+    pub(super) id: &'a Value,
+    pub(super) action: &'a str,
+    #[serde(flatten)]
+    pub(super) result: T,
+}
+
+/// The answer to `cancel` and `cancel_all`.
+#[derive(Serialize)]
+pub(super) struct Cancelled {
+    /// Queries that were open.
+    pub(super) cancelled: usize,
+}
+
+/// The answer to `version`.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ServerVersion {
+    pub(super) version: &'static str,
+    pub(super) backend: String,
+    pub(super) network_sha256: Option<String>,
+}
+
+/// The answer to `status`.
+#[derive(Serialize)]
+pub(super) struct ServerStatus {
+    pub(super) clients: usize,
+    pub(super) threads: usize,
+    #[serde(flatten)]
+    pub(super) pool: PoolStatus,
+    pub(super) uptime_ms: u64,
+    /// How long the device has computed.
+    pub(super) busy_ms: Option<u64>,
+}

@@ -1,0 +1,389 @@
+//! The search threads and the queue in front of them.
+//!
+//! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together, and hands the results back.
+//! Between two such rounds it takes further searches from the queue. So batches are large though each search asks for few leaves, and
+//! a search finds what it would find alone, but for evaluations that another one has left in the cache.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::chess::History;
+use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer};
+use crate::network::cache::EvalCache;
+use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
+use crate::search::{NextStep, WorkerPoolError};
+
+/// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
+const STACK_BYTES: usize = 32 << 20;
+/// Gatherings of one search before the others of its thread have their turn.
+const ROUNDS: u32 = 256;
+const PANIC: &str = "the search panicked";
+
+/// A position to search.
+pub(crate) struct Order {
+    /// The game that leads to it.
+    pub(crate) game: Arc<History>,
+    /// The number of the game's moves that are played.
+    pub(crate) plies: usize,
+    /// Limits and root moves. The time counts from the beginning of the search.
+    pub(crate) request: GoRequest,
+    /// Options and network.
+    pub(crate) setup: Arc<EngineSetup>,
+    /// The evaluations that it shares with other searches.
+    pub(crate) cache: Arc<EvalCache>,
+    /// The time between two reports; `None` asks for none.
+    pub(crate) report_every: Option<Duration>,
+    /// The order with the largest number is searched first.
+    pub(crate) priority: i32,
+    /// Whose order it is: the owners of orders of one priority take turns.
+    pub(crate) owner: u64,
+    /// Ends the search once it is set. Relaxed: the search looks at it in every round.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Hears of the search. The answer has no result if the search did not begin or the backend failed; a note says why.
+    pub(crate) listener: Box<dyn Listener>,
+}
+
+impl Order {
+    fn position(&self) -> History {
+        let mut position = (*self.game).clone();
+        position.truncate(position.len().min(self.plies + 1));
+        position
+    }
+
+    /// Answers without a search.
+    fn give_up(mut self, reason: Option<String>) {
+        reason.iter().for_each(|reason| self.listener.note(&format!("ERROR: {reason}")));
+        self.listener.answer(&self.position(), SearchAnswer::default());
+    }
+}
+
+/// Threads and open searches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolSize {
+    /// Search threads, at least 1.
+    pub(crate) threads: usize,
+    /// Searches that are open at once, all threads together; each thread has at least one.
+    pub(crate) searches: usize,
+    /// Orders that may wait.
+    pub(crate) queue: usize,
+}
+
+/// Too many orders wait.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the queue is full: {waiting} positions wait, of {most} that may")]
+pub(crate) struct QueueFull {
+    waiting: usize,
+    most: usize,
+}
+
+/// What the pool has done and has to do.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct PoolStatus {
+    pub(super) waiting: usize,
+    pub(super) searching: usize,
+    /// Searches that are over, and their visits.
+    pub(super) searched: u64,
+    pub(super) nodes: u64,
+}
+
+/// Dropping it ends them after the orders that it has.
+#[derive(Debug)]
+pub(crate) struct SearchPool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    backend: Arc<dyn Backend>,
+    size: PoolSize,
+    state: Mutex<PoolState>,
+    /// There are orders, or no more will come.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    queue: Queue,
+    status: PoolStatus,
+    is_closed: bool,
+}
+
+impl SearchPool {
+    /// Starts the threads.
+    pub(crate) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<SearchPool, WorkerPoolError> {
+        let shared =
+            Shared { backend, size, state: Mutex::new(PoolState::default()), changed: Condvar::new() };
+        let mut pool = SearchPool { shared: Arc::new(shared), threads: Vec::new() };
+        for index in 0..size.threads.max(1) {
+            let evaluator = pool.shared.backend.evaluator()?;
+            let thread =
+                SearchThread { shared: pool.shared.clone(), evaluator, open: Vec::new(), slots: Vec::new() };
+            let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
+            pool.threads.push(builder.spawn(move || thread.run()).map_err(WorkerPoolError::Thread)?);
+        }
+        Ok(pool)
+    }
+
+    /// Queues all of `orders`, or none of them.
+    pub(crate) fn submit(&self, orders: Vec<Order>) -> Result<(), QueueFull> {
+        let mut state = self.shared.lock();
+        let (waiting, most) = (state.queue.len, self.shared.size.queue);
+        if waiting + orders.len() > most {
+            return Err(QueueFull { waiting, most });
+        }
+        orders.into_iter().for_each(|order| state.queue.push(order));
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Answers the orders that wait and whose `stop` is set. Those that are being searched end by themselves.
+    pub(crate) fn remove_stopped(&self) {
+        let removed = self.shared.lock().queue.remove_stopped();
+        removed.into_iter().for_each(|order| order.give_up(None));
+    }
+
+    pub(super) fn status(&self) -> PoolStatus {
+        let state = self.shared.lock();
+        PoolStatus { waiting: state.queue.len, ..state.status }
+    }
+}
+
+impl Drop for SearchPool {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_all();
+        // A thread that panicked outside its searches has nothing left to do.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The orders that wait: those of the highest priority first, and in each priority one of every owner in turn.
+#[derive(Default)]
+struct Queue {
+    levels: BTreeMap<Reverse<i32>, VecDeque<Line>>,
+    len: usize,
+}
+
+/// The orders of one owner, never none.
+struct Line {
+    owner: u64,
+    orders: VecDeque<Order>,
+}
+
+impl Queue {
+    fn push(&mut self, order: Order) {
+        let level = self.levels.entry(Reverse(order.priority)).or_default();
+        match level.iter_mut().find(|line| line.owner == order.owner) {
+            Some(line) => line.orders.push_back(order),
+            None => level.push_back(Line { owner: order.owner, orders: VecDeque::from([order]) }),
+        }
+        self.len += 1;
+    }
+
+    fn pop(&mut self) -> Option<Order> {
+        let mut level = self.levels.first_entry()?;
+        let mut line = level.get_mut().pop_front()?;
+        let order = line.orders.pop_front();
+        if !line.orders.is_empty() {
+            level.get_mut().push_back(line);
+        }
+        if level.get().is_empty() {
+            level.remove();
+        }
+        self.len -= usize::from(order.is_some());
+        order
+    }
+
+    fn remove_stopped(&mut self) -> Vec<Order> {
+        let (mut kept, mut removed) = (Queue::default(), Vec::new());
+        for line in std::mem::take(&mut self.levels).into_values().flatten() {
+            for order in line.orders {
+                if order.stop.load(Ordering::Relaxed) { removed.push(order) } else { kept.push(order) }
+            }
+        }
+        *self = kept;
+        removed
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// One thread with its open searches.
+struct SearchThread {
+    shared: Arc<Shared>,
+    evaluator: Box<dyn Evaluator>,
+    open: Vec<OpenSearch>,
+    /// Positions of all searches that wait for the network; reused, grows to the largest batch.
+    slots: Vec<EvalSlot>,
+}
+
+struct OpenSearch {
+    order: Order,
+    player: EnginePlayer,
+    reported: Instant,
+    /// Positions that wait for the network.
+    waiting: usize,
+}
+
+impl SearchThread {
+    /// Searches until no more orders come. A panic costs the searches that are open, and no others.
+    fn run(mut self) {
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| self.search())) {
+                Ok(()) => return,
+                Err(_) => self.fail(PANIC),
+            }
+        }
+    }
+
+    fn search(&mut self) {
+        while self.take_orders() {
+            self.gather();
+            if let Err(error) = self.evaluate() {
+                self.fail(&error.to_string());
+            }
+        }
+    }
+
+    /// Opens searches until this thread has its part of all there are; waits for orders if it has none. Returns false if it has none and
+    /// no more will come.
+    fn take_orders(&mut self) -> bool {
+        let PoolSize { threads, searches, .. } = self.shared.size;
+        let mut state = self.shared.lock();
+        loop {
+            // Few orders are shared out, so that no thread is idle.
+            let wanted = (state.queue.len + state.status.searching).min(searches).div_ceil(threads);
+            if self.open.len() >= wanted.max(1) {
+                return true;
+            }
+            match state.queue.pop() {
+                Some(order) => {
+                    state.status.searching += 1;
+                    drop(state);
+                    self.open(order);
+                    state = self.shared.lock();
+                }
+                None if !self.open.is_empty() => return true,
+                None if state.is_closed => return false,
+                None => state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn open(&mut self, order: Order) {
+        let request = GoRequest { received: Instant::now(), ..order.request.clone() };
+        let begin = || {
+            let mut player = EnginePlayer::of_search(order.setup.clone(), order.cache.clone())?;
+            player.begin_search(&order.position(), request)?;
+            Ok::<_, EngineError>(player)
+        };
+        let begun =
+            catch_unwind(AssertUnwindSafe(begin)).map(|begun| begun.map_err(|error| error.to_string()));
+        match begun.unwrap_or_else(|_| Err(PANIC.into())) {
+            Ok(player) => self.open.push(OpenSearch { order, player, reported: Instant::now(), waiting: 0 }),
+            Err(reason) => {
+                self.shared.lock().status.searching -= 1;
+                order.give_up(Some(reason));
+            }
+        }
+    }
+
+    /// Lets every search go on until it waits for evaluations; those that are over leave.
+    fn gather(&mut self) {
+        let mut place = 0;
+        while let Some(search) = self.open.get_mut(place) {
+            if search.order.stop.load(Ordering::Relaxed) {
+                search.player.stop();
+            }
+            match search.player.advance_within(ROUNDS) {
+                Some(NextStep::Over) => self.close(place),
+                step => {
+                    search.waiting = if step.is_some() { search.player.waiting() } else { 0 };
+                    search.report_if_due();
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    /// Evaluates all positions that wait, in batches that the backend takes.
+    fn evaluate(&mut self) -> Result<(), BackendError> {
+        let waiting = self.open.iter().map(|search| search.waiting).sum();
+        if self.slots.len() < waiting {
+            self.slots.resize_with(waiting, EvalSlot::default);
+        }
+        self.swap_slots();
+        for batch in self.slots[..waiting].chunks_mut(self.shared.backend.info().max_batch.max(1)) {
+            self.evaluator.evaluate(batch)?;
+        }
+        self.swap_slots();
+        self.open.iter_mut().filter(|search| search.waiting > 0).for_each(|search| search.player.evaluated());
+        Ok(())
+    }
+
+    /// Exchanges the waiting positions of all searches for slots of this thread.
+    fn swap_slots(&mut self) {
+        let mut rest = &mut self.slots[..];
+        for search in self.open.iter_mut().filter(|search| search.waiting > 0) {
+            let (own, others) = rest.split_at_mut(search.waiting);
+            search.player.swap_slots(own);
+            rest = others;
+        }
+    }
+
+    /// Answers a search that is over.
+    fn close(&mut self, place: usize) {
+        let OpenSearch { mut order, mut player, .. } = self.open.remove(place);
+        let played = player.end_move();
+        let mut state = self.shared.lock();
+        state.status.searching -= 1;
+        state.status.searched += 1;
+        state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
+        drop(state);
+        self.shared.backend.take_notes().iter().for_each(|note| order.listener.note(note));
+        let answer = played.map_or_else(SearchAnswer::default, |played| {
+            let mut result = played.result;
+            result.info = player.report();
+            SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
+        });
+        order.listener.answer(&order.position(), answer);
+    }
+
+    /// Answers all open searches, which cannot go on.
+    fn fail(&mut self, reason: &str) {
+        self.shared.lock().status.searching -= self.open.len();
+        for OpenSearch { order, .. } in self.open.drain(..) {
+            order.give_up(Some(reason.into()));
+        }
+    }
+}
+
+impl OpenSearch {
+    fn report_if_due(&mut self) {
+        let is_due = self.order.report_every.is_some_and(|gap| self.reported.elapsed() >= gap);
+        if is_due && let Some(info) = self.player.report() {
+            self.order.listener.info(&self.order.position(), &info);
+            self.reported = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Reads a line of JSON as a [`Command`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::chess::{History, Move, MoveError, Variant};
+use crate::engine::{EngineSetup, GoRequest, Settings};
+use crate::options::nearest_name;
+use crate::time::{GoLimits, Millis, Nodes};
+
+/// The fields of a query, as the guide lists them.
+const FIELDS: [&str; 16] = [
+    "id",
+    "fen",
+    "moves",
+    "chess960",
+    "plies",
+    "nodes",
+    "movetime",
+    "depth",
+    "mate",
+    "infinite",
+    "multipv",
+    "searchmoves",
+    "report_every",
+    "options",
+    "priority",
+    "action",
+];
+/// The longest time in a query, ms: eleven days.
+const MAX_MS: u64 = 1_000_000_000;
+/// The shortest time between two reports, ms.
+const LEAST_REPORT_MS: u64 = 10;
+
+/// What a line asks for.
+pub(super) enum Command {
+    Search(Box<Query>),
+    Cancel(Value),
+    CancelAll(Value),
+    ClearCache(Value),
+    Version(Value),
+    Status(Value),
+}
+
+/// Positions to search.
+pub(super) struct Query {
+    pub(super) id: Value,
+    pub(super) game: Arc<History>,
+    /// The positions, by the moves that are played before them; each once.
+    pub(super) plies: BTreeSet<usize>,
+    pub(super) request: GoRequest,
+    pub(super) setup: Arc<EngineSetup>,
+    pub(super) report_every: Option<Duration>,
+    pub(super) priority: i32,
+    pub(super) warnings: Vec<String>,
+}
+
+/// The reason why a line is refused.
+#[derive(Debug, Error)]
+#[error("{field}: {reason}")]
+pub(super) struct QueryError {
+    pub(super) id: Value,
+    /// The field that is wrong; empty if the line is no object.
+    pub(super) field: String,
+    pub(super) reason: String,
+}
+
+/// The options of a server, which a query may change for itself.
+#[derive(Clone, Debug)]
+pub(super) struct Defaults {
+    pub(super) setup: Arc<EngineSetup>,
+    /// Visits of a query that has no limit.
+    pub(super) nodes: u64,
+}
+
+/// A field with the reason why it is refused.
+type Refusal = (String, String);
+
+fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
+    Err((field.into(), reason.to_string()))
+}
+
+impl Command {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Fails if it is no JSON object, or a field is wrong.
+    pub(super) fn parse(line: &[u8], defaults: &Defaults) -> Result<Command, QueryError> {
+        let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+            let reason = format!("expected a JSON object on one line: {error}");
+            QueryError { id: Value::Null, field: String::new(), reason }
+        })?;
+        let id = object.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default();
+        Fields(object).command(defaults).map_err(|(field, reason)| QueryError { id, field, reason })
+    }
+}
+
+/// The fields of a line.
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
+        if let Some(unknown) = self.0.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+            let near = nearest_name(unknown, FIELDS.into_iter());
+            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            return refuse(unknown, format!("unknown field{hint} (fields: {})", FIELDS.join(", ")));
+        }
+        let id = self.0.get("id").cloned().unwrap_or_default();
+        let Some(action) = self.0.get("action") else { return self.query(defaults) };
+        let allowed = ["id", "action"];
+        if let Some(other) = self.0.keys().find(|field| !allowed.contains(&field.as_str())) {
+            return refuse(other, "an action has no such field");
+        }
+        match action.as_str() {
+            Some("cancel") => Ok(Command::Cancel(self.id()?)),
+            Some("cancel_all") => Ok(Command::CancelAll(id)),
+            Some("clear_cache") => Ok(Command::ClearCache(id)),
+            Some("version") => Ok(Command::Version(id)),
+            Some("status") => Ok(Command::Status(id)),
+            _ => refuse("action", "expected cancel, cancel_all, clear_cache, version or status"),
+        }
+    }
+
+    fn id(&self) -> Result<Value, Refusal> {
+        let id = self.0.get("id").filter(|id| id.is_string() || id.is_number());
+        id.cloned().map_or_else(|| refuse("id", "expected a string or a number"), Ok)
+    }
+
+    fn query(&self, defaults: &Defaults) -> Result<Command, Refusal> {
+        let id = self.id()?;
+        let setup = self.setup(defaults)?;
+        let game = self.game(setup.settings().chess960)?;
+        let plies = self.plies(&game)?;
+        let limits = self.limits(defaults)?;
+        let report_every = self.number("report_every", LEAST_REPORT_MS..=MAX_MS)?;
+        Ok(Command::Search(Box::new(Query {
+            id,
+            request: GoRequest { root_moves: self.root_moves(&game, &plies)?, ..GoRequest::new(limits) },
+            plies,
+            setup,
+            report_every: report_every.map(Duration::from_millis),
+            priority: self.priority()?,
+            warnings: game.left_out().iter().map(|part| format!("fen: {part}")).collect(),
+            game: Arc::new(game),
+        })))
+    }
+
+    /// Returns the game with all its moves.
+    fn game(&self, chess960: bool) -> Result<History, Refusal> {
+        let variant = if chess960 { Variant::Chess960 } else { Variant::Standard };
+        let mut game = match self.0.get("fen") {
+            None => History::from_position(History::start().current().clone(), variant),
+            Some(Value::String(fen)) => {
+                History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?
+            }
+            Some(_) => return refuse("fen", "expected a string"),
+        };
+        for (number, text) in (1..).zip(self.strings("moves")?) {
+            let parsed =
+                parse_move(&game, text).or_else(|error| refuse("moves", format!("move {number}: {error}")));
+            game.push(parsed?);
+        }
+        Ok(game)
+    }
+
+    fn plies(&self, game: &History) -> Result<BTreeSet<usize>, Refusal> {
+        let last = game.len() - 1;
+        match self.0.get("plies") {
+            None => Ok(BTreeSet::from([last])),
+            Some(Value::String(all)) if all == "all" => Ok((0..=last).collect()),
+            Some(Value::Array(plies)) if !plies.is_empty() => {
+                let ply =
+                    |ply: &Value| ply.as_u64().filter(|&ply| ply <= last as u64).map(|ply| ply as usize);
+                let plies: Option<_> = plies.iter().map(ply).collect();
+                plies.map_or_else(|| refuse("plies", format!("expected whole numbers from 0 to {last}")), Ok)
+            }
+            Some(_) => refuse("plies", "expected \"all\", or a list of numbers of moves played"),
+        }
+    }
+
+    fn limits(&self, defaults: &Defaults) -> Result<GoLimits, Refusal> {
+        let limits = GoLimits {
+            nodes: self.number("nodes", 1..=u64::from(u32::MAX))?.map(Nodes),
+            movetime: self.number("movetime", 1..=MAX_MS)?.map(|ms| Millis(ms as f64)),
+            depth: self.number("depth", 1..=1_000)?.map(|depth| depth as u32),
+            mate: self.number("mate", 1..=1_000)?.map(|moves| moves as u32),
+            infinite: self.flag("infinite")?.unwrap_or_default(),
+            ..GoLimits::default()
+        };
+        let is_limited = limits != GoLimits::default();
+        let nodes = if is_limited { limits.nodes } else { Some(Nodes(defaults.nodes)) };
+        Ok(GoLimits { nodes, ..limits })
+    }
+
+    fn root_moves(&self, game: &History, plies: &BTreeSet<usize>) -> Result<Vec<Move>, Refusal> {
+        let texts = self.strings("searchmoves")?;
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(&ply) = plies.first().filter(|_| plies.len() == 1) else {
+            return refuse("searchmoves", "expected a query of one position");
+        };
+        let mut position = game.clone();
+        position.truncate(ply + 1);
+        let moves: Result<_, _> = texts.into_iter().map(|text| parse_move(&position, text)).collect();
+        moves.or_else(|error| refuse("searchmoves", error))
+    }
+
+    fn setup(&self, defaults: &Defaults) -> Result<Arc<EngineSetup>, Refusal> {
+        let mut settings = defaults.setup.settings().clone();
+        match self.0.get("options") {
+            None => {}
+            Some(Value::Object(options)) => {
+                for (name, value) in options {
+                    set_option(&mut settings, name, value)?;
+                }
+            }
+            Some(_) => return refuse("options", "expected an object of names and values"),
+        }
+        if let Some(chess960) = self.flag("chess960")? {
+            settings.chess960 = chess960;
+        }
+        if let Some(lines) = self.number("multipv", 1..=500)? {
+            settings.info.multi_pv = lines as usize;
+        }
+        if settings == *defaults.setup.settings() {
+            return Ok(defaults.setup.clone());
+        }
+        defaults.setup.with_settings(settings).map(Arc::new).or_else(|error| refuse("options", error))
+    }
+
+    fn priority(&self) -> Result<i32, Refusal> {
+        let Some(value) = self.0.get("priority") else { return Ok(0) };
+        let priority = value.as_i64().and_then(|priority| i32::try_from(priority).ok());
+        priority.map_or_else(|| refuse("priority", "expected a whole number"), Ok)
+    }
+
+    fn number(&self, field: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
+        let Some(value) = self.0.get(field) else { return Ok(None) };
+        match value.as_u64().filter(|number| range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let (least, most) = (range.start(), range.end());
+                refuse(field, format!("expected a whole number from {least} to {most}, found {value}"))
+            }
+        }
+    }
+
+    fn flag(&self, field: &str) -> Result<Option<bool>, Refusal> {
+        let Some(value) = self.0.get(field) else { return Ok(None) };
+        value.as_bool().map_or_else(|| refuse(field, "expected true or false"), |flag| Ok(Some(flag)))
+    }
+
+    fn strings(&self, field: &str) -> Result<Vec<&str>, Refusal> {
+        let Some(value) = self.0.get(field) else { return Ok(Vec::new()) };
+        let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+        texts.map_or_else(|| refuse(field, "expected a list of strings"), Ok)
+    }
+}
+
+/// Reads a move in UCI's notation or in algebraic notation.
+fn parse_move(game: &History, text: &str) -> Result<Move, String> {
+    let position = game.current();
+    let parsed = position.parse_move(text).or_else(|error| {
+        position
+            .parse_san(text)
+            .map_err(|san| if matches!(error, MoveError::Syntax(_)) { san } else { error })
+    });
+    parsed.map_err(|error| error.to_string())
+}
+
+/// Sets an option of the search. Network, tables and memory are those of the server.
+fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), Refusal> {
+    let field = format!("options.{name}");
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return refuse(&field, "expected a string, a number, true or false"),
+    };
+    let before = settings.clone();
+    settings.set(name, &text).or_else(|error| refuse(&field, error))?;
+    let of_server = |s: &Settings| (s.network.clone(), s.tablebase.clone(), s.memory.clone());
+    if of_server(settings) == of_server(&before) {
+        Ok(())
+    } else {
+        refuse(&field, "the server has one for all queries; give it on its command line")
+    }
+}

@@ -1,0 +1,432 @@
+//! The clients of the server: what each has asked for, and the way of an answer back to it.
+//!
+//! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads only put answers into the channel
+//! between them, and wait for nobody. Where a client does not read its answers, its lines are not read any more.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read, Write};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::{
+    ActionAnswer, Answer, Cancelled, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion, name_of,
+};
+use super::pool::{Order, PoolSize, SearchPool};
+use super::query::{Command, Defaults, Query, QueryError};
+use crate::chess::History;
+use crate::engine::{
+    EngineError, EngineSetup, Listener, OpenedBackend, SearchAnswer, Settings, open_backend,
+};
+use crate::network::Backend;
+use crate::network::cache::EvalCache;
+use crate::network::instrumented::Instrumented;
+use crate::search::SearchInfo;
+use crate::version::VERSION;
+
+/// The longest line that is read, bytes.
+pub(crate) const MAX_LINE: usize = 1 << 20;
+/// Answers that may wait for a client to read them before it gets no reports …
+const MAX_UNREAD_BEFORE_REPORT: usize = 100;
+/// … and the time between two looks whether it has read them, where so many wait that its lines are left alone.
+const UNREAD_PAUSE: Duration = Duration::from_millis(5);
+/// Lines of a query: more than any position has moves.
+const ALL_MOVES: usize = 500;
+/// Search threads for each batch that a device has at once: one waits, the other gathers.
+const THREADS_PER_QUEUE: usize = 2;
+/// Positions that a thread searches at once.
+const SEARCHES_PER_THREAD: usize = 32;
+
+/// What a server is started with, beside the options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerLimits {
+    /// Positions that are searched at once; `None` leaves it to the backend.
+    pub(crate) searches: Option<usize>,
+    /// Positions that may wait, and answers that a client may leave unread before its lines are left alone.
+    pub(crate) queue: usize,
+    /// Visits of a query without a limit.
+    pub(crate) nodes: u64,
+}
+
+/// One backend with its search threads, for any number of clients.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pool: SearchPool,
+    threads: usize,
+    limits: ServerLimits,
+    defaults: Defaults,
+    /// The evaluations that all searches share, and a cache that keeps nothing, for those whose options change evaluations.
+    cache: Arc<EvalCache>,
+    no_cache: Arc<EvalCache>,
+    version: ServerVersion,
+    clients: AtomicUsize,
+    next_number: AtomicU64,
+    started: Instant,
+}
+
+impl Server {
+    /// Loads the network and starts the search threads. Nothing but a query's limits ends a search, unless its options say so.
+    pub(crate) fn new(mut settings: Settings, limits: ServerLimits) -> Result<Server, EngineError> {
+        settings.stoppers.smart_pruning_factor = 0.0;
+        settings.time.move_overhead = Duration::ZERO;
+        if settings.info.multi_pv <= 1 {
+            settings.info.multi_pv = ALL_MOVES;
+        }
+        let OpenedBackend { backend, network_sha256 } = open_backend(&settings.network)?;
+        let backend: Arc<dyn Backend> = Arc::new(Instrumented::new(backend));
+        let info = backend.info().clone();
+        // A thread waits for its batch: others keep the queues of a device full meanwhile.
+        let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
+        let threads = settings.network.threads.map_or(enough, NonZero::get);
+        let searches = limits.searches.unwrap_or(threads * SEARCHES_PER_THREAD);
+        let opened = OpenedBackend { backend: backend.clone(), network_sha256: network_sha256.clone() };
+        let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
+        settings.memory = settings.memory.share_of(searches);
+        let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
+        Ok(Server {
+            pool: SearchPool::new(backend, PoolSize { threads, searches, queue: limits.queue })?,
+            threads,
+            limits,
+            cache,
+            no_cache: Arc::new(EvalCache::new(0)),
+            version: ServerVersion {
+                version: VERSION,
+                backend: info.description_without_folder(),
+                network_sha256,
+            },
+            defaults: Defaults { setup, nodes: limits.nodes },
+            clients: AtomicUsize::new(0),
+            next_number: AtomicU64::new(0),
+            started: Instant::now(),
+        })
+    }
+
+    /// Returns what people should know of network, backend and tables.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let setup = &self.defaults.setup;
+        let notes = setup.notes().iter().cloned().chain(setup.backend().take_notes());
+        [format!("analyses with {}", self.version.backend)].into_iter().chain(notes).collect()
+    }
+
+    /// Returns a new client: the one end reads its lines, the other writes its answers.
+    pub(crate) fn connect(self: &Arc<Server>) -> (Client, Answers) {
+        let (sender, receiver) = unbounded();
+        self.clients.fetch_add(1, Ordering::Relaxed);
+        let queries = Arc::new(Queries { number: self.number(), sender, open: Mutex::default() });
+        let answers = Answers { receiver, queries: Arc::downgrade(&queries), server: self.clone() };
+        (Client { server: self.clone(), queries }, answers)
+    }
+
+    pub(crate) fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Returns a number that is given once.
+    fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn status(&self) -> ServerStatus {
+        ServerStatus {
+            clients: self.clients(),
+            threads: self.threads,
+            pool: self.pool.status(),
+            uptime_ms: self.started.elapsed().as_millis() as u64,
+            busy_ms: self.defaults.setup.backend().busy_time().map(|time| time.as_millis() as u64),
+        }
+    }
+}
+
+/// The queries of a client, and the way of their answers.
+#[derive(Debug)]
+struct Queries {
+    /// The client's number.
+    number: u64,
+    sender: Sender<Vec<u8>>,
+    /// Those that are not answered yet, by their numbers.
+    open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
+}
+
+/// A query of which positions are still to be answered.
+#[derive(Debug)]
+struct OpenQuery {
+    id: Value,
+    number: u64,
+    is_infinite: bool,
+    stop: Arc<AtomicBool>,
+    /// Positions without an answer.
+    left: AtomicUsize,
+}
+
+impl Queries {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenQuery>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, answer: &impl Serialize) {
+        let Ok(mut line) = serde_json::to_vec(answer) else { unreachable!("all keys are strings") };
+        line.push(b'\n');
+        // A client that is gone needs no answer.
+        let _ = self.sender.send(line);
+    }
+
+    fn send_error(&self, error: &QueryError) {
+        let QueryError { id, field, reason } = error;
+        let field = Some(field.as_str()).filter(|field| !field.is_empty());
+        self.send(&ErrorAnswer { id, error: reason, field, ply: None });
+    }
+
+    /// Lets the searches of those open queries end that `is_meant` chooses, and returns how many these are.
+    fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
+        let open = self.lock();
+        let meant = open.values().filter(|query| is_meant(query));
+        meant.map(|query| query.stop.store(true, Ordering::Relaxed)).count()
+    }
+
+    /// Takes note that a position of `query` is answered.
+    fn answered(&self, query: &OpenQuery) {
+        if query.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.lock().remove(&query.number);
+        }
+    }
+}
+
+/// The end of a client's connection that reads its lines.
+#[derive(Debug)]
+pub(crate) struct Client {
+    server: Arc<Server>,
+    queries: Arc<Queries>,
+}
+
+impl Client {
+    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If it cannot be read
+    /// any more, all of them end.
+    pub(crate) fn read(self, mut input: impl BufRead) -> io::Result<()> {
+        let mut line = Vec::new();
+        let end = loop {
+            while self.queries.sender.len() > self.server.limits.queue {
+                thread::sleep(UNREAD_PAUSE);
+            }
+            match read_line(&mut input, &mut line) {
+                Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
+                // A page that a browser shows must not make it ask us.
+                Ok(Line::Whole) if line.trim_ascii().ends_with(b" HTTP/1.1") => break Ok(()),
+                Ok(Line::Whole) => self.follow(&line),
+                Ok(Line::TooLong) => {
+                    let reason = format!("a line may have {MAX_LINE} bytes");
+                    self.queries.send_error(&QueryError { id: Value::Null, field: String::new(), reason });
+                }
+                Ok(Line::End) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.queries.stop(|query| query.is_infinite || end.is_err());
+        self.server.pool.remove_stopped();
+        end
+    }
+
+    fn follow(&self, line: &[u8]) {
+        let Client { server, queries } = self;
+        match Command::parse(line, &server.defaults) {
+            Err(error) => queries.send_error(&error),
+            Ok(Command::Search(query)) => self.search(*query),
+            Ok(Command::Cancel(id)) => self.cancel(&id, "cancel", |query| query.id == id),
+            Ok(Command::CancelAll(id)) => self.cancel(&id, "cancel_all", |_| true),
+            Ok(Command::ClearCache(id)) => {
+                server.cache.clear();
+                queries.send(&ActionAnswer { id: &id, action: "clear_cache", result: () });
+            }
+            Ok(Command::Version(id)) => {
+                queries.send(&ActionAnswer { id: &id, action: "version", result: &server.version });
+            }
+            Ok(Command::Status(id)) => {
+                queries.send(&ActionAnswer { id: &id, action: "status", result: server.status() });
+            }
+        }
+    }
+
+    fn cancel(&self, id: &Value, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
+        let cancelled = self.queries.stop(is_meant);
+        self.server.pool.remove_stopped();
+        self.queries.send(&ActionAnswer { id, action, result: Cancelled { cancelled } });
+    }
+
+    /// Queues the positions of `query`. Those without a legal move are answered at once.
+    fn search(&self, query: Query) {
+        let Client { server, queries } = self;
+        let Query { id, game, plies, request, setup, report_every, priority, warnings } = query;
+        let open = Arc::new(OpenQuery {
+            id,
+            number: server.number(),
+            is_infinite: request.limits.infinite,
+            stop: Arc::default(),
+            left: AtomicUsize::new(plies.len()),
+        });
+        queries.lock().insert(open.number, open.clone());
+        let cache =
+            if setup.shares_evaluations(&server.defaults.setup) { &server.cache } else { &server.no_cache };
+        let (mut orders, mut over) = (Vec::new(), Vec::new());
+        for ply in plies {
+            let reply =
+                Reply { queries: queries.clone(), query: open.clone(), ply, warnings: warnings.clone() };
+            if game.position(ply).legal_moves().is_empty() {
+                over.push(reply);
+                continue;
+            }
+            orders.push(Order {
+                game: game.clone(),
+                plies: ply,
+                request: request.clone(),
+                setup: setup.clone(),
+                cache: cache.clone(),
+                report_every,
+                priority,
+                owner: queries.number,
+                stop: open.stop.clone(),
+                listener: Box::new(reply),
+            });
+        }
+        match server.pool.submit(orders) {
+            Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
+            Err(error) => {
+                queries.lock().remove(&open.number);
+                queries.send_error(&QueryError {
+                    id: open.id.clone(),
+                    field: String::new(),
+                    reason: error.to_string(),
+                });
+            }
+        }
+    }
+}
+
+/// The outcome of reading a line.
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// Reads the next line. One that is too long is passed over.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    line.clear();
+    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;
+    if line.is_empty() {
+        return Ok(Line::End);
+    }
+    let is_long = line.len() > MAX_LINE;
+    while is_long && line.last() != Some(&b'\n') {
+        line.clear();
+        if input.by_ref().take(MAX_LINE as u64).read_until(b'\n', line)? == 0 {
+            break;
+        }
+    }
+    Ok(if is_long { Line::TooLong } else { Line::Whole })
+}
+
+/// The end of a client's connection that writes its answers.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    receiver: Receiver<Vec<u8>>,
+    /// Not to keep alive what the channel hangs on.
+    queries: Weak<Queries>,
+    server: Arc<Server>,
+}
+
+impl Answers {
+    /// Writes answers as soon as they are there, until all is answered and no more is read. The client's searches end if it cannot be
+    /// written to.
+    pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let written = self.receiver.iter().try_for_each(|answer| {
+            output.write_all(&answer)?;
+            if self.receiver.is_empty() { output.flush() } else { Ok(()) }
+        });
+        if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
+            queries.stop(|_| true);
+            self.server.pool.remove_stopped();
+        }
+        written
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.server.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The way of one position's answer.
+struct Reply {
+    queries: Arc<Queries>,
+    query: Arc<OpenQuery>,
+    ply: usize,
+    warnings: Vec<String>,
+}
+
+impl Reply {
+    fn answer_of<'a>(&'a self, root: &History, info: Option<&SearchInfo>) -> Answer<'a> {
+        Answer {
+            id: &self.query.id,
+            ply: self.ply,
+            turn: name_of(root.current().turn()),
+            is_final: true,
+            reason: None,
+            best: None,
+            figures: info.map(Figures::of),
+            moves: info.map(|info| MoveFigures::all(root, info)).unwrap_or_default(),
+            warnings: &self.warnings,
+        }
+    }
+
+    /// Answers that there is no legal move in the position of `game`.
+    fn game_over(&self, game: &History) {
+        let mut root = game.clone();
+        root.truncate(self.ply + 1);
+        let reason = if root.current().is_check() { "checkmate" } else { "stalemate" };
+        self.finish(&Answer { reason: Some(reason.into()), ..self.answer_of(&root, None) });
+    }
+
+    fn finish(&self, answer: &impl Serialize) {
+        // First of all: who has the answer may ask again.
+        self.queries.answered(&self.query);
+        self.queries.send(answer);
+    }
+}
+
+impl Listener for Reply {
+    fn info(&mut self, root: &History, info: &SearchInfo) {
+        if self.queries.sender.len() < MAX_UNREAD_BEFORE_REPORT {
+            self.queries.send(&Answer { is_final: false, ..self.answer_of(root, Some(info)) });
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.warnings.push(text.into());
+    }
+
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        let SearchAnswer { best, result, .. } = answer;
+        let is_cancelled = self.query.stop.load(Ordering::Relaxed);
+        let failure = match &result {
+            Some(result) => result.failure.clone(),
+            None => (!is_cancelled).then(|| self.warnings.join("; ")),
+        };
+        if let Some(error) = failure {
+            let error = ErrorAnswer { id: &self.query.id, error: &error, field: None, ply: Some(self.ply) };
+            return self.finish(&error);
+        }
+        let reason = result.as_ref().filter(|_| !is_cancelled).map(|result| result.reason.to_string());
+        let info = result.as_ref().and_then(|result| result.info.as_ref());
+        self.finish(&Answer {
+            reason: Some(reason.unwrap_or_else(|| "cancelled".into())),
+            best: best.map(|mv| root.format_move(mv)),
+            ..self.answer_of(root, info)
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! `zeitnot serve`: analyses many positions at once, asked and answered in JSON lines.
+
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::output::eprint_message;
+use super::{ExitStatus, Failure};
+use crate::engine::Settings;
+use crate::serve::{Server, ServerLimits};
+
+/// Clients of a port; each has two threads.
+const MAX_CLIENTS: usize = 64;
+/// The time after which a client is accepted again where the system had no room for one.
+const FAILURE_PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// Serve clients on this address instead of stdin and stdout; port 0 chooses one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    /// Let --listen take an address that other machines reach: whoever reaches it may use the engine
+    #[arg(long, requires = "listen")]
+    listen_anywhere: bool,
+    /// Positions that are searched at once [default: 32 for each thread]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    /// Positions that may wait, beyond which a query gets an error; also the answers that a client may leave unread before its next
+    /// lines wait
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    queue: usize,
+    /// Visits of a query that has no limit
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Runs the command: until the input ends, or with --listen until it is killed.
+pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
+    let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
+    let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
+    let limits = ServerLimits { searches: concurrency.map(|n| n as usize), queue, nodes };
+    let server = Arc::new(Server::new(settings, limits)?);
+    server.notes().iter().for_each(eprint_message);
+    match listener {
+        Some(listener) => serve_port(&server, &listener)?,
+        None => serve_stdin(&server)?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
+    let (client, answers) = server.connect();
+    // Where nobody reads the answers any more, it is left waiting for its next line.
+    thread::Builder::new().name("client".into()).spawn(move || {
+        if let Err(error) = client.read(io::stdin().lock()) {
+            eprint_message(format_args!("stdin: {error}"));
+        }
+    })?;
+    answers.write(&mut io::stdout().lock())
+}
+
+/// Opens the port.
+fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
+    let refuse = |reason: String| Failure::Input(format!("--listen {address}: {reason}"));
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(|error| refuse(error.to_string()))?.collect();
+    if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
+        return Err(refuse("other machines reach it; --listen-anywhere allows that".into()));
+    }
+    TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
+}
+
+/// Serves clients until the process is killed. Stdout says on which port.
+fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
+    for (number, stream) in (1..).zip(listener.incoming()) {
+        let server = server.clone();
+        let spawned = stream.and_then(|mut stream| {
+            if server.clients() >= MAX_CLIENTS {
+                let error = format!("the server has {MAX_CLIENTS} clients already");
+                return writeln!(stream, "{}", json!({ "id": null, "error": error, "field": null }));
+            }
+            let builder = thread::Builder::new().name(format!("client-{number}"));
+            builder.spawn(move || serve_stream(&server, &stream)).map(drop)
+        });
+        if let Err(error) = spawned {
+            eprint_message(format_args!("client {number}: {error}"));
+            thread::sleep(FAILURE_PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// Serves a client until it is gone, or all that it asked for before it ended its input is answered.
+fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
+    let (client, answers) = server.connect();
+    thread::scope(|scope| {
+        // That a client is gone is no fault.
+        scope.spawn(move || drop(client.read(BufReader::new(stream))));
+        let _ = stream.set_nodelay(true).and_then(|()| answers.write(&mut &*stream));
+        let _ = stream.shutdown(Shutdown::Both);
+    });
+}

@@ -1,0 +1,538 @@
+//! Tests the analysis server: its answers against single searches, and what clients may do to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpStream};
+use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use zeitnot::chess::{History, Move, Variant};
+use zeitnot::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot::search::SearchInfo;
+use zeitnot::time::{GoLimits, Nodes};
+
+use crate::common::engine::Engine;
+use crate::common::games::{Game, games};
+use crate::common::{self, package_file, run, stderr};
+use crate::search_example;
+
+/// One thread that has one open search.
+const ONE_AT_A_TIME: [&str; 5] =
+    ["serve", "--backend=random", "--threads=1", "--concurrency=1", "--queue=30"];
+/// A query that holds the only place, and shows by a report that it has it.
+const BLOCKER: &str = r#"{"id":"blocker","infinite":true,"report_every":10,"priority":9}"#;
+
+fn start(flags: &[&str]) -> Engine {
+    Engine::start(&[&["serve", "--backend=random", "--threads=2"], flags].concat())
+}
+
+fn parse(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// Sends a line, and returns the next line with its `id`.
+fn ask(server: &mut Engine, line: &Value) -> Value {
+    server.send(&line.to_string());
+    parse(server.read_until(&format!("{{\"id\":{},", line["id"])).last().unwrap())
+}
+
+/// Sends [`BLOCKER`], and waits until it is being searched.
+fn block(server: &mut Engine) {
+    server.send(BLOCKER);
+    server.read_until(r#"{"id":"blocker","ply":0,"turn":"white","final":false"#);
+}
+
+/// Returns the ids of final answers and errors, in their order.
+fn finished(lines: &[String]) -> Vec<Value> {
+    let answers = lines.iter().map(|line| parse(line));
+    answers
+        .filter(|answer| answer["final"] != false && answer["action"].is_null())
+        .map(|a| a["id"].clone())
+        .collect()
+}
+
+/// A random query, and what a single search needs to do the same.
+struct Query {
+    game: Game,
+    nodes: u64,
+    lines: usize,
+    cpuct: f32,
+    root_moves: Vec<Move>,
+}
+
+impl Query {
+    fn draw(runner: &mut TestRunner, number: u64) -> Query {
+        let game = games(30).new_tree(runner).unwrap().current();
+        let legal = game.history.legal_moves();
+        let root_moves =
+            if number.is_multiple_of(5) { legal.iter().copied().step_by(3).collect() } else { Vec::new() };
+        Query {
+            game,
+            nodes: [1, 2, 17, 40, 90][(number % 7 % 5) as usize],
+            lines: [1, 3, 500][(number % 3) as usize],
+            cpuct: [1.745, 3.0][(number % 2) as usize],
+            root_moves,
+        }
+    }
+
+    fn to_json(&self, id: u64) -> Value {
+        let mut game = History::from_fen(self.game.fen, Variant::Chess960).unwrap();
+        let mut format = |mv: Move| {
+            let text = game.format_move(mv);
+            game.push(mv);
+            text
+        };
+        let moves: Vec<_> = self.game.moves.iter().map(|&mv| format(mv)).collect();
+        let search_moves = self.root_moves.iter().map(|&mv| self.game.history.format_move(mv));
+        json!({
+            "id": id,
+            "fen": self.game.fen,
+            "moves": moves,
+            "chess960": true,
+            "nodes": self.nodes,
+            "multipv": self.lines,
+            "options": { "CPuct": self.cpuct },
+            "searchmoves": search_moves.collect::<Vec<_>>(),
+            "priority": id % 3,
+        })
+    }
+
+    /// Searches alone.
+    fn search(&self, engine: &mut zeitnot::engine::Engine, id: u64) -> SearchAnswer {
+        let query = self.to_json(id);
+        let moves: Vec<_> =
+            query["moves"].as_array().unwrap().iter().map(|mv| mv.as_str().unwrap()).collect();
+        engine.new_game();
+        engine.set_option("MultiPV", &self.lines.to_string()).unwrap();
+        engine.set_option("CPuct", &self.cpuct.to_string()).unwrap();
+        engine.set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" "))).unwrap();
+        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let (sender, answers) = channel();
+        let request = GoRequest { root_moves: self.root_moves.clone(), ..GoRequest::new(limits) };
+        engine.go(request, Box::new(Collector(sender))).unwrap();
+        engine.wait();
+        answers.recv().unwrap()
+    }
+}
+
+struct Collector(Sender<SearchAnswer>);
+
+impl Listener for Collector {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, _: &str) {}
+
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        self.0.send(answer).unwrap();
+    }
+}
+
+fn format_line(root: &History, line: &[Move]) -> Vec<String> {
+    let mut game = root.clone();
+    let format = |&mv: &Move| {
+        let text = game.format_move(mv);
+        game.push(mv);
+        text
+    };
+    line.iter().map(format).collect()
+}
+
+/// A search beside others, on any thread, finds what it finds alone.
+#[test]
+fn a_thousand_random_queries_are_answered_as_single_searches_are() {
+    let mut runner = TestRunner::deterministic();
+    let queries: Vec<_> = (0..1000).map(|number| Query::draw(&mut runner, number)).collect();
+    let mut server = start(&["--nncache=0"]);
+    queries.iter().zip(0..).for_each(|(query, id)| server.send(&query.to_json(id).to_string()));
+    let answers: BTreeMap<u64, Value> = server
+        .finish()
+        .iter()
+        .map(|line| parse(line))
+        .map(|answer| (answer["id"].as_u64().unwrap(), answer))
+        .collect();
+    assert_eq!(answers.len(), queries.len(), "the end of the input ends nothing");
+
+    let mut engine = zeitnot::engine::Engine::new(Settings::default()).unwrap();
+    for (name, value) in [
+        ("Backend", "random"),
+        ("Threads", "1"),
+        ("NNCacheSize", "0"),
+        ("SmartPruningFactor", "0"),
+        ("UCI_Chess960", "true"),
+    ] {
+        engine.set_option(name, value).unwrap();
+    }
+    for (query, (id, answer)) in queries.iter().zip(&answers) {
+        let root = &query.game.history;
+        if root.legal_moves().is_empty() {
+            let reason = if root.current().is_check() { "checkmate" } else { "stalemate" };
+            assert_eq!((&answer["reason"], &answer["moves"]), (&json!(reason), &json!([])), "{answer}");
+            continue;
+        }
+        let single = query.search(&mut engine, *id);
+        assert_eq!(answer["best"], json!(single.best.map(|mv| root.format_move(mv))), "{answer}");
+        let result = single.result.unwrap();
+        assert_eq!(answer["visits"], result.summary.nodes, "{answer}");
+        assert_eq!(answer["reason"], result.reason.to_string(), "{answer}");
+        let lines = result.info.unwrap().lines;
+        assert_eq!(answer["moves"].as_array().unwrap().len(), lines.len(), "{answer}");
+        for (found, line) in answer["moves"].as_array().unwrap().iter().zip(&lines) {
+            assert_eq!(found["pv"], json!(format_line(root, &line.moves)), "{answer}");
+            assert_eq!(
+                (&found["visits"], &found["mate"]),
+                (&json!(line.nodes), &json!(line.mate)),
+                "{answer}"
+            );
+            let number = |key: &str| found[key].as_f64().map(|number| number as f32);
+            assert_eq!((number("q"), number("plies_left")), (Some(line.q), line.moves_left), "{answer}");
+            let sum: f64 = found["wdl"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-5, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn all_positions_of_a_game_are_answered_in_one_query() {
+    let mut server = start(&[]);
+    server
+        .send(r#"{"id":"game","moves":["e4","e5","Qh5","Nc6","Bc4","Nf6","h5f7"],"plies":"all","nodes":20}"#);
+    server.send(r#"{"id":"two","moves":["e4","e5"],"plies":[0,2],"multipv":2}"#);
+    let answers: Vec<_> = server.finish().iter().map(|line| parse(line)).collect();
+    let plies_of = |id: &str| -> BTreeSet<_> {
+        answers
+            .iter()
+            .filter(|answer| answer["id"] == id)
+            .map(|answer| answer["ply"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!((plies_of("game"), plies_of("two")), ((0..8).collect(), BTreeSet::from([0, 2])));
+    for answer in &answers {
+        let is_mate = answer["id"] == "game" && answer["ply"] == 7;
+        assert_eq!(answer["reason"], if is_mate { "checkmate" } else { "nodes" }, "{answer}");
+        let turn = if answer["ply"].as_u64().unwrap().is_multiple_of(2) { "white" } else { "black" };
+        assert_eq!(answer["turn"], turn);
+        if answer["id"] == "two" {
+            assert_eq!((&answer["visits"], answer["moves"].as_array().unwrap().len()), (&json!(1000), 2));
+        }
+    }
+    let mate = answers.iter().find(|answer| answer["id"] == "game" && answer["ply"] == 6).unwrap();
+    assert_eq!((&mate["best"], &mate["mate"]), (&json!("h5f7"), &json!(1)));
+}
+
+#[test]
+fn a_refused_line_is_answered_with_its_field_and_the_server_lives_on() {
+    let mut server = start(&[]);
+    for (line, field, reason) in [
+        (r#"{"id":1,"noeds":5}"#, "noeds", "did you mean nodes?"),
+        (r#"{"id":1,"nodes":0}"#, "nodes", "from 1 to"),
+        (r#"{"id":1,"movetime":"1 s"}"#, "movetime", "a whole number"),
+        (r#"{"id":1,"infinite":1}"#, "infinite", "true or false"),
+        (r#"{"id":1,"fen":"8/8 w"}"#, "fen", ""),
+        (r#"{"id":1,"fen":5}"#, "fen", "a string"),
+        (r#"{"id":1,"moves":["e2e4","e2e4"]}"#, "moves", "move 2: e2e4 is not legal"),
+        (r#"{"id":1,"moves":["e4","Qxf7"]}"#, "moves", "move 2: Qxf7 is not legal"),
+        (r#"{"id":1,"moves":"e2e4"}"#, "moves", "a list of strings"),
+        (r#"{"id":1,"moves":["e2e4"],"plies":[2]}"#, "plies", "from 0 to 1"),
+        (r#"{"id":1,"moves":["e2e4"],"plies":"all","searchmoves":["a2a3"]}"#, "searchmoves", "one position"),
+        (r#"{"id":1,"searchmoves":["e2e5"]}"#, "searchmoves", "not legal"),
+        (r#"{"id":1,"options":{"Threads":1}}"#, "options.Threads", "command line"),
+        (r#"{"id":1,"options":{"CPuct":"much"}}"#, "options.CPuct", "CPuct"),
+        (r#"{"id":1,"options":{"CPukt":1}}"#, "options.CPukt", "did you mean CPuct?"),
+        (r#"{"id":1,"priority":0.5}"#, "priority", "a whole number"),
+        (r#"{"id":1,"multipv":0}"#, "multipv", "from 1 to 500"),
+        (r#"{"id":1,"report_every":1}"#, "report_every", "from 10"),
+        (r#"{"id":1,"action":"fly"}"#, "action", "expected cancel"),
+        (r#"{"id":1,"action":"status","nodes":5}"#, "nodes", "an action has no such field"),
+        (r#"{"nodes":5}"#, "id", "a string or a number"),
+        (r#"{"action":"cancel"}"#, "id", "a string or a number"),
+        ("rubbish", "", "a JSON object on one line"),
+        (r#"[{"id":1}]"#, "", "a JSON object"),
+        (r#"{"id":1,"nodes":"#, "", "a JSON object"),
+        ("\u{0}\u{1}", "", "a JSON object"),
+    ] {
+        server.send(line);
+        let answer = parse(server.read_until("{").last().unwrap());
+        let expected_field = if field.is_empty() { Value::Null } else { field.into() };
+        let expected_id =
+            if line.starts_with(r#"{"id":1,"#) && !field.is_empty() { json!(1) } else { Value::Null };
+        assert_eq!((&answer["field"], &answer["id"]), (&expected_field, &expected_id), "{line}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains(reason), "{line}: {answer}");
+    }
+    server.send(&format!("{{\"id\":1,\"fen\":\"{}\"}}", "8".repeat(1 << 20)));
+    assert!(server.read_until("{").last().unwrap().contains("a line may have 1048576 bytes"));
+    assert_eq!(ask(&mut server, &json!({"id": "fine", "nodes": 5}))["visits"], 5);
+    let repaired = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBN1 w KQkq - 0 1";
+    let answer = ask(&mut server, &json!({"id": "repaired", "fen": repaired, "nodes": 5}));
+    assert!(answer["warnings"][0].as_str().unwrap().starts_with("fen: "), "{answer}");
+}
+
+#[test]
+fn queries_are_cancelled_under_load() {
+    let mut server = start(&["--concurrency=4"]);
+    (0..60).for_each(|id| server.send(&json!({"id": id, "infinite": true, "multipv": 1}).to_string()));
+    server.send(r#"{"id":50,"action":"cancel"}"#);
+    let mut lines = server.read_until(r#"{"id":50,"action""#);
+    assert_eq!(parse(lines.last().unwrap())["cancelled"], 1);
+    server.send(r#"{"id":"all","action":"cancel_all"}"#);
+    lines.extend(server.read_until(r#"{"id":"all","action""#));
+    assert_eq!(parse(lines.last().unwrap())["cancelled"], 59);
+    server.send(r#"{"id":60,"nodes":5}"#);
+    lines.extend(server.finish());
+    let mut ids: Vec<_> = finished(&lines).iter().map(|id| id.as_u64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..=60).collect::<Vec<_>>());
+    let answers: Vec<_> =
+        lines.iter().map(|line| parse(line)).filter(|answer| answer["final"] == true).collect();
+    for answer in &answers {
+        assert_eq!(answer["reason"], if answer["id"] == 60 { "nodes" } else { "cancelled" }, "{answer}");
+    }
+    assert!(answers.iter().any(|answer| answer["id"] == 50 && answer["visits"].is_null()));
+}
+
+#[test]
+fn every_limit_ends_a_search() {
+    let mut server = start(&[]);
+    let mate = "6k1/5ppp/8/8/8/8/8/3R2K1 w - - 0 1";
+    for (query, reason) in [
+        (json!({"id": 1, "nodes": 7}), "nodes"),
+        (json!({"id": 2, "depth": 3}), "depth"),
+        (json!({"id": 3, "movetime": 20}), "movetime"),
+        (json!({"id": 4, "fen": mate, "mate": 1}), "mate"),
+        (json!({"id": 5}), "nodes"),
+        (
+            json!({"id": 6, "moves": ["e4"], "nodes": 100_000, "options": {"SmartPruningFactor": 10}, "multipv": 1}),
+            "smart-pruning",
+        ),
+    ] {
+        assert_eq!(ask(&mut server, &query)["reason"], reason, "{query}");
+    }
+}
+
+#[test]
+fn evaluations_are_kept_until_the_cache_is_cleared() {
+    let backend = "--backend=simulated(clock=real,latency-us=0,per-position-ns=1000000)";
+    let mut server = Engine::start(&["serve", backend, "--threads=1", "--minibatch-size=1"]);
+    let query = json!({"id": 1, "nodes": 40});
+    let mut busy_after = |action: &str| {
+        ask(&mut server, &json!({"id": 2, "action": action}));
+        ask(&mut server, &query);
+        ask(&mut server, &json!({"id": 3, "action": "status"}))["busy_ms"].as_u64().unwrap()
+    };
+    let first = busy_after("version");
+    assert!(first >= 20);
+    assert_eq!(busy_after("version"), first);
+    assert!(busy_after("clear_cache") >= first + 20);
+}
+
+#[test]
+fn larger_priorities_come_first_and_equal_ones_in_order() {
+    let mut server = Engine::start(&ONE_AT_A_TIME);
+    block(&mut server);
+    for (id, priority) in [("low", -1), ("first", 0), ("second", 0), ("high", 5), ("third", 0)] {
+        server.send(&json!({"id": id, "nodes": 5, "priority": priority}).to_string());
+    }
+    server.send(r#"{"id":"blocker","action":"cancel"}"#);
+    let order = finished(&server.finish());
+    assert_eq!(order, ["blocker", "high", "first", "second", "third", "low"]);
+}
+
+#[test]
+fn a_full_queue_refuses_whole_queries() {
+    let mut server = Engine::start(&ONE_AT_A_TIME);
+    block(&mut server);
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(19).collect();
+    server.send(&json!({"id": "taken", "moves": moves, "plies": "all", "nodes": 5}).to_string());
+    server.send(&json!({"id": "refused", "moves": moves, "plies": "all", "nodes": 5}).to_string());
+    server.send(r#"{"id":"blocker","action":"cancel"}"#);
+    let lines = server.finish();
+    let refused: Vec<_> = lines.iter().filter(|line| line.starts_with(r#"{"id":"refused""#)).collect();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(parse(refused[0])["error"], "the queue is full: 20 positions wait, of 30 that may");
+    assert_eq!(finished(&lines).iter().filter(|id| **id == "taken").count(), 20);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+    let mut server = Engine::start(&ONE_AT_A_TIME);
+    block(&mut server);
+    let pid = server.process.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(server.process.wait().unwrap().signal(), Some(15));
+}
+
+/// A connection to the server.
+struct Connection {
+    stream: TcpStream,
+    lines: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn open(address: &str) -> Connection {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(common::engine::PATIENCE)).unwrap();
+        Connection { lines: BufReader::new(stream.try_clone().unwrap()), stream }
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.stream, "{line}").unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        parse(&line)
+    }
+
+    /// Reads answers until the one with this id.
+    fn read_until(&mut self, id: &str) -> Value {
+        std::iter::repeat_with(|| self.read()).find(|answer| answer["id"] == id).unwrap()
+    }
+}
+
+/// Starts a server on a port of its own choice, and returns its address.
+fn listen(flags: &[&str]) -> (Engine, String) {
+    let server = Engine::start(&[flags, &["--listen=127.0.0.1:0"]].concat());
+    let address =
+        parse(server.read_until("{\"listening\"").last().unwrap())["listening"].as_str().unwrap().to_owned();
+    (server, address)
+}
+
+#[test]
+fn clients_take_turns_and_do_not_see_each_other() {
+    let (_server, address) = listen(&ONE_AT_A_TIME);
+    let [mut many, mut few] = [(), ()].map(|()| Connection::open(&address));
+    many.send(BLOCKER);
+    assert_eq!(many.read()["final"], false);
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(19).collect();
+    many.send(&json!({"id": "many", "moves": moves, "plies": "all", "movetime": 200}).to_string());
+    many.send(r#"{"id":"asked","action":"status"}"#);
+    assert_eq!(many.read_until("asked")["waiting"], 20);
+    few.send(r#"{"id":"few","nodes":5}"#);
+    few.send(r#"{"id":"blocker","action":"cancel"}"#);
+    assert_eq!(few.read_until("blocker")["cancelled"], 0, "it is another client's");
+    many.send(r#"{"id":"blocker","action":"cancel"}"#);
+    few.read_until("few");
+    few.send(r#"{"id":"asked","action":"status"}"#);
+    let status = few.read_until("asked");
+    assert!(status["waiting"].as_u64().unwrap() >= 10, "{status}");
+    // Who ends its input still gets its answers, and then the end.
+    few.send(r#"{"id":"last","nodes":5}"#);
+    few.stream.shutdown(Shutdown::Write).unwrap();
+    few.read_until("last");
+    assert_eq!(few.lines.read_line(&mut String::new()).unwrap(), 0);
+}
+
+/// The system closes the connection of a client that is killed, with answers that it has not read.
+#[test]
+fn the_queries_of_a_killed_client_end() {
+    let (_server, address) = listen(&["serve", "--backend=random", "--threads=2", "--concurrency=4"]);
+    let mut killed = Connection::open(&address);
+    (0..20).for_each(|id| {
+        killed.send(&json!({"id": id, "nodes": 4_000_000_000_u64, "report_every": 10}).to_string())
+    });
+    killed.read();
+    drop(killed);
+    let mut other = Connection::open(&address);
+    let deadline = std::time::Instant::now() + common::engine::PATIENCE;
+    loop {
+        other.send(r#"{"id":"asked","action":"status"}"#);
+        let status = other.read();
+        if ["searching", "waiting"].iter().all(|key| status[key] == 0) && status["clients"] == 1 {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{status}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    other.send(r#"{"id":"after","nodes":5}"#);
+    assert_eq!(other.read()["visits"], 5);
+}
+
+#[test]
+fn other_machines_are_not_served_unless_asked_for() {
+    let output = run(&["serve", "--backend=random", "--listen=0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--listen-anywhere"), "{}", stderr(&output));
+    let (_server, address) = listen(&["serve", "--backend=random", "--threads=1"]);
+    // A browser's page asks nothing.
+    let mut browser = Connection::open(&address);
+    browser.send("POST / HTTP/1.1\r\n\r\n{\"id\":1,\"nodes\":5}");
+    let mut answer = String::new();
+    // The connection ends, or breaks where something was not read.
+    let _ = browser.lines.read_line(&mut answer);
+    assert_eq!(answer, "");
+}
+
+/// Returns the keys between backticks in the first column of the table below a heading.
+fn documented(heading: &str) -> BTreeSet<String> {
+    let page = std::fs::read_to_string(package_file("docs/guide/serve.md")).unwrap();
+    let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
+    let rows = section
+        .lines()
+        .skip_while(|line| !line.starts_with("|---"))
+        .skip(1)
+        .take_while(|line| line.starts_with('|'));
+    let keys = rows.flat_map(|row| {
+        row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()
+    });
+    keys.collect()
+}
+
+fn keys(answer: &Value) -> BTreeSet<String> {
+    answer.as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn the_guide_names_every_key() {
+    let mut server = start(&[]);
+    let refused = ask(&mut server, &json!({"id": 1, "unknown": true}));
+    let (_, fields) = refused["error"].as_str().unwrap().split_once("fields: ").unwrap();
+    let fields: BTreeSet<_> = fields.trim_end_matches(')').split(", ").map(str::to_owned).collect();
+    assert_eq!(fields, documented("## Queries"));
+    let mut errors = documented("## Errors");
+    assert!(errors.remove("ply"), "of a backend that fails");
+    assert_eq!(keys(&refused), errors);
+
+    let repaired = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBN1 w KQkq - 0 1";
+    let answer = ask(&mut server, &json!({"id": 2, "fen": repaired, "nodes": 5}));
+    assert_eq!(keys(&answer), documented("## Answers"));
+    assert_eq!(keys(&answer["moves"][0]), documented("### Moves"));
+
+    let page = std::fs::read_to_string(package_file("docs/guide/serve.md")).unwrap();
+    for action in documented("## Actions") {
+        let answer = ask(&mut server, &json!({"id": 3, "action": action}));
+        assert_eq!(answer["action"], action);
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{action}` |"))).unwrap();
+        for key in keys(&answer).iter().filter(|key| !["id", "action"].contains(&key.as_str())) {
+            assert!(row.contains(&format!("`{key}`")), "{key}: {row}");
+        }
+    }
+}
+
+#[test]
+fn the_client_in_python_prints_a_game() {
+    let engine = format!("{} --backend=random", env!("CARGO_BIN_EXE_zeitnot"));
+    let script = package_file("examples/analyse.py");
+    let mut command = Command::new("python3");
+    command
+        .arg(script)
+        .args(["--engine", &engine, "--nodes", "20", "e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6", "Qxf7"]);
+    let Ok(output) = command.output() else { return common::skipped("python3 is missing") };
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines: Vec<_> = common::stdout(&output).lines().collect();
+    assert_eq!(lines.len(), 8, "{lines:#?}");
+    assert!(lines[6].contains("h5f7") && lines[7].ends_with("checkmate"), "{lines:#?}");
+}
+
+#[test]
+fn the_example_of_the_library_prints_its_search() {
+    let mut lines = Vec::new();
+    search_example::search("startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6", 50, |line| lines.push(line))
+        .unwrap();
+    assert!(lines.iter().any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")), "{lines:#?}");
+    assert_eq!(lines.last().unwrap(), "best h5f7");
+}
