@@ -422,4 +422,13 @@ mod tests {
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
     }
+
+    #[test]
+    fn analysis_is_never_weakened() {
+        let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
+        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
+        assert_eq!(options.weakening(&infinite), None);
+        options.analyse_mode = true;
+        assert_eq!(options.weakening(&GoLimits::default()), None);
+    }
 }

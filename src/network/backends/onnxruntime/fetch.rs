@@ -296,7 +296,7 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
         let Some(name) = wanted_name(package.library_folder, &path) else { continue };
         io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
     }
-    Ok(fs::remove_file(wheel)?)
+    fs::remove_file(wheel)
 }
 
 /// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder`.
