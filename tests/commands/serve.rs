@@ -240,7 +240,7 @@ fn a_refused_line_is_answered_with_its_field_and_the_server_lives_on() {
         (r#"{"id":1,"searchmoves":["e2e5"]}"#, "searchmoves", "not legal"),
         (r#"{"id":1,"options":{"Threads":1}}"#, "options.Threads", "command line"),
         (r#"{"id":1,"options":{"CPuct":"much"}}"#, "options.CPuct", "CPuct"),
-        (r#"{"id":1,"options":{"CPukt":1}}"#, "options.CPukt", "did you mean CPuct?"),
+        (r#"{"id":1,"options":{"CPukt":1}}"#, "options.CPukt", "id you mean CPuct?"),
         (r#"{"id":1,"priority":0.5}"#, "priority", "a whole number"),
         (r#"{"id":1,"multipv":0}"#, "multipv", "from 1 to 500"),
         (r#"{"id":1,"report_every":1}"#, "report_every", "from 10"),
