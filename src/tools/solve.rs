@@ -405,6 +405,20 @@ mod tests {
         assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
     }
 
+    /// A regression: the counters were taken for an operation, and what followed them was lost.
+    #[test]
+    fn counters_may_stand_before_the_operations() {
+        for (counters, position) in
+            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 0 1"), (" hmvc 3; fmvn 40;", " 0 1")]
+        {
+            let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
+            assert_eq!(
+                (problem.position, problem.asked.as_str()),
+                (format!("fen {MATE}{position}"), "bm Rd8#")
+            );
+        }
+    }
+
     /// A regression: a mark behind a move was taken for a move.
     #[test]
     fn marks_say_nothing_of_the_move() {
