@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::facts::MoveFacts;
-use super::manager::MoveReport;
 use super::nodestime::{NodesPerMilli, NodesTimeOptions};
+use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, StopReason, Stopper};

@@ -15,7 +15,7 @@
 //! | `facts`, `stats` | what comes in: the `go` command and what is known of the move, the running statistics |
 //! | `stoppers`, `smart_pruning` | the trait and the rules that end a search |
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them, with what moves cost beyond the time measured |
-//! | `manager`, `managers/` | the trait with its report and outcome, and one file per time manager |
+//! | `manager`, `managers/`, `report` | the trait with the outcome of a move, one file per time manager, the report on a move |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `parameters` | how managers and estimators are registered |
 //! | `nodestime` | nodes in the place of time, under every manager |
@@ -31,6 +31,7 @@ pub mod managers;
 mod move_start;
 mod nodestime;
 pub mod parameters;
+mod report;
 pub mod smart_pruning;
 mod stats;
 pub mod stoppers;
@@ -41,11 +42,12 @@ pub(crate) use chain::{Chain, StopperOptions};
 pub(crate) use facts::RootEvaluation;
 pub use facts::{GoLimits, MoveFacts};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
-pub(crate) use manager::{MoveReport, TimeManager};
+pub(crate) use manager::TimeManager;
 pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
 pub(crate) use managers::{TimeOptions, manager_with_slowmover};
 pub(crate) use move_start::MoveStart;
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
+pub(crate) use report::MoveReport;
 pub(crate) use stats::{Hints, SearchStats};
 pub(crate) use stoppers::StopReason;
 pub(crate) use timekeeper::{SearchEnd, Timekeeper};

@@ -1,7 +1,7 @@
 //! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all others' hints, has a file
 //! of its own.
 
-use super::manager::MoveReport;
+use super::report::MoveReport;
 use super::stats::{Hints, SearchStats};
 use crate::time::facts::MoveFacts;
 use crate::time::units::{Millis, Nodes};

@@ -5,9 +5,10 @@
 use crate::options::option_group;
 use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::{MoveReport, TimeManager};
+use crate::time::manager::TimeManager;
 use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::parameters::Named;
+use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::Millis;

@@ -2,8 +2,9 @@
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::{MoveOutcome, MoveReport, TimeManager};
+use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
+use crate::time::report::MoveReport;
 use crate::time::stoppers::{BudgetLimit, Stopper};
 use crate::time::units::Millis;
 

@@ -2,8 +2,8 @@
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
 use crate::time::facts::GoLimits;
-use crate::time::manager::MoveReport;
 use crate::time::parameters::Named;
+use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::{ExpectedNodes, Millis, Nps};

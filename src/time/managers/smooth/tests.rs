@@ -4,7 +4,7 @@ use super::*;
 use crate::time::chain::{Chain, StopperOptions};
 use crate::time::estimators::decay;
 use crate::time::facts::{GoLimits, RootEvaluation};
-use crate::time::manager::MoveReport;
+use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::StopReason;
 use crate::time::timekeeper::{SearchEnd, Timekeeper};
