@@ -181,7 +181,7 @@ fn no_socket_is_opened() {
     }
 }
 
-/// The crates are held to the same by `deny.toml`.
+/// The crates are held to the same by `deny.toml`. `serve` alone listens, where it is asked to, and connects to nobody.
 #[test]
 fn no_module_uses_sockets() {
     let mut open = vec![package_file("src")];
@@ -193,7 +193,13 @@ fn no_module_uses_sockets() {
         }
         files += 1;
         let text = fs::read_to_string(&path).unwrap_or_default();
-        for word in ["std::net", "TcpStream", "UdpSocket", "UnixStream"] {
+        let listens = path.ends_with("tools/serve.rs");
+        let words: &[&str] = if listens {
+            &["::connect", "UdpSocket", "UnixStream"]
+        } else {
+            &["std::net", "TcpStream", "UdpSocket", "UnixStream"]
+        };
+        for word in words {
             assert!(!text.contains(word), "{}: {word}", path.display());
         }
     }

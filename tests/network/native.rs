@@ -155,5 +155,5 @@ fn a_policy_index_out_of_range_is_an_error() {
 fn a_head_that_is_not_there_is_named_with_those_that_are() {
     let choice = HeadChoice { policy: PolicyHeadName::Soft, ..Default::default() };
     let error = NetworkFile::load(&network("se_mlh.pb.gz"), choice).unwrap_err().to_string();
-    assert!(error.ends_with("policy head: \"soft\" is not in this network; present: vanilla"), "{error}");
+    assert!(error.ends_with("policy head: \"soft\" is not in this network. Present: vanilla"), "{error}");
 }
