@@ -247,18 +247,16 @@ mod tests {
         };
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
-        assert_eq!(
-            read("").unwrap(),
-            SmoothConfig {
-                values: SmoothValues {
-                    preset: Preset::Pr1195,
-                    params: pr1195,
-                    reactions,
-                    piggybank: no_piggybank
-                },
-                moves_left: curve(51.5, 7.0)
-            }
-        );
+        let default = SmoothConfig {
+            values: SmoothValues {
+                preset: Preset::Pr1195,
+                params: pr1195,
+                reactions,
+                piggybank: no_piggybank,
+            },
+            moves_left: curve(51.5, 7.0),
+        };
+        assert_eq!([read("").unwrap(), read("preset=pr1195").unwrap()], [default.clone(), default]);
         let lc0 = SmoothParams {
             init_tree_reuse: 0.52,
             max_tree_reuse: 0.73,
