@@ -84,7 +84,7 @@ fn default_value(spec: &OptionSpec) -> String {
 }
 
 fn other_value(spec: &OptionSpec) -> String {
-    spec.lc0.clone().filter(|lc0| lc0 != "lc0").unwrap_or_default()
+    spec.lc0.clone().unwrap_or_default()
 }
 
 fn allowed(spec: &OptionSpec) -> String {

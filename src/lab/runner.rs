@@ -13,9 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::LabError;
-
-/// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
-const STACK_BYTES: usize = 32 << 20;
+use crate::search::STACK_BYTES;
 
 /// What a thread does that has room for one more job.
 #[derive(Debug)]

@@ -19,10 +19,8 @@ use crate::chess::History;
 use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
-use crate::search::{NextStep, WorkerPoolError};
+use crate::search::{NextStep, STACK_BYTES, WorkerPoolError};
 
-/// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
-const STACK_BYTES: usize = 32 << 20;
 /// Gatherings of one search before the others of its thread have their turn.
 const ROUNDS: u32 = 256;
 const PANIC: &str = "the search panicked";

@@ -2,10 +2,11 @@
 //!
 //! The clock does not read real time: the caller passes the time that each move used. Matches and replays keep their time with it.
 
-use super::facts::GoLimits;
-use super::units::Millis;
 use std::fmt;
 use std::str::FromStr;
+
+use super::facts::GoLimits;
+use super::units::Millis;
 use thiserror::Error;
 
 /// The clock of one side.

@@ -1,11 +1,12 @@
 //! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all others' hints, has a file
 //! of its own.
 
+use std::fmt;
+
 use super::report::MoveReport;
 use super::stats::{Hints, SearchStats};
 use crate::time::facts::MoveFacts;
 use crate::time::units::{Millis, Nodes};
-use std::fmt;
 
 /// The reason why a search ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -430,6 +430,17 @@ mod tests {
     }
 
     #[test]
+    fn faults_are_named() {
+        for (operations, expected) in
+            [("", "none of bm, am, dm"), ("bm Qd8;", "Qd8"), ("dm soon;", "expected a number")]
+        {
+            let error = Problem::parse(&format!("{MATE} {operations}"), 1).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
+    }
+
+    #[test]
     fn points_come_in_the_forms_of_the_strategic_test_suite() {
         for comments in [
             "c0 \"Rd8#=10, Kf1=3\"",

@@ -339,6 +339,21 @@ mod tests {
     }
 
     #[test]
+    fn the_ponder_move_is_written_for_the_position_after_castling() {
+        let text = "startpos moves e2e4 e7e5 g1f3 b8c6 f1c4 g8f6";
+        for (variant, castling) in [(Variant::Standard, "e1g1"), (Variant::Chess960, "e1h1")] {
+            let root = History::from_uci_position(text, variant).unwrap();
+            let best = root.parse_move(castling).unwrap();
+            let mut after = root.clone();
+            after.push(best);
+            let answer = |ponder| SearchAnswer { best: Some(best), ponder, result: None };
+            let ponder = after.parse_move("f6e4").unwrap();
+            assert_eq!(best_move(&root, &answer(Some(ponder))), format!("bestmove {castling} ponder f6e4"));
+            assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
+        }
+    }
+
+    #[test]
     fn castling_is_written_king_takes_rook() {
         let root = History::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1", Variant::Standard).unwrap();
         let mv = root.parse_move("e1g1").unwrap();

@@ -202,7 +202,39 @@ fn searched_moves(
         let best = found.best();
         let m = best.moves_left.map(Plies);
         let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
-        ReplayMove { root, plies_to_mate: None, ..recorded }
+        ReplayMove { root, plies_to_mate: plies_to_mate(best.score), ..recorded }
     });
     moves.collect()
+}
+
+fn plies_to_mate(score: MoveScore) -> Option<u32> {
+    match score {
+        MoveScore::Centipawns(_) => None,
+        MoveScore::Mate(moves) => Some(2 * moves.unsigned_abs() - u32::from(moves > 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::pgn::Games;
+    use crate::time::Millis;
+
+    /// A regression: a move that mates got as much time as any other.
+    #[test]
+    fn the_manager_hears_of_mates() {
+        let game = Games::new("text", &b"1. f3 e5 2. g4 Qh4# 0-1\n"[..]).next().unwrap().unwrap();
+        let control = Some(TimeControl { time: Millis(60_000.0), ..TimeControl::default() });
+        let plan = SpendingPlan { manager: "smooth".into(), control, overhead_ms: 0.0 };
+        let found = |score| {
+            let line = AnalysedLine { wl: 0.9, d: 0.0, score, moves_left: None, moves: Vec::new() };
+            AnalysedPosition { lines: vec![line], nodes: 1, effort: SearchEffort::default() }
+        };
+        let [open, mating] = [MoveScore::Centipawns(0), MoveScore::Mate(1)].map(|last| {
+            let unclear = MoveScore::Centipawns(0);
+            plan.spend(&game, &[unclear, unclear, unclear, last].map(found), 1_000.0)[3].unwrap()
+        });
+        assert!(open > 500.0 && mating < 50.0, "{open} ms, {mating} ms");
+        assert_eq!(plies_to_mate(MoveScore::Mate(-2)), Some(4));
+    }
 }

@@ -181,6 +181,13 @@ mod tests {
                        8/8/8/8/4k3/8/4P3/4K3 w - - 3 40\n";
     const PGN: &str = "[Event \"x\"]\n\n1. e4 {best} e5 (1... c5) 2. Nf3 *\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 0 1\"]\n\n1... Kd7 *\n";
 
+    #[test]
+    fn a_pair_swaps_colours() {
+        let [first, second] = [8, 9].map(GameAssignment::of);
+        assert_eq!((first.game, first.pair, first.white), (8, 4, Side::A));
+        assert_eq!((second.game, second.pair, second.white), (9, 4, Side::B));
+    }
+
     fn positions(openings: &Openings) -> Vec<String> {
         let history = |opening: &Opening| opening.history(Variant::Standard).unwrap();
         openings.list.iter().map(|opening| history(opening).current().to_fen()).collect()

@@ -120,13 +120,13 @@ impl BackendConfig {
         let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
         let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
         let options = Params::parse(&options)?;
-        let config = BackendConfig::named(name, options.without(&["threads", "max-batch", "max_batch"]))?;
+        let config = BackendConfig::named(name, options.clone())?;
         // Threads of its own keep an accelerator busy, however few the search has.
         let is_accelerator = config.provider().is_some_and(Provider::is_accelerator);
         Ok(if is_accelerator {
             BackendConfig::named(MULTIPLEXING, options.with("backend", name))?
         } else {
-            BackendConfig::named(name, options)?
+            config
         })
     }
 

@@ -17,8 +17,8 @@ use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
 
-/// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
-const STACK_BYTES: usize = 32 << 20;
+/// The stack of a thread that searches: lines of play can be thousands of plies long, and a descent recurses once per ply.
+pub(crate) const STACK_BYTES: usize = 32 << 20;
 /// The time that a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// The time that a worker waits under a limit of nodes per second before it looks again.

@@ -1,5 +1,7 @@
 //! The time managers, one file each, and their choice by name.
 
+use std::time::Duration;
+
 use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
 use super::parameters::{Named, Preset, Registered, registered};
@@ -10,7 +12,6 @@ pub(crate) use argo::Argo;
 pub(crate) use legacy::Legacy;
 pub(crate) use simple::Simple;
 pub(crate) use smooth::Smooth;
-use std::time::Duration;
 pub(crate) use stockfish::Stockfish;
 
 mod alphazero;

@@ -1,10 +1,8 @@
 //! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix tiles.
 
-use half::bf16;
-
 use super::kernels::{
     BOARD_SQUARES, Collect, Epilogue, InputTransform, Kernels, OutputTransform, POINTS, Pointwise, Product,
-    SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, spread_length,
+    SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, pack_right, spread_length,
     transform_filter,
 };
 use super::layers::{Arithmetic, Buffer, activate_boards, pack, padded, pointwise};
@@ -209,21 +207,12 @@ impl TiledConvolution {
         }
         let blocks = outputs.div_ceil(TILE_DEPTH);
         let mut weights: Buffer<u16> = Buffer::zeros(blocks * steps.len() * TILE_DEPTH * TILE_DEPTH);
-        let mut to = weights.iter_mut();
-        for (block, &(tap, depth, _)) in
-            (0..blocks).flat_map(|block| steps.iter().map(move |step| (block, step)))
-        {
-            // Two tiles of 16 columns; their rows hold pairs of inputs for each column.
-            for (i, to) in (0..TILE_DEPTH * TILE_DEPTH).zip(&mut to) {
-                let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
-                let output = block * TILE_DEPTH + half * 16 + column;
-                let input = depth * TILE_DEPTH + 2 * pair + second;
-                if input < convolution.inputs && output < convolution.outputs {
-                    let weight = convolution.weights[(output * convolution.inputs + input) * 9 + tap];
-                    *to = bf16::from_f32(weight).to_bits();
-                }
-            }
-        }
+        pack_right(&mut weights, steps.len(), |step, k, output| {
+            let (tap, depth, _) = steps[step];
+            let input = depth * TILE_DEPTH + k;
+            (input < convolution.inputs && output < convolution.outputs)
+                .then(|| convolution.weights[(output * convolution.inputs + input) * 9 + tap])
+        });
         let mut bias = Buffer::zeros(outputs);
         bias[..convolution.outputs].copy_from_slice(&convolution.bias);
         let offsets = steps.iter().map(|&(_, _, offset)| offset as u32).collect();

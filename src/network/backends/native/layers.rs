@@ -5,11 +5,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use half::bf16;
-
 use super::kernels::{
     AddScaled, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Kernels, Normalize, Pointwise,
-    Product, ROW_STEP, Round, TILE_DEPTH, TileProduct, Tiles,
+    Product, ROW_STEP, Round, TILE_DEPTH, TileProduct, Tiles, pack_right,
 };
 use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::network::weights::{Activation, Convolution, Dense, LayerNorm};
@@ -353,18 +351,10 @@ impl HalfLayer {
         let outputs = stride(dense.outputs);
         let steps = inputs / TILE_DEPTH;
         let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
-        for (matrix, tiles) in weights.chunks_exact_mut(TILE_DEPTH * TILE_DEPTH).enumerate() {
-            let (block, step) = (matrix / steps, matrix % steps);
-            // Two tiles of 16 columns; their rows hold pairs of inputs for each column.
-            for (i, to) in tiles.iter_mut().enumerate() {
-                let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
-                let output = block * TILE_DEPTH + half * 16 + column;
-                let input = step * TILE_DEPTH + 2 * pair + second;
-                if let Some(input) = source(input).filter(|_| output < dense.outputs) {
-                    *to = bf16::from_f32(dense.weights[output * dense.inputs + input]).to_bits();
-                }
-            }
-        }
+        pack_right(&mut weights, steps, |step, k, output| {
+            let input = source(step * TILE_DEPTH + k).filter(|_| output < dense.outputs)?;
+            Some(dense.weights[output * dense.inputs + input])
+        });
         let mut bias = Buffer::zeros(outputs);
         bias[..dense.outputs].copy_from_slice(&dense.bias);
         let offsets = (0..steps).map(|step| (step * BLOCK_ROWS * TILE_DEPTH) as u32).collect();

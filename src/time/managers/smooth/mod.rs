@@ -57,7 +57,7 @@ pub(crate) struct Smooth {
 
 impl Smooth {
     pub(crate) fn with(config: SmoothConfig) -> Self {
-        let params = config.params;
+        let params = config.values.params;
         let max_reuse = params.max_tree_reuse;
         Smooth {
             nps: params.init_nps,
@@ -94,10 +94,10 @@ impl Smooth {
         let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
         self.report_missing_head(facts, estimate.source);
         let moves_left = estimate.moves;
-        let bank = &self.config.piggybank;
+        let SmoothValues { params, piggybank: bank, .. } = self.config.values;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
         let cap_ms = bank.max_moves * to_control.0 / moves_left;
-        self.piggybank.prepare(bank, time_ms, cap_ms);
+        self.piggybank.prepare(&bank, time_ms, cap_ms);
         let piggybank_ms = self.piggybank.balance_ms();
         let input = PlanInput {
             time_ms,
@@ -105,24 +105,24 @@ impl Smooth {
             overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.config.params.future_weight(facts.root, share_of_game),
+            future_weight: params.future_weight(facts.root, share_of_game),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
-            share_of_new: match self.config.params.target {
+            share_of_new: match params.target {
                 NodeTarget::Tree => 1.0,
                 NodeTarget::BestMove => self.best_share.value(),
             },
             timeuse: self.timeuse.value(),
             reaction: 1.0,
-            max_move_budget: self.config.params.max_move_budget,
-            min_move_share: if facts.has_choice() { self.config.params.min_move_share } else { 0.0 },
+            max_move_budget: params.max_move_budget,
+            min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve.0,
             piggybank_ms,
             deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
         };
         let average_ms = input.plan().average_ms;
-        let nps = NpsEstimator::new(self.config.params.nps_rule(average_ms), self.nps, self.measured_s);
+        let nps = NpsEstimator::new(params.nps_rule(average_ms), self.nps, self.measured_s);
         let context = MoveContext {
             limits: facts.limits.clone(),
             position,
@@ -132,14 +132,18 @@ impl Smooth {
             began_ms: facts.elapsed.0,
             config: self.config.clone(),
         };
-        Box::new(SmoothStopper::new(context, nps, Reactions::new(self.config.reactions, self.last_moves_q)))
+        Box::new(SmoothStopper::new(
+            context,
+            nps,
+            Reactions::new(self.config.values.reactions, self.last_moves_q),
+        ))
     }
 
     /// Returns the reused nodes as the target counts them, without those made while pondering.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
-        let counted = match (self.config.params.target, self.config.params.reuse) {
+        let counted = match (self.config.values.params.target, self.config.values.params.reuse) {
             (NodeTarget::BestMove, _) => most,
             (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
                 facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
@@ -209,7 +213,7 @@ impl TimeManager for Smooth {
         };
         let stats = &outcome.stats;
         let best = f64::from(stats.most_visits().best);
-        let nodes = match self.config.params.target {
+        let nodes = match self.config.values.params.target {
             NodeTarget::Tree => stats.nodes.as_f64(),
             NodeTarget::BestMove => best,
         };
@@ -230,7 +234,7 @@ impl TimeManager for Smooth {
     }
 
     fn asks_network(&self, has_moves_left: bool) -> bool {
-        self.config.params.move_weight != MoveWeight::Even
+        self.config.values.params.move_weight != MoveWeight::Even
             || has_moves_left && self.config.moves_left.uses_head()
     }
 

@@ -132,7 +132,7 @@ option_group! {
     #[derive(Copy)]
     pub(crate) struct SmoothValues {
         /// Origin of the default values of the other parameters.
-        preset: Preset = Preset::Pr1195, lc0 Preset::Lc0, "preset";
+        preset: Preset = Preset::Pr1195, "preset";
         /// The plan and what is learned.
         params: SmoothParams;
         /// What the search finds that changes its budget.
@@ -144,31 +144,25 @@ option_group! {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SmoothConfig {
-    /// The plan and what is learned.
-    pub params: SmoothParams,
-    /// The reserve, which stays empty by default.
-    pub piggybank: PiggybankParams,
-    /// What the search finds that changes its budget.
-    pub reactions: ReactionParams,
+    pub values: SmoothValues,
     /// The moves-left estimator.
     pub moves_left: MovesLeftEstimator,
 }
 
 impl From<SmoothValues> for SmoothConfig {
-    fn from(SmoothValues { preset, params, reactions, piggybank }: SmoothValues) -> Self {
-        let moves_left = MovesLeftEstimator::LogLogistic(preset.values());
-        SmoothConfig { params, piggybank, reactions, moves_left }
+    fn from(values: SmoothValues) -> Self {
+        SmoothConfig { values, moves_left: MovesLeftEstimator::LogLogistic(values.preset.values()) }
     }
 }
 
 impl SmoothConfig {
     /// Reads the parameters of `smooth(…)`.
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
-        let SmoothValues { preset, .. } =
-            SmoothValues::default().read(Smooth::NAME, list, &estimator_names())?;
-        let values: SmoothValues = preset.values();
+        let mut named = SmoothValues::default();
+        named.take(list)?;
+        let values: SmoothValues = named.preset.values();
         let mut config = SmoothConfig::from(values.read(Smooth::NAME, list, &estimator_names())?);
-        if let Some(estimator) = estimator_from(Smooth::NAME, list, preset)? {
+        if let Some(estimator) = estimator_from(Smooth::NAME, list, config.values.preset)? {
             config.moves_left = estimator;
         }
         Ok(config)
@@ -253,10 +247,16 @@ mod tests {
         };
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
-        assert_eq!(
-            read("").unwrap(),
-            SmoothConfig { params: pr1195, piggybank: no_piggybank, reactions, moves_left: curve(51.5, 7.0) }
-        );
+        let default = SmoothConfig {
+            values: SmoothValues {
+                preset: Preset::Pr1195,
+                params: pr1195,
+                reactions,
+                piggybank: no_piggybank,
+            },
+            moves_left: curve(51.5, 7.0),
+        };
+        assert_eq!([read("").unwrap(), read("preset=pr1195").unwrap()], [default.clone(), default]);
         let lc0 = SmoothParams {
             init_tree_reuse: 0.52,
             max_tree_reuse: 0.73,
@@ -272,7 +272,10 @@ mod tests {
         let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
         assert_eq!(
             read("preset=lc0").unwrap(),
-            SmoothConfig { params: lc0, piggybank, reactions, moves_left: curve(45.2, 5.93) }
+            SmoothConfig {
+                values: SmoothValues { preset: Preset::Lc0, params: lc0, reactions, piggybank },
+                moves_left: curve(45.2, 5.93)
+            }
         );
     }
 
@@ -282,9 +285,12 @@ mod tests {
         // What is not named is the preset's, in the estimator too.
         let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
         let expected = SmoothConfig {
-            params: SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..SmoothParams::lc0() },
+            values: SmoothValues {
+                preset: Preset::Lc0,
+                params: SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..SmoothParams::lc0() },
+                ..SmoothValues::lc0()
+            },
             moves_left: MovesLeftEstimator::LogLogistic(curve),
-            ..SmoothConfig::from(SmoothValues::lc0())
         };
         assert_eq!(params, expected);
     }
@@ -302,6 +308,6 @@ mod tests {
     #[test]
     fn the_nps_step_may_count_moves() {
         let params = read("nps-update-unit=moves,nps-update-rate=3").unwrap();
-        assert_eq!(params.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.0 });
+        assert_eq!(params.values.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.0 });
     }
 }

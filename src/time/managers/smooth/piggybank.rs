@@ -1,8 +1,9 @@
 //! The reserve of `preset=lc0`: time kept for moves that turn out to need more than their budget.
 
+use std::collections::VecDeque;
+
 use super::params::PiggybankParams;
 use crate::time::stats::SearchStats;
-use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Piggybank {

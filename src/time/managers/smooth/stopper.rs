@@ -59,7 +59,7 @@ impl SmoothStopper {
             plan,
             average_ms: plan.average_ms,
             nps,
-            visit_rates: VisitRates::new(&context.config.piggybank),
+            visit_rates: VisitRates::new(&context.config.values.piggybank),
             reactions,
             reaction: 1.0,
             revised_at: 0.0,
@@ -88,7 +88,7 @@ impl SmoothStopper {
             reaction: self.reaction,
             nps: self.nps.optimistic(),
             moves_left: moves_left.moves,
-            future_weight: config.params.future_weight(stats.root, share_of_game),
+            future_weight: config.values.params.future_weight(stats.root, share_of_game),
             ..self.context.input
         };
         self.plan = input.plan();
@@ -98,8 +98,9 @@ impl SmoothStopper {
         if self.context.draw_ms <= 0.0 {
             return false;
         }
-        let just_began =
-            stats.since_first_eval.is_none_or(|since| since.0 <= self.context.config.piggybank.force_ms);
+        let just_began = stats
+            .since_first_eval
+            .is_none_or(|since| since.0 <= self.context.config.values.piggybank.force_ms);
         let best_is_in_doubt = stats.best_by_q.is_some() && stats.best_by_q != stats.most_visited();
         just_began
             || best_is_in_doubt
@@ -113,7 +114,7 @@ impl SmoothStopper {
 
     /// Returns the end of the move without the reserve, ms. Budgets in nodes leave the clock as the only limit in time.
     fn regular_ms(&self) -> f64 {
-        match self.context.config.params.limit {
+        match self.context.config.values.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,
             LimitKind::Nodes => self.context.input.max_move_ms(),
         }
@@ -121,7 +122,7 @@ impl SmoothStopper {
 
     fn node_budget(&self) -> Option<f64> {
         let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
-        (self.context.config.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
+        (self.context.config.values.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
     }
 }
 
@@ -138,7 +139,7 @@ impl Stopper for SmoothStopper {
             if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
 
         hints.nps = Some(Nps(self.nps.optimistic()));
-        hints.least_time = Millis(self.context.config.params.min_pruned_share * self.average_ms);
+        hints.least_time = Millis(self.context.config.values.params.min_pruned_share * self.average_ms);
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
@@ -166,7 +167,7 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            reaction: self.context.config.reactions.are_on().then_some(self.reaction),
+            reaction: self.context.config.values.reactions.are_on().then_some(self.reaction),
             nps: Some(Nps(nps.value())),
             nps_measured: Millis(nps.measured_s() * 1000.0),
             moves_left: Some(self.moves_left.moves),

@@ -30,7 +30,8 @@ pub(super) use elementwise::{
 };
 pub(super) use gemm::Product;
 pub(super) use tiles::{
-    Collect, ROW_STEP, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, spread_length,
+    Collect, ROW_STEP, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, pack_right,
+    spread_length,
 };
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 

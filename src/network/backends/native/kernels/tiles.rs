@@ -81,6 +81,20 @@ impl TileProduct<'_> {
     }
 }
 
+/// Fills `b`, right operands of a [`TileProduct`] with so many steps, with `weight(step, k, column)`; `None` is padding.
+pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
+    for (matrix, tiles) in b.chunks_exact_mut(TILE_DEPTH * TILE_DEPTH).enumerate() {
+        let (block, step) = (matrix / steps, matrix % steps);
+        for (i, to) in tiles.iter_mut().enumerate() {
+            let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
+            let column = block * TILE_DEPTH + half * 16 + column;
+            if let Some(weight) = weight(step, 2 * pair + second, column) {
+                *to = bf16::from_f32(weight).to_bits();
+            }
+        }
+    }
+}
+
 /// A CPU's unit for products of bf16 matrices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tiles {
