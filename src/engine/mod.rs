@@ -28,7 +28,7 @@ pub use memory::MemoryOptions;
 use network::LoadedNetwork;
 pub use network::{NetworkOptions, PositionEvaluation};
 pub(crate) use network::{OpenedBackend, load_network, open_backend};
-pub use player::{EnginePlayer, EngineSetup, PlayerMove};
+pub use player::{EnginePlayer, EngineSetup, PlayerMove, SharedBatch};
 use quick_look::quick_look;
 pub(crate) use settings::CLEAR_TREE;
 pub use settings::{InfoOptions, ScoreType, Settings};

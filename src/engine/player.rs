@@ -1,9 +1,9 @@
 //! One side of a game that is played with many others at once: searched step by step on the caller's thread.
 //!
 //! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. An
-//! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
-//! turn until the search is over, then [`EnginePlayer::end_move`]. Before that it may ponder in the same way, from
-//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions without a game.
+//! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and
+//! [`SharedBatch::evaluate`] in turn until the search is over, then [`EnginePlayer::end_move`]. Before that it may ponder in the same
+//! way, from [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions without a game.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -261,25 +261,6 @@ impl EnginePlayer {
         self.stepped.as_ref()?.report()
     }
 
-    /// Returns the number of positions that wait for evaluation, after [`NextStep::Evaluate`].
-    pub fn waiting(&self) -> usize {
-        self.stepped.as_ref().map_or(0, SteppedSearch::waiting)
-    }
-
-    /// Exchanges the waiting positions for `slots`: once to lend them, and once more to take them back.
-    pub fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
-        if let Some(stepped) = &mut self.stepped {
-            stepped.swap_slots(slots);
-        }
-    }
-
-    /// Takes in the waiting positions, which have been evaluated and are back.
-    pub fn evaluated(&mut self) {
-        if let Some(stepped) = &mut self.stepped {
-            stepped.finish_batch();
-        }
-    }
-
     /// Returns the move of the search that is over, from which the time manager then learns; `None` before the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
@@ -302,6 +283,47 @@ impl EnginePlayer {
         let best = result.best.or_else(look);
         self.expected = result.ponder;
         Some(PlayerMove { best, used, result, report })
+    }
+}
+
+/// The batch that many players share, whose searches wait for one network.
+#[derive(Debug, Default)]
+pub struct SharedBatch {
+    /// Reused, grows to the largest batch.
+    slots: Vec<EvalSlot>,
+}
+
+impl SharedBatch {
+    /// Lets `evaluate` fill the positions for which all `players` wait, after [`NextStep::Evaluate`], and hands the results back.
+    ///
+    /// # Errors
+    /// Fails as `evaluate` does. The searches of the players cannot go on then.
+    pub fn evaluate<E>(
+        &mut self,
+        players: &mut [&mut EnginePlayer],
+        evaluate: impl FnOnce(&mut [EvalSlot]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut searches: Vec<_> = players.iter_mut().filter_map(|player| player.stepped.as_mut()).collect();
+        let waiting = searches.iter().map(|search| search.waiting()).sum();
+        if self.slots.len() < waiting {
+            self.slots.resize_with(waiting, EvalSlot::default);
+        }
+        let slots = &mut self.slots[..waiting];
+        swap_slots(&mut searches, slots);
+        evaluate(slots)?;
+        swap_slots(&mut searches, slots);
+        searches.into_iter().for_each(SteppedSearch::finish_batch);
+        Ok(())
+    }
+}
+
+/// Exchanges the waiting positions of all `searches` for `slots`.
+fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
+    let mut rest = slots;
+    for search in searches {
+        let (own, others) = rest.split_at_mut(search.waiting());
+        search.swap_slots(own);
+        rest = others;
     }
 }
 
@@ -331,13 +353,9 @@ mod tests {
         for _ in 0..2 {
             let limits = GoLimits { nodes: Some(Nodes(NODES)), ..GoLimits::default() };
             player.begin_move(&position, limits).unwrap();
-            let mut slots = Vec::new();
+            let mut batch = SharedBatch::default();
             while player.advance() == NextStep::Evaluate {
-                slots.resize_with(player.waiting(), EvalSlot::default);
-                player.swap_slots(&mut slots);
-                evaluator.evaluate(&mut slots).unwrap();
-                player.swap_slots(&mut slots);
-                player.evaluated();
+                batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
             }
             let played = player.end_move().unwrap();
             let summary = &played.result.summary;

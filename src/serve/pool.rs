@@ -16,9 +16,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::chess::History;
-use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer};
+use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
 use crate::network::cache::EvalCache;
-use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, Evaluator};
 use crate::search::{NextStep, STACK_BYTES, WorkerPoolError};
 
 /// Gatherings of one search before the others of its thread have their turn.
@@ -123,8 +123,8 @@ impl SearchPool {
         let mut pool = SearchPool { shared: Arc::new(shared), threads: Vec::new() };
         for index in 0..size.threads.max(1) {
             let evaluator = pool.shared.backend.evaluator()?;
-            let thread =
-                SearchThread { shared: pool.shared.clone(), evaluator, open: Vec::new(), slots: Vec::new() };
+            let (shared, batch) = (pool.shared.clone(), SharedBatch::default());
+            let thread = SearchThread { shared, evaluator, open: Vec::new(), batch };
             let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
             pool.threads.push(builder.spawn(move || thread.run()).map_err(WorkerPoolError::Thread)?);
         }
@@ -231,16 +231,15 @@ struct SearchThread {
     shared: Arc<Shared>,
     evaluator: Box<dyn Evaluator>,
     open: Vec<OpenSearch>,
-    /// Positions of all searches that wait for the network; reused, grows to the largest batch.
-    slots: Vec<EvalSlot>,
+    batch: SharedBatch,
 }
 
 struct OpenSearch {
     order: Order,
     player: EnginePlayer,
     reported: Instant,
-    /// Positions that wait for the network.
-    waiting: usize,
+    /// Whether positions wait for the network.
+    waits: bool,
 }
 
 impl SearchThread {
@@ -298,7 +297,9 @@ impl SearchThread {
         let begun =
             catch_unwind(AssertUnwindSafe(begin)).map(|begun| begun.map_err(|error| error.to_string()));
         match begun.unwrap_or_else(|_| Err(PANIC.into())) {
-            Ok(player) => self.open.push(OpenSearch { order, player, reported: Instant::now(), waiting: 0 }),
+            Ok(player) => {
+                self.open.push(OpenSearch { order, player, reported: Instant::now(), waits: false })
+            }
             Err(reason) => {
                 self.shared.lock().status.searching -= 1;
                 order.give_up(Some(reason));
@@ -316,7 +317,7 @@ impl SearchThread {
             match search.player.advance_within(ROUNDS) {
                 Some(NextStep::Over) => self.close(place),
                 step => {
-                    search.waiting = if step.is_some() { search.player.waiting() } else { 0 };
+                    search.waits = step.is_some();
                     search.report_if_due();
                     place += 1;
                 }
@@ -326,27 +327,12 @@ impl SearchThread {
 
     /// Evaluates all positions that wait, in batches that the backend takes.
     fn evaluate(&mut self) -> Result<(), BackendError> {
-        let waiting = self.open.iter().map(|search| search.waiting).sum();
-        if self.slots.len() < waiting {
-            self.slots.resize_with(waiting, EvalSlot::default);
-        }
-        self.swap_slots();
-        for batch in self.slots[..waiting].chunks_mut(self.shared.backend.info().max_batch.max(1)) {
-            self.evaluator.evaluate(batch)?;
-        }
-        self.swap_slots();
-        self.open.iter_mut().filter(|search| search.waiting > 0).for_each(|search| search.player.evaluated());
-        Ok(())
-    }
-
-    /// Exchanges the waiting positions of all searches for slots of this thread.
-    fn swap_slots(&mut self) {
-        let mut rest = &mut self.slots[..];
-        for search in self.open.iter_mut().filter(|search| search.waiting > 0) {
-            let (own, others) = rest.split_at_mut(search.waiting);
-            search.player.swap_slots(own);
-            rest = others;
-        }
+        let most = self.shared.backend.info().max_batch.max(1);
+        let waiting = self.open.iter_mut().filter(|search| search.waits);
+        let mut players: Vec<_> = waiting.map(|search| &mut search.player).collect();
+        self.batch.evaluate(&mut players, |slots| {
+            slots.chunks_mut(most).try_for_each(|batch| self.evaluator.evaluate(batch))
+        })
     }
 
     /// Answers a search that is over.

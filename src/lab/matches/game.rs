@@ -204,8 +204,8 @@ enum Activity {
 
 #[derive(Debug)]
 pub(super) enum GameNeed {
-    /// This many positions of the mover wait for evaluation by its network.
-    Evaluation(usize),
+    /// Positions of the mover wait for evaluation by its network.
+    Evaluation,
     Nothing(GameEnd),
 }
 
@@ -260,7 +260,7 @@ impl OngoingGame {
             if let Some(player) = self.searcher()
                 && player.advance() == NextStep::Evaluate
             {
-                return Ok(GameNeed::Evaluation(player.waiting()));
+                return Ok(GameNeed::Evaluation);
             }
             if self.activity == Activity::Pondering {
                 self.activity = Activity::Thinking;

@@ -15,7 +15,7 @@ use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::{GameAssignment, Openings};
 use crate::chess::Variant;
-use crate::engine::{EngineError, EnginePlayer};
+use crate::engine::{EngineError, SharedBatch};
 use crate::lab::LabError;
 use crate::lab::runner::{self, Jobs, Next};
 use crate::network::cache::KeyHasher;
@@ -72,8 +72,7 @@ struct GameBatch<'a> {
     networks: Vec<SharedEvalCache>,
     /// The indices of the networks of A and B; `None` for external engines.
     of_team: [Option<usize>; 2],
-    /// Positions of all games that wait for a network; reused, grows to the largest batch.
-    slots: Vec<EvalSlot>,
+    batch: SharedBatch,
 }
 
 impl<'a> GameBatch<'a> {
@@ -89,7 +88,7 @@ impl<'a> GameBatch<'a> {
         });
         let networks = backends.into_iter().map(|backend| SharedEvalCache::new(&**backend));
         let networks = networks.collect::<Result<_, _>>()?;
-        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, slots: Vec::new() })
+        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, batch: SharedBatch::default() })
     }
 
     fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
@@ -103,9 +102,9 @@ impl<'a> GameBatch<'a> {
                 std::thread::sleep(ASK_AGAIN);
                 continue;
             }
-            let waiting = self.gather(jobs)?;
+            self.gather(jobs)?;
             for network in 0..self.networks.len() {
-                self.evaluate(network, &waiting)?;
+                self.evaluate(network)?;
             }
         }
         Ok(())
@@ -127,49 +126,27 @@ impl<'a> GameBatch<'a> {
         Ok(false)
     }
 
-    /// Lets every game go on until it waits for evaluations; those that end leave. Returns how many positions of each game
-    /// wait, in the order of the games.
-    fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<Vec<usize>, LabError> {
-        let mut waiting = Vec::with_capacity(self.games.len());
-        while let Some((_, game)) = self.games.get_mut(waiting.len()) {
+    /// Lets every game go on until it waits for evaluations; those that end leave.
+    fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
+        let mut index = 0;
+        while let Some((_, game)) = self.games.get_mut(index) {
             match game.advance(&self.config.rules)? {
-                GameNeed::Evaluation(positions) => waiting.push(positions),
+                GameNeed::Evaluation => index += 1,
                 GameNeed::Nothing(end) => {
-                    let (place, game) = self.games.remove(waiting.len());
+                    let (place, game) = self.games.remove(index);
                     jobs.deliver(place, game.into_record(end));
                 }
             }
         }
-        Ok(waiting)
+        Ok(())
     }
 
     /// Evaluates all positions that wait for `network`.
-    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), LabError> {
-        let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
-        let mut games: Vec<_> =
-            games.filter(|(game, _)| self.of_team[game.mover().index()] == Some(network)).collect();
-        let positions = games.iter().map(|(_, positions)| **positions).sum();
-        if self.slots.len() < positions {
-            self.slots.resize_with(positions, EvalSlot::default);
-        }
-        let slots = &mut self.slots[..positions];
-        swap_slots(&mut games, slots);
-        self.networks[network].evaluate(slots)?;
-        swap_slots(&mut games, slots);
-        games.iter_mut().filter_map(|(game, _)| game.searcher()).for_each(EnginePlayer::evaluated);
-        Ok(())
-    }
-}
-
-/// Exchanges the waiting positions of all `games` for `slots`.
-fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) {
-    let mut rest = slots;
-    for (game, positions) in games {
-        let (own, others) = rest.split_at_mut(**positions);
-        if let Some(player) = game.searcher() {
-            player.swap_slots(own);
-        }
-        rest = others;
+    fn evaluate(&mut self, network: usize) -> Result<(), LabError> {
+        let games = self.games.iter_mut().map(|(_, game)| game);
+        let waiting = games.filter(|game| self.of_team[game.mover().index()] == Some(network));
+        let mut players: Vec<_> = waiting.filter_map(OngoingGame::searcher).collect();
+        Ok(self.batch.evaluate(&mut players, |slots| self.networks[network].evaluate(slots))?)
     }
 }
 
