@@ -16,6 +16,7 @@ use super::measure::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine;
+use crate::network::backends::onnxruntime::finder::Library;
 use crate::network::backends::onnxruntime::machine::Machine;
 use crate::network::backends::onnxruntime::plan::missing;
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
@@ -389,11 +390,21 @@ impl Part {
 }
 
 fn parts() -> Vec<Part> {
-    let (library, refused) = finder::look_for(Provider::Cpu);
-    let library = library
-        .map(|library| format!("{} {} ({})", library.version, library.path.display(), library.source))
-        .ok_or_else(|| "none is installed; `zeitnot setup` fetches it".to_owned());
-    let mut onnx_runtime = Part::new("ONNX Runtime", library);
+    // Builds for other devices lie elsewhere.
+    let (plain, refused) = finder::look_for(Provider::Cpu);
+    let others = [Provider::Cuda, Provider::DirectMl].map(|provider| finder::look_for(provider).0);
+    let mut libraries = Vec::new();
+    for library in [plain].into_iter().chain(others) {
+        let text =
+            |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+        libraries.extend(library.map(text));
+    }
+    libraries.dedup();
+    let libraries = match libraries.is_empty() {
+        true => Err("none is installed; `zeitnot setup` fetches it".into()),
+        false => Ok(libraries.join(", ")),
+    };
+    let mut onnx_runtime = Part::new("ONNX Runtime", libraries);
     refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");

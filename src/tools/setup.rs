@@ -278,8 +278,10 @@ impl Auto {
         let measured: Value = child_process::json(&self.measurement(provider), PATIENCE)
             .map_err(|reason| Failure::Input(format!("the measurement failed: {reason}")))?;
         let speeds = speeds(&measured);
-        for (backend, nps) in &speeds {
-            output.write_ahead(&format_args!("measured   {backend}: {nps:.0} nodes per second\n"))?;
+        for card in
+            measured["runs"].as_array().into_iter().flatten().filter_map(|run| run["report"]["card"].as_str())
+        {
+            output.write_ahead(&format_args!("measured   {card}\n"))?;
         }
         report.benchmark = Some(measured);
         let speed = |name: &str| speeds.iter().find(|(backend, _)| backend == name).map(|(_, nps)| *nps);
@@ -370,7 +372,7 @@ impl fmt::Display for Checked<'_> {
         let BackendReport { backend, verdict, remedy, trial, .. } = self.0;
         write!(f, "{backend}: {verdict}")?;
         if !remedy.is_empty() {
-            return write!(f, ", {remedy}");
+            return write!(f, ", {}", remedy.split_whitespace().collect::<Vec<_>>().join(" "));
         }
         let same = trial.top1_agreement.unwrap_or_default() * 100.0;
         let error = trial.q_error_max.unwrap_or_default();
