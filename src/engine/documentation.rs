@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::network::backends::BACKENDS;
+use crate::network::backends::onnxruntime::machine::rule_rows;
 use crate::options::{OptionKind, OptionSpec};
 use crate::time::estimators::LogLogistic;
 use crate::time::estimators::moves_left::ESTIMATORS;
@@ -13,7 +14,7 @@ use crate::time::manager_from;
 use crate::time::managers::{MANAGERS, Smooth};
 use crate::time::parameters::Named;
 
-fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
+fn pages() -> [(&'static str, Vec<(&'static str, String)>); 3] {
     let time = vec![
         ("managers", managers()),
         ("smooth", smooth()),
@@ -21,7 +22,11 @@ fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
         ("moves-left-parameters", estimator_parameters()),
         ("other-managers", other_managers()),
     ];
-    [("time-management.md", time), ("backends.md", vec![("parameters", backend_parameters())])]
+    [
+        ("reference/time-management.md", time),
+        ("reference/backends.md", vec![("parameters", backend_parameters())]),
+        ("guide/gpu.md", vec![("gpus", gpus())]),
+    ]
 }
 
 fn managers() -> String {
@@ -76,6 +81,10 @@ fn backend_parameters() -> String {
         })
     });
     table(&["backend", "parameter", "default", "values", "meaning"], rows)
+}
+
+fn gpus() -> String {
+    table(&["GPU", "driver", "compute capability", "provider", "systems"], rule_rows().into_iter())
 }
 
 fn default_value(spec: &OptionSpec) -> String {
@@ -135,7 +144,7 @@ fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
 
 #[test]
 fn the_pages_have_the_tables_of_the_code() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     for (name, tables) in pages() {
         let path = folder.join(name);
         let page = std::fs::read_to_string(&path).unwrap();

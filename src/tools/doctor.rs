@@ -1,7 +1,5 @@
 //! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and what would help.
 //!
-//! `zeitnot setup`: finds ONNX Runtime, or fetches it, and says what it found. No other command fetches anything.
-//!
 //! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
 //! process can have but one ONNX Runtime.
 
@@ -11,7 +9,6 @@ use std::time::{Duration, Instant};
 use std::{fmt, fs, slice};
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use serde::{Deserialize, Serialize};
 
 use super::accuracy::{AccuracyReport, evaluate_all};
@@ -19,12 +16,14 @@ use super::measure::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine;
-use crate::network::backends::onnxruntime::finder::{Library, LibrarySource};
-use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, Runtime, finder};
+use crate::network::backends::onnxruntime::finder::Library;
+use crate::network::backends::onnxruntime::machine::Machine;
+use crate::network::backends::onnxruntime::plan::missing;
+use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
 use crate::network::backends::{self, AUTO, BackendConfig, aliases, native};
 use crate::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use crate::network::weights::Model;
-use crate::network::{Backend, BackendError, Processor, cores, folders};
+use crate::network::{Backend, BackendError, Processor, cores};
 use crate::report::{Align, Table};
 
 /// The word of a description that says that a backend computes in single precision.
@@ -41,9 +40,9 @@ pub(super) struct DoctorArgs {
 
 /// A backend to try: the texts of `--backend` and `--backend-opts`.
 #[derive(Clone, Debug)]
-struct Candidate {
-    backend: String,
-    options: String,
+pub(super) struct Candidate {
+    pub(super) backend: String,
+    pub(super) options: String,
 }
 
 /// Runs the command. Exit code 1 if a backend was asked for and does not work.
@@ -68,7 +67,8 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let report = DoctorReport { machine, parts: parts(), backends };
+    let recommended = Machine::without_parts().choose().chosen.map(|(_, provider)| provider.name());
+    let report = DoctorReport { machine, parts: parts(), backends, recommended };
     output.write(&report, &report)?;
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
@@ -103,7 +103,7 @@ impl Candidate {
     }
 
     /// Tries it in its default precision, and in single precision if that is another one.
-    fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
+    pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
         if let Some(reason) = self.providers().into_iter().find_map(missing) {
             return vec![self.without_figures(NOT_INSTALLED, reason)];
         }
@@ -152,20 +152,6 @@ impl Candidate {
     }
 }
 
-/// Returns why `provider` cannot be tried, with a remedy.
-fn missing(provider: Provider) -> Option<String> {
-    if let Some(obstacle) = finder::obstacle(provider) {
-        return Some(obstacle.to_string());
-    }
-    let remedy = match provider {
-        Provider::MiGraphX => {
-            "not installed; put an ONNX Runtime that is built with it beside the program".into()
-        }
-        _ => format!("not installed; `zeitnot setup --provider {provider}` fetches it"),
-    };
-    (!finder::is_installed(provider)).then_some(remedy)
-}
-
 /// Positions on which numbers are compared; they are the same in each trial.
 const POSITIONS: usize = 64;
 /// Batch sizes whose speed is measured, on cores and on devices beside them.
@@ -181,18 +167,18 @@ const PATIENCE: Duration = Duration::from_secs(240);
 
 /// What the trial of a backend found; all is empty if it did not come to that.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Trial {
+pub(super) struct Trial {
     /// Network, library, device, precision.
-    description: String,
+    pub(super) description: String,
     /// Time from the beginning to the first evaluation; builds what is built once.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
     /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast as the one that was
     /// measured.
     machine_nps: Option<f64>,
-    q_error_max: Option<f64>,
+    pub(super) q_error_max: Option<f64>,
     policy_kl_mean: Option<f64>,
-    top1_agreement: Option<f64>,
+    pub(super) top1_agreement: Option<f64>,
 }
 
 /// Evaluations per second with one batch size.
@@ -300,18 +286,20 @@ struct DoctorReport {
     /// Drivers and libraries.
     parts: Vec<Part>,
     backends: Vec<BackendReport>,
+    /// What `setup --auto` would set up for this machine's GPU, if it has one.
+    recommended: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
-struct BackendReport {
-    backend: String,
+pub(super) struct BackendReport {
+    pub(super) backend: String,
     /// Whether it evaluates, and rightly.
-    works: bool,
-    verdict: &'static str,
+    pub(super) works: bool,
+    pub(super) verdict: &'static str,
     /// What to do; empty if nothing needs to be done.
-    remedy: String,
+    pub(super) remedy: String,
     #[serde(flatten)]
-    trial: Trial,
+    pub(super) trial: Trial,
 }
 
 impl BackendReport {
@@ -378,6 +366,10 @@ impl fmt::Display for DoctorReport {
         }
         writeln!(f, "\n{table}")?;
         self.advice().iter().try_for_each(|advice| writeln!(f, "{advice}"))?;
+        let works = |name: &str| self.backends.iter().any(|backend| backend.works && backend.backend == name);
+        if let Some(provider) = self.recommended.filter(|name| !works(name)) {
+            writeln!(f, "{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up")?;
+        }
         let mut remedies = self.backends.iter().filter(|backend| !backend.remedy.is_empty());
         remedies.try_for_each(|backend| writeln!(f, "{}: {}", backend.backend, backend.remedy))
     }
@@ -398,11 +390,21 @@ impl Part {
 }
 
 fn parts() -> Vec<Part> {
-    let (library, refused) = finder::look_for(Provider::Cpu);
-    let library = library
-        .map(|library| format!("{} {} ({})", library.version, library.path.display(), library.source))
-        .ok_or_else(|| "none is installed; `zeitnot setup` fetches it".to_owned());
-    let mut onnx_runtime = Part::new("ONNX Runtime", library);
+    // Builds for other devices lie elsewhere.
+    let (plain, refused) = finder::look_for(Provider::Cpu);
+    let others = [Provider::Cuda, Provider::DirectMl].map(|provider| finder::look_for(provider).0);
+    let mut libraries = Vec::new();
+    for library in [plain].into_iter().chain(others) {
+        let text =
+            |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
+        libraries.extend(library.map(text));
+    }
+    libraries.dedup();
+    let libraries = match libraries.is_empty() {
+        true => Err("none is installed; `zeitnot setup` fetches it".into()),
+        false => Ok(libraries.join(", ")),
+    };
+    let mut onnx_runtime = Part::new("ONNX Runtime", libraries);
     refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
@@ -479,40 +481,6 @@ fn files_in(folder: &str, start: &str) -> Vec<PathBuf> {
     files
 }
 
-#[derive(Debug, Args)]
-pub(super) struct SetupArgs {
-    /// The kind of device that the library must be able to drive
-    #[arg(long, value_name = "NAME", default_value = "cpu",
-          value_parser = PossibleValuesParser::new(Provider::all().map(Provider::name)))]
-    provider: String,
-}
-
-#[derive(Serialize)]
-struct RuntimeReport {
-    library: String,
-    version: String,
-    source: LibrarySource,
-    providers: Vec<&'static str>,
-}
-
-impl fmt::Display for RuntimeReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "library    {} ({})", self.library, self.source)?;
-        writeln!(f, "version    {}", self.version)?;
-        writeln!(f, "providers  {}", self.providers.join(", "))
-    }
-}
-
-pub(super) fn setup(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    folders::allow_fetching();
-    let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
-    let Library { path, version, source } = runtime.library().clone();
-    let library = path.display().to_string();
-    let setup = RuntimeReport { library, version, source, providers: runtime.providers() };
-    output.write(&setup, &setup)?;
-    Ok(ExitStatus::Success)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -543,7 +511,8 @@ mod tests {
         let advice = |name: &str, nps: f64, q_error: f64| {
             let rows = [(AUTO, 1000.0, 0.0), ("native", 1100.0, 0.0), (name, nps, q_error)];
             let backends = rows.map(|(name, nps, q_error)| report(name, nps, "fp32", q_error)).into();
-            DoctorReport { machine: MachineInfo::default(), parts: Vec::new(), backends }.advice()
+            let machine = MachineInfo::default();
+            DoctorReport { machine, parts: Vec::new(), backends, recommended: None }.advice()
         };
         let named = advice("webgpu", 3000.0, 0.0).unwrap();
         assert!(

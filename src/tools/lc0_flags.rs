@@ -244,7 +244,12 @@ fn is_switch(flag: &str) -> bool {
 }
 
 /// The configuration files that are looked for beside the program; the first that is there is read.
-const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
+pub(super) const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
+
+/// Returns the configuration file that is read in `folder`.
+pub(super) fn config_file(folder: &Path) -> Option<PathBuf> {
+    CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
+}
 
 /// A configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`; empty lines and those that begin with `#` are
 /// passed over. What stands on the command line comes after them, and wins.
@@ -260,10 +265,7 @@ impl ConfigFile {
     fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Result<Option<ConfigFile>, Failure> {
         let path = match named {
             Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
-            None => {
-                let folder = folder.unwrap_or(Path::new("."));
-                CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
-            }
+            None => config_file(folder.unwrap_or(Path::new("."))),
         };
         path.map(ConfigFile::read).transpose()
     }

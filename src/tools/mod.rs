@@ -22,6 +22,7 @@ mod network_args;
 mod output;
 mod reference;
 mod serve;
+mod setup;
 mod solve;
 mod uci;
 
@@ -73,8 +74,8 @@ enum Command {
     Solve(solve::SolveArgs),
     /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
     Serve(serve::ServeArgs),
-    /// Find ONNX Runtime, or fetch it once, and say what was found
-    Setup(doctor::SetupArgs),
+    /// Set a GPU up (--auto), or find ONNX Runtime or fetch it once, and say what was found
+    Setup(setup::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies
     Doctor(doctor::DoctorArgs),
     /// Evaluate positions with the network alone
@@ -177,7 +178,7 @@ impl Command {
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Solve(args) => solve::run(&args, output),
             Command::Serve(args) => serve::run(args),
-            Command::Setup(args) => doctor::setup(&args, output),
+            Command::Setup(args) => setup::run(&args, output),
             Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),

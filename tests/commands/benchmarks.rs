@@ -271,3 +271,57 @@ fn bench_takes_lc0s_flags() {
     let report = run_json(&[&line[..], &["--header-only-once", "--nncache=0", "--json"]].concat());
     assert_eq!(report.as_array().unwrap().len(), 1);
 }
+
+#[cfg(feature = "lab")]
+#[test]
+fn report_puts_benchmarks_side_by_side() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let line = ["benchmark", "--nodes=100", "--num-positions=2", "--threads=1", "--json"];
+    let one = run_json(&[&line[..], &["--backend=random"]].concat());
+    assert!(one["card"].as_str().unwrap().starts_with("zeitnot card 1 | "), "{one}");
+    let mut slower = one.clone();
+    slower["nps"] = (one["nps"].as_f64().unwrap() * 0.5).into();
+    slower["machine"]["cpu"] = "Another | CPU".into();
+    slower["version"] = "0.0.9".into();
+    let mut close = one.clone();
+    close["nps"] = (one["nps"].as_f64().unwrap() * 0.99).into();
+    for run in [&mut close, &mut slower] {
+        run["noise"]["expected_difference"] = 0.02.into();
+    }
+    let mut other = one.clone();
+    other["limit"] = "7 nodes".into();
+    let several = serde_json::json!({"benchmark": {"runs": [
+        {"backend": "cuda", "error": "failed", "report": null}, {"backend": "random", "report": other}]}});
+    let files = [("a.json", &slower), ("b.json", &one), ("c.json", &several), ("d.json", &close)];
+    for (name, document) in files {
+        fs::write(path(name), document.to_string()).unwrap();
+    }
+    let [a, b, c, d, out] = ["a.json", "b.json", "c.json", "d.json", "out"].map(path);
+    let report = run_json(&["report", &a, &b, &c, &d, "--out", &out, "--json"]);
+    let runs = report["runs"].as_array().unwrap();
+    let rows: Vec<_> =
+        runs.iter().map(|run| (run["file"].as_str().unwrap(), run["is_close"] == true)).collect();
+    assert_eq!(rows, [("b.json", false), ("d.json", true), ("a.json", false), ("c.json", false)]);
+    assert_eq!(runs[2]["share"], 0.5);
+    let markdown = fs::read_to_string(folder.path().join("out/report.md")).unwrap();
+    let expected = [
+        "# Benchmarks side by side",
+        "4 runs on 2 machines",
+        "≈ 99",
+        "Another \\| CPU",
+        "2 positions, 7 nodes each",
+    ];
+    for text in expected {
+        assert!(markdown.contains(text), "{text}: {markdown}");
+    }
+    assert!(
+        folder.path().join("out/speed.svg").is_file() && folder.path().join("out/benchmarks.json").is_file()
+    );
+    // What is to be read is not overwritten, and what is no benchmark is refused.
+    let again = path("out/benchmarks.json");
+    assert_refused(&run(&["report", &again, "--out", &out]), "this would overwrite");
+    assert_refused(&run(&["report", &again]), "no run in it was measured");
+    fs::write(path("e.json"), "{}").unwrap();
+    assert_refused(&run(&["report", &path("e.json")]), "e.json: not what `zeitnot benchmark --json` writes");
+}

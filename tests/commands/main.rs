@@ -10,3 +10,4 @@ mod networks;
 #[path = "../../examples/search.rs"]
 mod search_example;
 mod serve;
+mod setup;

@@ -79,7 +79,8 @@ pub fn set_up_onnx_runtime(provider: &str) -> bool {
     let known = done.iter().find(|(name, _)| name == provider).map(|(_, why)| why.clone());
     let why = known.unwrap_or_else(|| {
         let output = run(&["setup", "--provider", provider]);
-        let why = (!output.status.success()).then(|| stderr(&output).to_owned());
+        // 1 is the answer where no GPU is found.
+        let why = (output.status.code() > Some(1)).then(|| stderr(&output).to_owned());
         done.push((provider.to_owned(), why.clone()));
         why
     });

@@ -189,8 +189,11 @@ impl BackendsReport {
         }
     }
 
-    fn descriptions(&self) -> String {
-        let line = |run: &Run| format!("{}: {}\n", run.combination, run.description());
+    /// A line for each run: its card, or why it has none.
+    fn lines(&self) -> String {
+        let card = |run: &Run| run.report.as_ref()?.get("card")?.as_str().map(|card| format!("{card}\n"));
+        let line =
+            |run: &Run| card(run).unwrap_or_else(|| format!("{}: {}\n", run.combination, run.description()));
         self.runs.iter().map(line).collect()
     }
 
@@ -198,7 +201,7 @@ impl BackendsReport {
         Document {
             title: "Backends compared",
             paragraphs: vec![self.headline()],
-            code: Some(self.descriptions()),
+            code: Some(self.lines()),
             tables: vec![self.table()],
             #[cfg(feature = "lab")]
             figures: {
@@ -253,7 +256,7 @@ impl BackendsReport {
 
 impl fmt::Display for BackendsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n\n{}{}", self.headline(), self.table(), self.descriptions())
+        write!(f, "{}\n\n{}{}", self.headline(), self.table(), self.lines())
     }
 }
 

@@ -4,6 +4,8 @@
 //! quiet it was and what its GPUs told. On demand it compares the run with an earlier one, or several [`backends`] with each other.
 
 mod backends;
+#[cfg(feature = "lab")]
+pub(super) mod side_by_side;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -61,6 +63,8 @@ struct BenchmarkReport {
     noise: MachineNoise,
     sensors: SensorReport,
     comparison: Option<Comparison>,
+    /// The run in one line.
+    card: String,
 }
 
 /// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
@@ -80,7 +84,9 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = MachineInfo::this();
     let ready_s = ready.as_secs_f64();
-    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None };
+    let card = String::new();
+    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card };
+    report.card = report.line();
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
@@ -106,7 +112,7 @@ impl BenchmarkReport {
     }
 
     /// The run in one line, which is the same for all, so that those of many machines can stand side by side.
-    fn card(&self) -> String {
+    fn line(&self) -> String {
         let SpeedReport { figures, threads, .. } = &self.speed;
         let network = self.speed.network.as_ref().map_or("none", |hash| &hash[..hash.len().min(12)]);
         let noise = match self.noise.is_noisy {
@@ -146,7 +152,7 @@ impl BenchmarkReport {
         Document {
             title: "Zeitnot benchmark",
             paragraphs: [headline].into_iter().chain(self.remarks()).collect(),
-            code: Some(format!("{}\n\n{}", self.card(), self.speed.lines())),
+            code: Some(format!("{}\n\n{}", self.card, self.speed.lines())),
             tables: vec![facts],
             #[cfg(feature = "lab")]
             figures: {
@@ -188,7 +194,7 @@ impl fmt::Display for BenchmarkReport {
         write_facts(f, self.facts())?;
         writeln!(f)?;
         self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
-        writeln!(f, "{}", self.card())?;
+        writeln!(f, "{}", self.card)?;
         writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)
     }
 }

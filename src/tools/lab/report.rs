@@ -1,4 +1,5 @@
-//! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of them.
+//! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of them. Benchmarks it puts side
+//! by side.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,12 @@ use super::{matches, movesleft, timelab};
 use crate::lab::matches::MatchRowFiles;
 use crate::lab::moves_left::PositionRow;
 use crate::lab::rows::{ParquetRow, are_columns_of, columns_of_file};
+use crate::tools::benchmark::side_by_side;
 use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
-    /// Files of rows (CSV) that runs of one command wrote to their --out folders, in any order
+    /// Files of rows (CSV) that runs of one command wrote to their --out folders, or what `benchmark --json` wrote (.json), in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write the report (index.html) and all rows (CSV and Parquet) to this folder
@@ -35,7 +37,7 @@ struct RowKind {
     report: fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>,
 }
 
-const KINDS: [RowKind; 3] = [
+const KINDS: [RowKind; 4] = [
     RowKind {
         name: "movesleft",
         columns: || vec![PositionRow::columns()],
@@ -60,7 +62,18 @@ const KINDS: [RowKind; 3] = [
         are_given: |args| args.results.sprt.is_some(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
+    RowKind {
+        name: BENCHMARK,
+        columns: Vec::new,
+        writes: &["report.md", side_by_side::JSON_FILE, "index.html", "speed.svg"],
+        flags: "",
+        are_given: |_| false,
+        report: |args, output| side_by_side::report(&args.files, args.out.as_deref(), output),
+    },
 ];
+
+/// The kind that is no rows, but a JSON file for each run.
+const BENCHMARK: &str = "benchmark";
 
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&RowKind> = None;
@@ -104,8 +117,13 @@ pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&st
 }
 
 fn kind_of(path: &Path) -> Result<&'static RowKind, Failure> {
-    let columns = columns_of_file(path).map_err(|error| Failure::Input(error.to_string()))?;
-    let holds = |kind: &&RowKind| (kind.columns)().iter().any(|own| are_columns_of(&columns, own));
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let columns = if is_json { Ok(Vec::new()) } else { columns_of_file(path) };
+    let columns = columns.map_err(|error| Failure::Input(error.to_string()))?;
+    let holds = |kind: &&RowKind| match is_json {
+        true => kind.name == BENCHMARK,
+        false => (kind.columns)().iter().any(|own| are_columns_of(&columns, own)),
+    };
     KINDS.iter().find(holds).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         Failure::Input(format!(

@@ -9,6 +9,7 @@
 //! Messages and pip's progress go to stderr: stdout belongs to UCI and JSON.
 //!
 //! A file is fetched by its name, version and platform, and taken only if it has the SHA-256 that stands in its [`Package`].
+//! [`all_for`] lists what a provider needs, NVIDIA's libraries too.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -20,6 +21,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
+use super::nvidia;
 use super::provider::Provider;
 use super::runtime::eprint_message;
 use crate::network::folders;
@@ -30,26 +32,26 @@ pub(super) struct Release {
     os: &'static str,
     arch: &'static str,
     platform: &'static str,
+    /// Megabytes to download, rounded up.
+    size_mb: u32,
     /// SHA-256 of the wheel: of that for CPython 3.12, or the only one there is.
     sha256: &'static str,
 }
 
-/// Lists the wheels of a package: operating system, processor, platform tag, SHA-256.
+/// Lists the wheels of a package: operating system, processor, platform tag, megabytes, SHA-256.
 macro_rules! releases {
-    ($($os:literal, $arch:literal, $platform:literal, $sha256:literal;)*) => {
-        &[$(Release { os: $os, arch: $arch, platform: $platform, sha256: $sha256 }),*]
+    ($($os:literal, $arch:literal, $platform:literal, $size_mb:literal, $sha256:literal;)*) => {
+        &[$(Release { os: $os, arch: $arch, platform: $platform, size_mb: $size_mb, sha256: $sha256 }),*]
     };
 }
 
-/// A build of ONNX Runtime, or a plugin with a provider, that its makers publish on PyPI.
+/// A build of ONNX Runtime, a plugin with a provider, or a library of NVIDIA, that its makers publish on PyPI.
 #[derive(Debug)]
 pub(super) struct Package {
     /// Its name on PyPI.
     pub(super) name: &'static str,
-    version: &'static str,
-    /// Megabytes to download, at most.
-    size_mb: u32,
-    /// The folder inside the wheel in which the libraries lie.
+    pub(super) version: &'static str,
+    /// The folder inside the wheel in which the libraries lie, or below which they do.
     pub(super) library_folder: &'static str,
     releases: &'static [Release],
 }
@@ -59,14 +61,13 @@ impl Package {
     pub(super) const PLAIN: Package = Package {
         name: "onnxruntime",
         version: "1.31.1",
-        size_mb: 24,
         library_folder: "onnxruntime/capi",
         releases: releases! {
-            "linux", "x86_64", "manylinux_2_28_x86_64", "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536";
-            "linux", "aarch64", "manylinux_2_28_aarch64", "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc";
-            "macos", "aarch64", "macosx_14_0_arm64", "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c";
-            "windows", "x86_64", "win_amd64", "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130";
-            "windows", "aarch64", "win_arm64", "fe8b9ac1ae8e894e12c47ee82e4f6dfc1835768133687257866469fda80d0bf1";
+            "linux", "x86_64", "manylinux_2_28_x86_64", 24, "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536";
+            "linux", "aarch64", "manylinux_2_28_aarch64", 22, "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc";
+            "macos", "aarch64", "macosx_14_0_arm64", 21, "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c";
+            "windows", "x86_64", "win_amd64", 15, "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130";
+            "windows", "aarch64", "win_arm64", 15, "fe8b9ac1ae8e894e12c47ee82e4f6dfc1835768133687257866469fda80d0bf1";
         },
     };
 
@@ -74,12 +75,11 @@ impl Package {
     pub(super) const GPU: Package = Package {
         name: "onnxruntime-gpu",
         version: "1.31.1",
-        size_mb: 256,
         library_folder: "onnxruntime/capi",
         releases: releases! {
-            "linux", "x86_64", "manylinux_2_28_x86_64", "05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7";
-            "linux", "aarch64", "manylinux_2_34_aarch64", "a0f1725c5a6d1ef82d63498b5ebc25e2c90c9560e91dc76db9be4a49162d4d33";
-            "windows", "x86_64", "win_amd64", "2bb1e9373baba88f6415257f5b6a589d23e23c16004f7d89adf4344eada5749e";
+            "linux", "x86_64", "manylinux_2_28_x86_64", 256, "05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7";
+            "linux", "aarch64", "manylinux_2_34_aarch64", 213, "a0f1725c5a6d1ef82d63498b5ebc25e2c90c9560e91dc76db9be4a49162d4d33";
+            "windows", "x86_64", "win_amd64", 169, "2bb1e9373baba88f6415257f5b6a589d23e23c16004f7d89adf4344eada5749e";
         },
     };
 
@@ -87,10 +87,9 @@ impl Package {
     pub(super) const DIRECTML: Package = Package {
         name: "onnxruntime-directml",
         version: "1.24.4",
-        size_mb: 26,
         library_folder: "onnxruntime/capi",
         releases: releases! {
-            "windows", "x86_64", "win_amd64", "f2ecb68b7b7b259d2ef3112ae760149f9b5a1e7c0fbb73d539da6250a648a614";
+            "windows", "x86_64", "win_amd64", 26, "f2ecb68b7b7b259d2ef3112ae760149f9b5a1e7c0fbb73d539da6250a648a614";
         },
     };
 
@@ -98,14 +97,13 @@ impl Package {
     pub(super) const WEBGPU: Package = Package {
         name: "onnxruntime-ep-webgpu",
         version: "0.4.0",
-        size_mb: 15,
         library_folder: "onnxruntime_ep_webgpu",
         releases: releases! {
-            "linux", "x86_64", "manylinux_2_28_x86_64", "5d8c961eda91a88961cad1fb7621f389f006b18497d6ea9ecf96f729f066cbfb";
-            "linux", "aarch64", "manylinux_2_28_aarch64", "17f660db53b1a509c63e721ac6784a2daa1c4e91a968523ee9986505ee5b0a55";
-            "macos", "aarch64", "macosx_14_0_universal2", "8d0a91d44b43d931c3068b9134aed9770f27803e353c2b58c93e1700bb68bcca";
-            "windows", "x86_64", "win_amd64", "7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87";
-            "windows", "aarch64", "win_arm64", "a9586f6744370776059edd794c11bca2f563258a5bd2707864aefff31d3af39f";
+            "linux", "x86_64", "manylinux_2_28_x86_64", 7, "5d8c961eda91a88961cad1fb7621f389f006b18497d6ea9ecf96f729f066cbfb";
+            "linux", "aarch64", "manylinux_2_28_aarch64", 7, "17f660db53b1a509c63e721ac6784a2daa1c4e91a968523ee9986505ee5b0a55";
+            "macos", "aarch64", "macosx_14_0_universal2", 6, "8d0a91d44b43d931c3068b9134aed9770f27803e353c2b58c93e1700bb68bcca";
+            "windows", "x86_64", "win_amd64", 14, "7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87";
+            "windows", "aarch64", "win_arm64", 15, "a9586f6744370776059edd794c11bca2f563258a5bd2707864aefff31d3af39f";
         },
     };
 
@@ -113,11 +111,10 @@ impl Package {
     pub(super) const OPENVINO: Package = Package {
         name: "onnxruntime-ep-openvino",
         version: "1.8.1",
-        size_mb: 60,
         library_folder: "onnxruntime_ep_openvino",
         releases: releases! {
-            "linux", "x86_64", "manylinux_2_28_x86_64", "3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924";
-            "windows", "x86_64", "win_amd64", "1acd878be173b02bb8b953460f2f59b121e5f6e47ebc6aad490c0590cf6718fb";
+            "linux", "x86_64", "manylinux_2_28_x86_64", 53, "3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924";
+            "windows", "x86_64", "win_amd64", 76, "1acd878be173b02bb8b953460f2f59b121e5f6e47ebc6aad490c0590cf6718fb";
         },
     };
 
@@ -125,13 +122,71 @@ impl Package {
     pub(super) const TENSORRT_RTX: Package = Package {
         name: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
         version: "0.5.0",
-        size_mb: 147,
         library_folder: "onnxruntime_ep_nv_tensorrt_rtx",
         releases: releases! {
-            "linux", "x86_64", "manylinux_2_28_x86_64", "32f575c633d171b4edf4b53d3bb22b72a6c9c0a850d2982ce9a788a5d40d3298";
-            "linux", "aarch64", "manylinux_2_35_aarch64", "1f0bb2b89bb3dfd43096fccb8ec1f581c266c5852c4e6ba672b7bf790c8c96c2";
-            "windows", "x86_64", "win_amd64", "609b19f7236c8522ef005a9f763003a78f492e5d871afad39fe1b247760eb3c7";
-            "windows", "aarch64", "win_arm64", "b60932e1acd243722915953e3dc6714327038d4f1db6b728de20cead0bc7c4ac";
+            "linux", "x86_64", "manylinux_2_28_x86_64", 147, "32f575c633d171b4edf4b53d3bb22b72a6c9c0a850d2982ce9a788a5d40d3298";
+            "linux", "aarch64", "manylinux_2_35_aarch64", 135, "1f0bb2b89bb3dfd43096fccb8ec1f581c266c5852c4e6ba672b7bf790c8c96c2";
+            "windows", "x86_64", "win_amd64", 111, "609b19f7236c8522ef005a9f763003a78f492e5d871afad39fe1b247760eb3c7";
+            "windows", "aarch64", "win_arm64", 99, "b60932e1acd243722915953e3dc6714327038d4f1db6b728de20cead0bc7c4ac";
+        },
+    };
+
+    /// CUDA 13's linear algebra.
+    pub(super) const CUBLAS: Package = Package {
+        name: "nvidia-cublas",
+        version: "13.10.0.20",
+        library_folder: "nvidia/cu13",
+        releases: releases! {
+            "linux", "x86_64", "manylinux1_x86_64", 445, "dcc6d63884c53d07e267ce7e6feac17b2538cebaafec5db865736c3e28e4dc84";
+            "linux", "aarch64", "manylinux2014_aarch64", 561, "c5f3418c0a845232a8cabc58f6fa52cfae7d8bd3680d94c3907aca710fd48d70";
+            "windows", "x86_64", "win_amd64", 428, "c310b749eea855b88fafb906de08d6819b87216c6711640771764fea5dcd8546";
+        },
+    };
+
+    /// CUDA 13's compiler, which cuDNN calls.
+    pub(super) const NVRTC: Package = Package {
+        name: "nvidia-cuda-nvrtc",
+        version: "13.5.37",
+        library_folder: "nvidia/cu13",
+        releases: releases! {
+            "linux", "x86_64", "manylinux2010_x86_64", 59, "86b4d68058807988b7d9af5b44917a0601e9c337f35ccd657bfb3c759ff8d8bc";
+            "linux", "aarch64", "manylinux2014_aarch64", 57, "36e4fa2a8ada293f5693d308e531c196ab6f91cf7a0ff479bf96a537d43a6096";
+            "windows", "x86_64", "win_amd64", 50, "e8e6c10b251385707ae3abd7b4ee118de6736fd7678d0f0f4eab4d759f679c21";
+        },
+    };
+
+    /// CUDA 13's runtime.
+    pub(super) const CUDA_RUNTIME: Package = Package {
+        name: "nvidia-cuda-runtime",
+        version: "13.5.37",
+        library_folder: "nvidia/cu13",
+        releases: releases! {
+            "linux", "x86_64", "manylinux2014_x86_64", 3, "df2b79a8852f10d1fef8c848489c49eebb5754051bf870202a862831412b179d";
+            "linux", "aarch64", "manylinux2014_aarch64", 3, "de2dc5a7367974228b0a69588a9acc9340d3768bef1bf38bf0801eb08497cd2d";
+            "windows", "x86_64", "win_amd64", 3, "f225d3fa5ea6bfbb58fc4979ef72375cbe661d9107f0d8a4ff22cc151525e4a9";
+        },
+    };
+
+    /// cuDNN 9 for CUDA 13.
+    pub(super) const CUDNN: Package = Package {
+        name: "nvidia-cudnn-cu13",
+        version: "9.28.1.4",
+        library_folder: "nvidia/cudnn",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_27_x86_64", 517, "a54f205b1db1f2895d99f398754db1369816f0569dd459731f925635cf7b65ec";
+            "linux", "aarch64", "manylinux_2_27_aarch64", 598, "759b6a4919951ed8ec603dec97b96f6a6396c8269b95b3d345526e2471fb433d";
+            "windows", "x86_64", "win_amd64", 408, "73d874c6bd8a1c75ca040228f77c4e163efe9bab3b65bd85914e2b7334ac68ee";
+        },
+    };
+
+    /// CUDA 13's random numbers, which the build for Linux links to.
+    pub(super) const CURAND: Package = Package {
+        name: "nvidia-curand",
+        version: "10.4.5.25",
+        library_folder: "nvidia/cu13",
+        releases: releases! {
+            "linux", "x86_64", "manylinux_2_27_x86_64", 78, "22bb226a857e5888fe6b54ae465fc4371296bcff13a35f79e19691bcf454f529";
+            "linux", "aarch64", "manylinux_2_27_aarch64", 78, "07c75d8ba14b627d1a01d2c1bfa1eece88f25d564d3aae7e6b6fb44f7bbec9c1";
         },
     };
 
@@ -154,13 +209,36 @@ impl Package {
         cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
     }
 
-    fn release(&self) -> Result<&'static Release, FetchError> {
-        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        let fits =
-            |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
-        let (name, version) = (self.name, self.version);
-        self.releases.iter().find(fits).ok_or(FetchError::NoRelease { name, version, os, arch })
+    /// Returns the megabytes to download on a system; `None` if there is no build for it.
+    pub(super) fn size_mb(&self, os: &str, arch: &str) -> Option<u32> {
+        self.release_for(os, arch).map(|release| release.size_mb)
     }
+
+    fn release_for(&self, os: &str, arch: &str) -> Option<&'static Release> {
+        self.releases.iter().find(|release| release.os == os && release.arch == arch)
+    }
+
+    fn release(&self) -> Result<&'static Release, FetchError> {
+        let (os, arch) = (own_os(), std::env::consts::ARCH);
+        let (name, version) = (self.name, self.version);
+        self.release_for(os, arch).ok_or(FetchError::NoRelease { name, version, os, arch })
+    }
+}
+
+/// The operating system for which this program was built; nothing is published for Linux with musl.
+pub(super) fn own_os() -> &'static str {
+    if cfg!(target_env = "musl") { "linux-musl" } else { std::env::consts::OS }
+}
+
+/// Returns all that is published for `provider`, in the order in which it is fetched; empty if it cannot be fetched.
+pub(super) fn all_for(provider: Provider) -> Vec<&'static Package> {
+    let parts = if nvidia::needs_cuda(provider) {
+        nvidia::PARTS.map(|part| part.package).to_vec()
+    } else {
+        Vec::new()
+    };
+    let plugin = provider.plugin().map(|plugin| plugin.package);
+    Package::runtime_for(provider).into_iter().chain(plugin).chain(parts).collect()
 }
 
 /// The beginning of the names of folders of fetches under way.
@@ -196,9 +274,9 @@ fn arguments(provider: Provider) -> String {
 }
 
 /// Returns an error unless the files of `provider` may be fetched.
-fn check_permission(provider: Provider, package: &Package) -> Result<(), FetchError> {
+fn check_permission(provider: Provider, release: &Release) -> Result<(), FetchError> {
     if !folders::may_fetch() {
-        return Err(FetchError::NotAsked { provider, size_mb: package.size_mb });
+        return Err(FetchError::NotAsked { provider, size_mb: release.size_mb });
     }
     if folders::is_offline() { Err(FetchError::Offline) } else { Ok(()) }
 }
@@ -212,7 +290,7 @@ pub(super) fn fetch(
     usable: impl Fn(&Path) -> bool,
 ) -> Result<PathBuf, FetchError> {
     let release = package.release()?;
-    check_permission(provider, package)?;
+    check_permission(provider, release)?;
     let at_cache = |source| FetchError::Cache { path: cache.to_path_buf(), source };
     fs::create_dir_all(cache).map_err(at_cache)?;
     let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
@@ -264,7 +342,7 @@ fn fetch_locked(
         "{} is not installed. Fetching {} once (about {} MB) into {}",
         package.name,
         package.version,
-        package.size_mb,
+        release.size_mb,
         cache.display()
     ));
     let done = download_and_unpack(package, release, &folder)
@@ -299,16 +377,16 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_file(wheel)
 }
 
-/// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder`.
+/// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder` or below.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
-    let is_shared = name.starts_with("lib") || name.ends_with(".dll");
-    let is_library = folder == library_folder && is_shared && !name.contains("pybind11");
+    let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
+    let is_library = Path::new(folder).starts_with(library_folder) && is_shared && !name.contains("pybind11");
     let module = library_folder.split('/').next()?;
     let has_licences = folder == module || folder.ends_with(".dist-info/licenses");
-    let is_licence = ["LICENSE", "ThirdPartyNotices.txt", "third-party-programs.txt"].contains(&name)
-        || name.ends_with("README.txt")
-        || name.ends_with("Acknowledgements.txt");
+    let names = ["LICENSE", "License.txt", "ThirdPartyNotices.txt", "third-party-programs.txt"];
+    let is_licence =
+        names.contains(&name) || name.ends_with("README.txt") || name.ends_with("Acknowledgements.txt");
     (is_library || (has_licences && is_licence)).then_some(name)
 }
 
@@ -455,6 +533,11 @@ fn download_with(name: &str, package: &Package, release: &Release, folder: &Path
     }
 }
 
+/// Returns whether any Python here has pip.
+pub(super) fn is_pip_here() -> bool {
+    NAMES.iter().any(|name| has_pip(name).unwrap_or(false))
+}
+
 fn has_pip(name: &str) -> Result<bool, PythonError> {
     let version = python(name).args(["-m", "pip", "--version"]).output();
     Ok(version.map_err(|error| PythonError::not_run(&error))?.status.success())
@@ -500,6 +583,12 @@ mod tests {
         assert_eq!(wanted("onnxruntime_ep_webgpu/dxil.dll"), Some("dxil.dll"));
         assert_eq!(wanted("onnxruntime_ep_webgpu-0.4.0.dist-info/licenses/LICENSE"), Some("LICENSE"));
         assert_eq!(wanted("onnxruntime_ep_webgpu/README.md"), None);
+        let wanted = |entry| wanted_name("nvidia/cu13", entry);
+        assert_eq!(wanted("nvidia/cu13/lib/libcudart.so.13"), Some("libcudart.so.13"));
+        assert_eq!(wanted("nvidia/cu13/bin/x86_64/cudart64_13.dll"), Some("cudart64_13.dll"));
+        assert_eq!(wanted("nvidia/cu13/lib/libcudart_static.a"), None);
+        assert_eq!(wanted("nvidia/cu13/include/cuda.h"), None);
+        assert_eq!(wanted("nvidia_cublas-13.10.0.20.dist-info/licenses/License.txt"), Some("License.txt"));
     }
 
     #[test]

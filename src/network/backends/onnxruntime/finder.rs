@@ -23,9 +23,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::fetch::{self, FetchError, Package};
+use super::machine;
 use super::process_environment::set_variables;
 use super::provider::Provider;
-use super::{nvidia, runtime};
 use crate::network::folders;
 
 /// The environment variable that names a library to use and no other.
@@ -159,8 +159,8 @@ pub enum LibraryError {
         "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
-    #[error("{provider} cannot run, because parts are missing: {}", parts.join(", "))]
-    PartsMissing { provider: Provider, parts: Vec<String> },
+    #[error("{provider} cannot run, because parts are missing: {}. {remedy}", parts.join(", "))]
+    PartsMissing { provider: Provider, parts: Vec<String>, remedy: String },
     #[error(
         "{package} is not installed and was not fetched: {reason}. Run `python3 -m pip install {package}`. Or install \
          Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip), and start again with a network \
@@ -226,9 +226,19 @@ pub(crate) fn plugin_file(provider: Provider) -> Option<PathBuf> {
     provider.plugin()?.find(library.as_ref().and_then(|library| library.path.parent()))
 }
 
+/// Checks that the system has what `provider` needs of it.
+pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
+    match machine::lacking_here(provider) {
+        Some((part, remedy)) => {
+            Err(LibraryError::PartsMissing { provider, parts: vec![part.to_string()], remedy })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
-    nvidia::check_driver(provider).and_then(|()| runtime::check_system(provider)).err()
+    check_system(provider).err()
 }
 
 /// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
@@ -253,7 +263,7 @@ pub(crate) fn is_installed(provider: Provider) -> bool {
 }
 
 /// Returns the first library of places 1 to 5; those that cannot be used are added to `refused`.
-fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
+pub(super) fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {

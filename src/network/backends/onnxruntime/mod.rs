@@ -10,7 +10,9 @@ pub mod provider;
 
 mod device_options;
 mod fetch;
+pub(crate) mod machine;
 mod nvidia;
+pub(crate) mod plan;
 mod process_environment;
 mod runners;
 mod runtime;

@@ -1,43 +1,77 @@
-//! Libraries that NVIDIA's providers need beside ONNX Runtime: the driver, CUDA, cuDNN, TensorRT.
+//! Libraries that NVIDIA's providers need beside ONNX Runtime: CUDA, cuDNN, TensorRT.
 //!
 //! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each
-//! one is loaded before the provider is, from where the system finds it or from the folders of NVIDIA's wheels and
-//! installers; the system then takes what is loaded. A library that is found nowhere is named with a remedy. Libraries
-//! are loaded so on Linux only: elsewhere the system's own search path must do.
+//! one is loaded before the provider is, from where the system finds it or from our cache and the folders of NVIDIA's wheels and
+//! installers; the system then takes what is loaded. Those that are found nowhere are named with one remedy. Windows
+//! gets the same folders on its search path instead.
 
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 
-use super::fetch::site_folders;
+use super::fetch::{Package, site_folders};
 use super::finder::{Library, LibraryError};
+use super::process_environment;
 use super::provider::Provider;
+use crate::network::folders as own_folders;
 
-/// The driver's part that programs call.
-const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
-/// The file of cuDNN, which the provider's file does not name and loads when it meets the first convolution.
-const CUDNN: &str = "libcudnn.so.9";
-
-/// Checks that a driver is there if `provider` is NVIDIA's.
-pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
-    if !is_nvidias(provider) || ort::util::preload_dylib(DRIVER).is_ok() {
-        return Ok(());
-    }
-    Err(LibraryError::PartsMissing { provider, parts: vec![describe_missing(DRIVER, &[])] })
+/// A wheel with libraries of NVIDIA that `setup` fetches for the ONNX Runtime with CUDA.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) package: &'static Package,
+    linux: &'static [&'static str],
+    windows: &'static [&'static str],
 }
 
-/// Loads the libraries that `provider`, if it is NVIDIA's, needs beside `library`.
+pub(super) const PARTS: [Part; 5] = [
+    Part {
+        package: &Package::CUBLAS,
+        linux: &["libcublasLt.so.13", "libcublas.so.13"],
+        windows: &["cublasLt64_13.dll", "cublas64_13.dll"],
+    },
+    Part { package: &Package::CUDA_RUNTIME, linux: &["libcudart.so.13"], windows: &["cudart64_13.dll"] },
+    Part { package: &Package::CURAND, linux: &["libcurand.so.10"], windows: &[] },
+    Part { package: &Package::NVRTC, linux: &[NVRTC], windows: &["nvrtc64_130_0.dll"] },
+    Part { package: &Package::CUDNN, linux: &[CUDNN], windows: &["cudnn64_9.dll"] },
+];
+
+/// The file of cuDNN, which the provider's file does not name and loads when it meets the first convolution …
+const CUDNN: &str = "libcudnn.so.9";
+/// … and that of the compiler, which cuDNN loads.
+const NVRTC: &str = "libnvrtc.so.13";
+
+impl Part {
+    /// Returns whether the system or one of `folders` has its libraries.
+    pub(super) fn is_here(&self, folders: &[PathBuf]) -> bool {
+        let files = if cfg!(windows) { self.windows } else { self.linux };
+        files.iter().all(|file| {
+            folders.iter().any(|folder| folder.join(file).is_file())
+                || ort::util::preload_dylib(*file).is_ok()
+        })
+    }
+}
+
+/// Returns whether `provider` needs CUDA's libraries.
+pub(super) fn needs_cuda(provider: Provider) -> bool {
+    matches!(provider, Provider::Cuda | Provider::TensorRt)
+}
+
+/// Loads the libraries that `provider`, if it needs CUDA, needs beside `library`.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
-    if !is_nvidias(provider) || provider.plugin().is_some() || !cfg!(target_os = "linux") {
+    if !needs_cuda(provider) {
         return Ok(());
     }
     let folder = library.path.parent().unwrap_or(Path::new(""));
+    if cfg!(windows) {
+        process_environment::search_in(&folders(Some(folder)));
+        return Ok(());
+    }
     let mut wanted: Vec<String> = [Provider::Cuda, provider]
         .iter()
         .filter_map(|provider| needed(&folder.join(provider.file_name()?)).ok())
@@ -47,11 +81,14 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
         .collect();
     wanted.sort();
     wanted.dedup();
+    // What is not needed at once may be missing: a build for another CUDA has another compiler.
+    let optional = [NVRTC.to_owned()];
+    wanted.extend(optional.clone());
     wanted.retain(|name| ort::util::preload_dylib(name).is_err());
     if wanted.is_empty() {
         return Ok(());
     }
-    let folders = folders(folder);
+    let folders = folders(Some(folder));
     // One library may need another of the list: go round as long as that helps.
     loop {
         let before = wanted.len();
@@ -61,26 +98,28 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
             break;
         }
     }
+    wanted.retain(|name| !optional.contains(name));
     if wanted.is_empty() {
         return Ok(());
     }
     let parts = wanted.iter().map(|name| describe_missing(name, &folders)).collect();
-    Err(LibraryError::PartsMissing { provider, parts })
+    Err(LibraryError::PartsMissing { provider, parts, remedy: remedy(provider, &wanted) })
 }
 
-fn is_nvidias(provider: Provider) -> bool {
-    matches!(provider, Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx)
-}
-
-/// Returns the name and memory of a GPU, as the driver's own tool tells them: `NVIDIA H200, 143771 MiB`.
-pub(super) fn device_name(gpu: u32) -> Option<String> {
-    let index = gpu.to_string();
+/// Returns what the driver's own tool tells of all GPUs, a line for each.
+pub(super) fn smi(query: &str) -> Option<String> {
     let output = Command::new("nvidia-smi")
-        .args(["--query-gpu=name,memory.total", "--format=csv,noheader", "--id", &index])
+        .args([&format!("--query-gpu={query}"), "--format=csv,noheader"])
+        .stdin(Stdio::null())
         .output()
         .ok()?;
-    let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !line.is_empty()).then_some(line)
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// Returns the name and memory of a GPU: `NVIDIA H200, 143771 MiB`.
+pub(super) fn device_name(gpu: u32) -> Option<String> {
+    smi("name,memory.total")?.lines().nth(gpu as usize).map(str::to_owned)
 }
 
 /// Returns the libraries that a shared library names as needed.
@@ -95,22 +134,32 @@ pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Err
     names.map(|entry| Ok(String::from_utf8_lossy(entry.string(endian, strings)?).into_owned())).collect()
 }
 
-/// Returns the folders into which NVIDIA's wheels and installers put libraries.
-fn folders(library_folder: &Path) -> Vec<PathBuf> {
+/// Where libraries lie below the folder of an installation or of a wheel, under Linux and under Windows.
+const LINUX_FOLDERS: [&str; 4] = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
+const WINDOWS_FOLDERS: [&str; 3] = ["bin", "bin/x64", "bin/x86_64"];
+
+/// Returns the folders of our cache, and those into which NVIDIA's wheels and installers put libraries.
+pub(super) fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
-    let beside = library_folder.ancestors().nth(2).map(Path::to_path_buf);
-    let mut folders = Vec::new();
-    for site in beside.into_iter().chain(site_folders()) {
-        folders.push(site.join("tensorrt_libs"));
-        let wheels = fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten();
-        folders.extend(wheels.map(|wheel| wheel.path().join("lib")));
-    }
-    let roots = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH", "TENSORRT_HOME"].into_iter().filter_map(env::var_os);
-    for root in roots.map(PathBuf::from).chain(installed_versions()) {
-        folders.extend(["lib64", "lib", "targets/x86_64-linux/lib"].map(|sub| root.join(sub)));
-    }
+    let beside = library_folder.and_then(|folder| folder.ancestors().nth(2)).map(Path::to_path_buf);
+    let cache = own_folders::cache().into_iter();
+    let mut folders: Vec<_> =
+        cache.flat_map(|cache| PARTS.map(|part| part.package.destination(&cache))).collect();
+    let variables = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH", "TENSORRT_HOME"];
+    let roots = variables.into_iter().filter_map(env::var_os).map(PathBuf::from).chain(installed_versions());
+    let sites: Vec<_> = beside.into_iter().chain(site_folders()).collect();
+    folders.extend(folders_of(&sites, &roots.collect::<Vec<_>>(), cfg!(windows)));
     folders.retain(|folder| folder.is_dir());
     folders
+}
+
+fn folders_of(sites: &[PathBuf], roots: &[PathBuf], is_windows: bool) -> Vec<PathBuf> {
+    let below: &[&str] = if is_windows { &WINDOWS_FOLDERS } else { &LINUX_FOLDERS };
+    let wheels =
+        sites.iter().flat_map(|site| fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten());
+    let wheels: Vec<_> = wheels.map(|wheel| wheel.path()).collect();
+    let in_roots = wheels.iter().chain(roots).flat_map(|root| below.iter().map(|folder| root.join(folder)));
+    sites.iter().map(|site| site.join("tensorrt_libs")).chain(in_roots).collect()
 }
 
 /// Returns the folders of installed versions of CUDA: `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
@@ -122,17 +171,13 @@ fn installed_versions() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Describes a missing library: what it is, whether another version of it is here, and how to get it.
+/// Describes a missing library: what it is, and whether another version of it is here.
 fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     let (stem, version) = name.split_once(".so.").unwrap_or((name, ""));
     let text = match stem {
-        "libcuda" | "nvcuda.dll" => format!(
-            "the NVIDIA driver ({name}): install it, or in a container start that with access to the GPU, as \
-             `docker run --gpus all` does"
-        ),
-        "libcudnn" => format!("cuDNN {version} ({name}): pip install nvidia-cudnn-cu13"),
-        "libnvinfer" | "libnvonnxparser" => format!("TensorRT {version} ({name}): pip install tensorrt-cu13"),
-        _ => format!("CUDA's {name}: pip install {}", wheel_of(stem)),
+        "libcudnn" => format!("cuDNN {version} ({name})"),
+        "libnvinfer" | "libnvonnxparser" => format!("TensorRT {version} ({name})"),
+        _ => format!("CUDA's {name}"),
     };
     let others = folders.iter().flat_map(|folder| other_versions(folder, stem)).collect::<Vec<_>>();
     if others.is_empty() {
@@ -142,13 +187,27 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     }
 }
 
+/// Returns one command line that brings the missing libraries: `setup` where it fetches them all, else pip.
+fn remedy(provider: Provider, missing: &[String]) -> String {
+    let is_fetched = |name: &String| PARTS.iter().any(|part| part.linux.contains(&name.as_str()));
+    if missing.iter().all(is_fetched) {
+        return format!("`zeitnot setup --provider {provider}` fetches what is missing");
+    }
+    let mut wheels: Vec<_> = missing.iter().map(|name| wheel_of(name)).collect();
+    wheels.sort_unstable();
+    wheels.dedup();
+    format!("Run `python3 -m pip install {}`", wheels.join(" "))
+}
+
 /// Returns the wheel, for the newest CUDA, that brings a library.
-fn wheel_of(stem: &str) -> &'static str {
+fn wheel_of(name: &str) -> &'static str {
+    let stem = name.split(".so").next().unwrap_or(name);
+    let has_stem = |file: &str| file.split(".so").next() == Some(stem);
+    let part = PARTS.iter().find(|part| part.linux.iter().any(|file| has_stem(file)));
     match stem {
-        "libcublas" | "libcublasLt" => "nvidia-cublas",
-        "libcurand" => "nvidia-curand",
+        _ if part.is_some() => part.map_or("", |part| part.package.name),
+        "libnvinfer" | "libnvonnxparser" => "tensorrt-cu13",
         "libcufft" => "nvidia-cufft",
-        "libnvrtc" => "nvidia-cuda-nvrtc",
         _ => "nvidia-cuda-runtime",
     }
 }
@@ -167,27 +226,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_parts_are_named_with_a_remedy() {
+    fn missing_parts_are_named_with_one_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("libcublas.so.12");
         fs::write(&other, "").unwrap();
         let folders = [folder.path().to_path_buf()];
-        assert!(describe_missing(DRIVER, &folders).starts_with("the NVIDIA driver ("));
-        assert_eq!(
-            describe_missing(CUDNN, &folders),
-            "cuDNN 9 (libcudnn.so.9): pip install nvidia-cudnn-cu13"
-        );
-        assert_eq!(
-            describe_missing("libnvinfer.so.10", &folders),
-            "TensorRT 10 (libnvinfer.so.10): pip install tensorrt-cu13"
-        );
-        assert_eq!(
-            describe_missing("libcublas.so.13", &folders),
-            format!(
-                "CUDA's libcublas.so.13: pip install nvidia-cublas (found {}, which is another version)",
-                other.display()
-            )
-        );
+        assert_eq!(describe_missing(CUDNN, &folders), "cuDNN 9 (libcudnn.so.9)");
+        let other = format!("CUDA's libcublas.so.13 (found {}, which is another version)", other.display());
+        assert_eq!(describe_missing("libcublas.so.13", &folders), other);
+        let remedy = |names: &[&str]| {
+            remedy(Provider::TensorRt, &names.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let fetched = "`zeitnot setup --provider tensorrt` fetches what is missing";
+        assert_eq!(remedy(&[CUDNN, "libcublas.so.13", NVRTC]), fetched);
+        // TensorRT itself is not fetched, and neither is an older CUDA.
+        let by_pip = "Run `python3 -m pip install nvidia-cublas tensorrt-cu13`";
+        assert_eq!(remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]), by_pip);
+    }
+
+    #[test]
+    fn parts_are_found_in_the_folders_of_wheels_and_installers() {
+        let site = tempfile::tempdir().unwrap();
+        let [wheel, root] = ["nvidia/cu13", "CUDA"].map(|name| site.path().join(name));
+        fs::create_dir_all(&wheel).unwrap();
+        let sites = [site.path().to_path_buf()];
+        let of = |is_windows| folders_of(&sites, std::slice::from_ref(&root), is_windows);
+        for folder in [wheel.join("bin/x86_64"), wheel.join("bin"), root.join("bin"), root.join("bin/x64")] {
+            assert!(of(true).contains(&folder) && !of(false).contains(&folder), "{}", folder.display());
+        }
+        for folder in [wheel.join("lib"), root.join("lib64")] {
+            assert!(of(false).contains(&folder) && !of(true).contains(&folder), "{}", folder.display());
+        }
+        let part = Part { package: &Package::CUDNN, linux: &["no-such.so"], windows: &["no-such.dll"] };
+        let folders = [root.clone()];
+        assert!(!part.is_here(&folders));
+        fs::create_dir(&root).unwrap();
+        ["no-such.so", "no-such.dll"].iter().for_each(|name| fs::write(root.join(name), "").unwrap());
+        assert!(part.is_here(&folders));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! driver, that is Mesa's renderer in software.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Once;
 
 /// The variable that ONNX Runtime reads when it is loaded.
@@ -31,6 +33,21 @@ pub(super) fn set_variables() {
     });
 }
 
+/// Lets Windows find libraries in `folders`, before those of the system. Elsewhere the variable names programs.
+pub(super) fn search_in(folders: &[PathBuf]) {
+    if let Some(path) = search_path(folders, env::var_os("PATH").unwrap_or_default().as_os_str()) {
+        // SAFETY: it is called under Windows only, where the system guards the environment by a lock of its own.
+        unsafe { env::set_var("PATH", path) };
+    }
+}
+
+/// Returns the search path with `folders` in front; `None` if nothing would change.
+fn search_path(folders: &[PathBuf], path: &OsStr) -> Option<OsString> {
+    let known: Vec<_> = env::split_paths(path).collect();
+    let new: Vec<_> = folders.iter().filter(|folder| !known.contains(folder)).cloned().collect();
+    if new.is_empty() { None } else { env::join_paths(new.into_iter().chain(known)).ok() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +59,13 @@ mod tests {
         set_variables();
         assert_eq!(env::var(DISABLE_TELEMETRY).as_deref(), Ok("1"));
         assert!(env::var_os(DISABLED_DRIVERS).is_some() || env::var_os(ALLOW_SOFTWARE).is_some());
+    }
+
+    #[test]
+    fn folders_come_to_the_search_path_once() {
+        let [a, b] = ["/a", "/b"].map(PathBuf::from);
+        let path = search_path(std::slice::from_ref(&a), b.as_os_str()).unwrap();
+        assert_eq!(env::split_paths(&path).collect::<Vec<_>>(), [a.clone(), b]);
+        assert_eq!(search_path(&[a], &path), None);
     }
 }

@@ -54,8 +54,7 @@ impl Runtime {
             return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
         }
         // Without a driver there is no use in fetching a quarter of a gigabyte.
-        nvidia::check_driver(provider)?;
-        check_system(provider)?;
+        finder::check_system(provider)?;
         if let Some(runtime) = RUNTIME.get() {
             return runtime.ready_for(provider);
         }
@@ -151,16 +150,13 @@ impl Runtime {
     }
 }
 
-/// The Vulkan loader, through which WebGPU reaches a GPU under Linux.
-const VULKAN: &str = "libvulkan.so.1";
-
 #[derive(Debug)]
 pub(super) struct Plugin {
     /// The provider's name in ONNX Runtime; its options begin with it.
     pub(super) ep_name: &'static str,
     /// The name of its file, without the system's beginning and ending.
     file_stem: &'static str,
-    package: &'static Package,
+    pub(super) package: &'static Package,
 }
 
 const WEBGPU: Plugin = Plugin {
@@ -227,8 +223,12 @@ impl Plugin {
     }
 
     /// Returns the file of `provider`'s plugin; one that is installed nowhere is fetched if this process may.
-    fn find_or_fetch(&self, provider: Provider, library: &Library) -> Result<PathBuf, LibraryError> {
-        if let Some(file) = self.find(library.path.parent()) {
+    pub(super) fn find_or_fetch(
+        &self,
+        provider: Provider,
+        beside: Option<&Path>,
+    ) -> Result<PathBuf, LibraryError> {
+        if let Some(file) = self.find(beside) {
             return Ok(file);
         }
         let fetched = folders::cache().ok_or(FetchError::NoCacheFolder).and_then(|cache| {
@@ -246,23 +246,10 @@ impl Plugin {
     }
 }
 
-/// Checks that what a plugin needs of the system is there, before anything is fetched.
-pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
-    let needs_vulkan = provider == Provider::WebGpu && cfg!(target_os = "linux");
-    if !needs_vulkan || ort::util::preload_dylib(VULKAN).is_ok() {
-        return Ok(());
-    }
-    let part = format!(
-        "the Vulkan loader ({VULKAN}): install it and the GPU's Vulkan driver (Debian, Ubuntu: apt install libvulkan1 \
-         mesa-vulkan-drivers; NVIDIA's driver brings its own)"
-    );
-    Err(LibraryError::PartsMissing { provider, parts: vec![part] })
-}
-
 /// Finds or fetches the plugin of `provider` and registers it; sees to it that it has a device.
 fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
     let Some(plugin) = provider.plugin() else { return Ok(()) };
-    let file = plugin.find_or_fetch(provider, library)?;
+    let file = plugin.find_or_fetch(provider, library.path.parent())?;
     load_parts_of(&file);
     environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
         provider,

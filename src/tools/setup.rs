@@ -1,0 +1,465 @@
+//! `zeitnot setup`: finds ONNX Runtime, or fetches it with all that a provider needs, and says what it found. No other command
+//! fetches anything.
+//!
+//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has the backend checked against the
+//! native one and measured, and writes the configuration file. With `--dry-run` it says what it would do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fmt, fs};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::doctor::{BackendReport, Candidate};
+use super::lc0_flags::{CONFIG_FILES, config_file};
+use super::output::eprint_message;
+use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
+use crate::engine::Settings;
+use crate::network::backends::native;
+use crate::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
+use crate::network::backends::onnxruntime::machine::{Choice, Machine, SystemPart};
+use crate::network::backends::onnxruntime::plan::Plan;
+use crate::network::backends::onnxruntime::{Provider, Runtime};
+use crate::network::folders;
+
+#[derive(Debug, Args)]
+pub(super) struct SetupArgs {
+    /// The kind of device that the library must be able to drive
+    #[arg(long, value_name = "NAME", default_value = "cpu",
+          value_parser = PossibleValuesParser::new(Provider::all().map(Provider::name)))]
+    provider: String,
+    /// Find this machine's GPU, fetch all that it needs, check and measure it, and write the faster backend to zeitnot.config
+    #[arg(long, conflicts_with = "provider")]
+    auto: bool,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// With --auto: the network to check and measure with [default: the one that the engine plays with]
+    #[arg(long, value_name = "FILE", requires = "auto")]
+    weights: Option<String>,
+    /// A description of another machine, for rehearsals
+    #[arg(long, value_name = "FILE.json", hide = true, requires = "auto")]
+    machine: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if args.auto {
+        return Auto::new(args)?.run(args.dry_run, output);
+    }
+    let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
+    if args.dry_run {
+        let plan = Plan::here(provider)?;
+        let obstacle = finder::obstacle(provider).map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
+        output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
+        return Ok(ExitStatus::Success);
+    }
+    folders::allow_fetching();
+    if let Some(obstacle) = finder::obstacle(provider) {
+        return Err(obstacle.into());
+    }
+    let plan = Plan::here(provider)?;
+    announce(&plan, provider);
+    plan.fetch()?;
+    let runtime = Runtime::get(provider)?;
+    // Whether others than plugins find a device shows when a session is made.
+    let is_looked_for = provider.is_plugin() && provider.is_accelerator();
+    let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
+    let Library { path, version, source } = runtime.library().clone();
+    let library = path.display().to_string();
+    let device = no_device.as_ref().map(|reason| format!("no GPU was found: {reason}"));
+    let report = RuntimeReport { library, version, source, providers: runtime.providers(), device };
+    output.write(&report, &report)?;
+    Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// Lists what is about to be fetched, if it is more than one file; one file is announced when it is fetched.
+fn announce(plan: &Plan, provider: Provider) {
+    if plan.missing().count() > 1 {
+        eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
+    }
+}
+
+#[derive(Serialize)]
+struct RuntimeReport {
+    library: String,
+    version: String,
+    source: LibrarySource,
+    providers: Vec<&'static str>,
+    /// Why the provider has nothing to compute with; `None` where it has, or where that only shows in use.
+    device: Option<String>,
+}
+
+impl fmt::Display for RuntimeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "library    {} ({})", self.library, self.source)?;
+        writeln!(f, "version    {}", self.version)?;
+        writeln!(f, "providers  {}", self.providers.join(", "))?;
+        self.device.iter().try_for_each(|device| writeln!(f, "device     {device}"))
+    }
+}
+
+/// How much faster than the native backend a GPU must search to be taken; less may be noise.
+const LEAST_GAIN: f64 = 1.05;
+/// The measurement: positions of `benchmark`, and the time of each, ms.
+const POSITIONS: u32 = 5;
+const MOVE_TIME: u32 = 1000;
+/// The time within which both backends must be measured; TensorRT RTX compiles the network at first.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// What `setup --auto` knows when it begins.
+struct Auto {
+    machine: Machine,
+    /// Whether the machine is not this one.
+    is_described: bool,
+    config: PathBuf,
+    /// What is in that file, if it is there.
+    text: Option<String>,
+    network: NetworkArgs,
+}
+
+/// The report of `setup --auto`.
+#[derive(Serialize)]
+struct AutoReport<'a> {
+    machine: &'a Machine,
+    provider: Option<&'static str>,
+    hint: Option<String>,
+    /// The parts of the system that are missing.
+    lacking: Vec<SystemPart>,
+    remedy: Option<String>,
+    /// What the provider needs, as it was before anything was fetched.
+    files: Option<Plan>,
+    dry_run: bool,
+    check: Vec<BackendReport>,
+    /// What `zeitnot benchmark --backends` says.
+    benchmark: Option<Value>,
+    /// The backend that was written to the configuration file.
+    backend: Option<String>,
+    config: Option<String>,
+}
+
+impl Auto {
+    fn new(args: &SetupArgs) -> Result<Auto, Failure> {
+        let machine = args.machine.as_deref().map(described).transpose()?;
+        let folder = folders::executable().unwrap_or_default();
+        let config = config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]));
+        let text = match fs::read_to_string(&config) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(Failure::Input(format!("{}: cannot be read: {error}", config.display())));
+            }
+        };
+        let weights = args.weights.clone().or_else(|| value_of("weights", text.as_deref()?));
+        let mut settings = Settings::default();
+        settings.network.weights_file = weights.unwrap_or_default();
+        Ok(Auto {
+            is_described: machine.is_some(),
+            machine: machine.unwrap_or_else(Machine::this),
+            config,
+            text,
+            network: NetworkArgs { settings },
+        })
+    }
+
+    fn run(&self, is_rehearsal: bool, output: &mut Output) -> Result<ExitStatus, Failure> {
+        let mut report = AutoReport {
+            machine: &self.machine,
+            provider: None,
+            hint: None,
+            lacking: Vec::new(),
+            remedy: None,
+            files: None,
+            dry_run: is_rehearsal,
+            check: Vec::new(),
+            benchmark: None,
+            backend: None,
+            config: None,
+        };
+        let status = self.go(&mut report, is_rehearsal, output)?;
+        output.write(&report, &"")?;
+        Ok(status)
+    }
+
+    /// Goes step by step, tells each in text, and notes it in `report`.
+    fn go(
+        &self,
+        report: &mut AutoReport<'_>,
+        is_rehearsal: bool,
+        output: &mut Output,
+    ) -> Result<ExitStatus, Failure> {
+        output.write_ahead(&Found(&self.machine))?;
+        let Choice { chosen, hint } = self.machine.choose();
+        report.hint.clone_from(&hint);
+        let Some((gpu, provider)) = chosen else {
+            let why = match (self.machine.gpus.is_empty(), &hint) {
+                (true, _) => {
+                    "no GPU was found, and nothing is needed: the CPU evaluates, with the backend native"
+                        .to_owned()
+                }
+                (false, None) => {
+                    "nothing is published for this GPU under this system: the CPU evaluates".to_owned()
+                }
+                (false, Some(hint)) => hint.clone(),
+            };
+            output.write_ahead(&format_args!("chosen     {why}\n"))?;
+            return Ok(if hint.is_some() && !is_rehearsal {
+                ExitStatus::Negative
+            } else {
+                ExitStatus::Success
+            });
+        };
+        report.provider = Some(provider.name());
+        output.write_ahead(&format_args!("chosen     {provider}, for {gpu}\n"))?;
+        hint.iter().try_for_each(|hint| output.write_ahead(&format_args!("note       {hint}\n")))?;
+
+        let plan = match self.is_described && is_rehearsal {
+            true => Plan::elsewhere(provider, &self.machine.os, &self.machine.arch),
+            false => Plan::here(provider)?,
+        };
+        output.write_ahead(&format_args!("needed:\n{plan}"))?;
+        let mut lacking = self.machine.lacks(provider);
+        let lacks_pip = plan.missing().next().is_some() && !self.machine.parts.contains(&SystemPart::Pip);
+        lacking.extend(lacks_pip.then_some(SystemPart::Pip));
+        let remedy = (!lacking.is_empty()).then(|| self.machine.remedy(&lacking));
+        if let Some(remedy) = &remedy {
+            let names: Vec<_> = lacking.iter().map(SystemPart::to_string).collect();
+            output.write_ahead(&format_args!("missing    {}\n           {remedy}\n", names.join(", ")))?;
+        }
+        let is_lacking = !lacking.is_empty();
+        (report.lacking, report.remedy) = (lacking, remedy);
+        if is_rehearsal {
+            report.files = Some(plan);
+            return self.say_what_would_follow(provider, output);
+        }
+        if is_lacking {
+            report.files = Some(plan);
+            output.write_ahead(&"Nothing was changed. Run this again then.\n")?;
+            return Ok(ExitStatus::Negative);
+        }
+        folders::allow_fetching();
+        let fetched = plan.fetch();
+        report.files = Some(plan);
+        fetched?;
+        self.check_and_measure(report, provider, output)
+    }
+
+    fn say_what_would_follow(&self, provider: Provider, output: &mut Output) -> Result<ExitStatus, Failure> {
+        let config = self.config.display();
+        output.write_ahead(&format_args!(
+            "would check {provider} against {}, search {POSITIONS} positions with both, and write the faster one to {config}\n",
+            native::NAME
+        ))?;
+        self.taken_lines()
+            .iter()
+            .try_for_each(|line| output.write_ahead(&format_args!("note       {line}\n")))?;
+        Ok(ExitStatus::Success)
+    }
+
+    fn check_and_measure(
+        &self,
+        report: &mut AutoReport<'_>,
+        provider: Provider,
+        output: &mut Output,
+    ) -> Result<ExitStatus, Failure> {
+        eprint_message(format_args!("checking {provider}"));
+        let candidate = Candidate { backend: provider.name().into(), options: String::new() };
+        report.check = candidate.examine(&self.network);
+        for check in &report.check {
+            output.write_ahead(&format_args!("checked    {}\n", Checked(check)))?;
+        }
+        if report.check.iter().any(|check| !check.works) {
+            output.write_ahead(&"The CPU evaluates. `zeitnot doctor` tells more.\n")?;
+            return Ok(ExitStatus::Negative);
+        }
+        eprint_message("measuring");
+        let measured: Value = child_process::json(&self.measurement(provider), PATIENCE)
+            .map_err(|reason| Failure::Input(format!("the measurement failed: {reason}")))?;
+        let speeds = speeds(&measured);
+        for card in
+            measured["runs"].as_array().into_iter().flatten().filter_map(|run| run["report"]["card"].as_str())
+        {
+            output.write_ahead(&format_args!("measured   {card}\n"))?;
+        }
+        report.benchmark = Some(measured);
+        let speed = |name: &str| speeds.iter().find(|(backend, _)| backend == name).map(|(_, nps)| *nps);
+        let Some(own) = speed(provider.name()) else {
+            output.write_ahead(&"The GPU could not be measured. The CPU evaluates.\n")?;
+            return Ok(ExitStatus::Negative);
+        };
+        let is_faster = speed(native::NAME).is_none_or(|native| own > LEAST_GAIN * native);
+        let backend = if is_faster { provider.name() } else { native::NAME };
+        if !is_faster {
+            let text = "The CPU is faster with this network. A larger one may do better on the GPU: try --weights FILE.\n";
+            output.write_ahead(&text)?;
+        }
+        self.configure(report, backend, output)
+    }
+
+    fn measurement(&self, provider: Provider) -> Vec<String> {
+        let line = [
+            "benchmark".into(),
+            "--json".into(),
+            format!("--backends={},{provider}", native::NAME),
+            format!("--num-positions={POSITIONS}"),
+            format!("--movetime={MOVE_TIME}"),
+            format!("--weights={}", self.network.settings.network.weights_file),
+        ];
+        line.into()
+    }
+
+    /// Writes our lines into the configuration file, unless lines of the user's say something about the same.
+    fn configure(
+        &self,
+        report: &mut AutoReport<'_>,
+        backend: &str,
+        output: &mut Output,
+    ) -> Result<ExitStatus, Failure> {
+        let config = self.config.display().to_string();
+        let taken = self.taken_lines();
+        if !taken.is_empty() {
+            let advice = format!("To use {backend}, write backend={backend} there.");
+            output.write_ahead(&format_args!(
+                "config     {}\n           {advice}\n",
+                taken.join("\n           ")
+            ))?;
+            return Ok(ExitStatus::Success);
+        }
+        let text = with_own_lines(self.text.as_deref().unwrap_or_default(), backend);
+        fs::write(&self.config, text).map_err(|error| {
+            Failure::Input(format!(
+                "cannot write to {config} ({error}). Start the engine with --backend={backend}"
+            ))
+        })?;
+        let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
+        output
+            .write_ahead(&format_args!("config     {what} {config}: {}\n", own_lines(backend).join(", ")))?;
+        (report.backend, report.config) = (Some(backend.into()), Some(config));
+        Ok(ExitStatus::Success)
+    }
+
+    /// Says which lines of the user's stay as they are.
+    fn taken_lines(&self) -> Vec<String> {
+        let config = self.config.display();
+        let lines = users_lines(self.text.as_deref().unwrap_or_default());
+        lines.map(|(number, line)| format!("{config}, line {number}, is yours and stays: {line}")).collect()
+    }
+}
+
+fn described(file: &Path) -> Result<Machine, Failure> {
+    let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| refuse(format!("no description of a machine: {error}")))
+}
+
+struct Found<'a>(&'a Machine);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine { os, arch, distributions, gpus, .. } = self.0;
+        let distribution = distributions.first().map(|name| format!(" ({name})")).unwrap_or_default();
+        writeln!(f, "system     {os}{distribution}, {arch}")?;
+        gpus.iter().try_for_each(|gpu| writeln!(f, "GPU        {gpu}: {}", gpu.details()))
+    }
+}
+
+struct Checked<'a>(&'a BackendReport);
+
+impl fmt::Display for Checked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BackendReport { backend, verdict, remedy, trial, .. } = self.0;
+        write!(f, "{backend}: {verdict}")?;
+        if !remedy.is_empty() {
+            return write!(f, ", {}", remedy.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        let same = trial.top1_agreement.unwrap_or_default() * 100.0;
+        let error = trial.q_error_max.unwrap_or_default();
+        write!(f, ", {} (error of q up to {error:.1e}, same best move in {same:.1} %)", trial.description)
+    }
+}
+
+/// Returns the backends that were measured, with their nodes per second.
+fn speeds(measured: &Value) -> Vec<(String, f64)> {
+    let runs = measured["runs"].as_array().into_iter().flatten();
+    runs.filter_map(|run| Some((run["backend"].as_str()?.to_owned(), run["report"]["nps"].as_f64()?)))
+        .collect()
+}
+
+/// The first line of ours in a configuration file …
+const BEGIN: &str = "# Set by `zeitnot setup --auto`, which replaces these lines:";
+/// … and the last.
+const END: &str = "# End of what `zeitnot setup --auto` has set.";
+
+fn own_lines(backend: &str) -> Vec<String> {
+    // A GPU may be gone one day.
+    let fallback = (backend != native::NAME).then(|| "fallback=cpu".to_owned());
+    [format!("backend={backend}")].into_iter().chain(fallback).collect()
+}
+
+/// Returns the text of a configuration file with our lines at its end, or in the place of those that an earlier run wrote.
+fn with_own_lines(text: &str, backend: &str) -> String {
+    let own = format!("{BEGIN}\n{}\n{END}\n", own_lines(backend).join("\n"));
+    let begin = text.find(BEGIN);
+    let end = begin.and_then(|begin| Some(begin + text[begin..].find(END)? + END.len()));
+    match begin.zip(end) {
+        Some((begin, end)) => {
+            let rest = text[end..].strip_prefix("\r\n").or_else(|| text[end..].strip_prefix('\n'));
+            format!("{}{own}{}", &text[..begin], rest.unwrap_or_default())
+        }
+        None => {
+            let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            format!("{text}{newline}{own}")
+        }
+    }
+}
+
+/// Returns the user's own lines about the backend, with their numbers.
+fn users_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_ours = false;
+    let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {
+        is_ours = *line == BEGIN || is_ours && *line != END;
+        !is_ours
+    });
+    lines.filter(|(_, line)| ["backend", "backend-opts", "fallback"].contains(&flag(line).0))
+}
+
+/// Splits a line of a configuration file into the flag and its value.
+fn flag(line: &str) -> (&str, &str) {
+    let (flag, value) = line.split_once('=').unwrap_or((line, ""));
+    (flag.trim().trim_start_matches('-'), value.trim())
+}
+
+fn value_of(name: &str, config: &str) -> Option<String> {
+    let lines = config.trim_start_matches('\u{feff}').lines().map(str::trim);
+    lines.map(flag).rfind(|(flag, _)| *flag == name).map(|(_, value)| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_lines_are_replaced() {
+        let new = with_own_lines("", "webgpu");
+        assert_eq!(new, format!("{BEGIN}\nbackend=webgpu\nfallback=cpu\n{END}\n"));
+        let mine = "# mine\nthreads=2";
+        let both = with_own_lines(mine, "webgpu") + "weights=a.pb.gz\n";
+        assert!(both.starts_with("# mine\nthreads=2\n# Set by"), "{both}");
+        let again = with_own_lines(&both, "native");
+        assert_eq!(again, format!("# mine\nthreads=2\n{BEGIN}\nbackend=native\n{END}\nweights=a.pb.gz\n"));
+        assert_eq!(with_own_lines(&again, "native"), again);
+        // Without its end a block is no longer ours.
+        assert!(with_own_lines(&format!("{BEGIN}\nthreads=2\n"), "native").contains("threads=2"));
+    }
+
+    #[test]
+    fn lines_of_the_users_are_told_from_ours() {
+        let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
+        let lines: Vec<_> = users_lines(&text).collect();
+        assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
+        assert_eq!(value_of("weights", "weights=a\n--weights = b\n").as_deref(), Some("b"));
+        assert_eq!(value_of("weights", "threads=1"), None);
+    }
+}
