@@ -748,6 +748,13 @@ mod tests {
     }
 
     #[test]
+    fn providers_of_other_makers_need_no_part_of_the_system() {
+        for provider in [Provider::Cpu, Provider::OpenVino, Provider::CoreMl] {
+            assert_eq!(lacking_here(provider), None);
+        }
+    }
+
+    #[test]
     fn the_distribution_comes_before_those_that_it_is_like() {
         let release = "NAME=\"Linux Mint\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_ID=\"22\"\n";
         assert_eq!(distributions(release), ["linuxmint", "ubuntu", "debian"]);

@@ -265,13 +265,6 @@ mod tests {
         assert!(part.is_here(&folders));
     }
 
-    #[test]
-    fn other_providers_need_no_driver() {
-        for provider in [Provider::Cpu, Provider::OpenVino, Provider::CoreMl] {
-            assert!(check_driver(provider).is_ok());
-        }
-    }
-
     #[cfg(target_os = "linux")]
     #[test]
     fn a_library_tells_what_it_needs() {
