@@ -212,6 +212,8 @@ impl Rule {
 pub(crate) struct Choice<'a> {
     /// The GPU and its provider; `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
+    /// The provider of the next row that fits, should this one fail.
+    pub(crate) next: Option<Provider>,
     /// What would allow a better choice.
     pub(crate) hint: Option<String>,
 }
@@ -243,14 +245,18 @@ impl Machine {
     }
 
     pub(crate) fn choose(&self) -> Choice<'_> {
-        let chosen = RULES
-            .iter()
-            .filter(|rule| self.has_builds(rule.provider))
-            .find_map(|rule| self.gpus.iter().find(|gpu| rule.fits(gpu)).map(|gpu| (gpu, rule.provider)));
+        let mut fitting = self.fitting();
+        let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
         let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
         let nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
         let hint = nvidias.filter(|_| self.has_builds(Provider::Cuda)).find_map(|gpu| self.hint(gpu));
-        Choice { chosen, hint }
+        Choice { chosen, next, hint }
+    }
+
+    /// Returns a GPU for each row of the rule that fits.
+    fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
+        let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
+        rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
     }
 
     fn has_builds(&self, provider: Provider) -> bool {
@@ -611,10 +617,12 @@ mod tests {
             (Some("unknown"), None, true),
         ] {
             machine.gpus[0].version = version.map(str::to_owned);
-            let Choice { chosen, hint } = machine.choose();
+            let Choice { chosen, hint, .. } = machine.choose();
             assert_eq!(chosen.map(|(_, provider)| provider), provider, "{version:?}");
             assert_eq!(hint.is_some(), has_hint, "{version:?}: {hint:?}");
         }
+        machine.gpus[0].version = Some("580.00".into());
+        assert_eq!(machine.choose().next, Some(Provider::Cuda));
     }
 
     #[test]
