@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::fetch;
+use super::fetch::{self, Package};
 use super::nvidia;
 use super::process_environment::set_variables;
 use super::provider::Provider;
 
-/// What a provider was chosen for. Memory and names are for people; the rule does not read them.
+/// What a provider is chosen for. Memory and names are for people; the rule does not read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
@@ -260,9 +260,9 @@ impl Machine {
     }
 
     fn has_builds(&self, provider: Provider) -> bool {
-        let packages = fetch::all_for(provider);
-        packages.first().is_some_and(|package| package.size_mb(&self.os, &self.arch).is_some())
-            && provider.plugin().is_none_or(|plugin| plugin.package.size_mb(&self.os, &self.arch).is_some())
+        let is_built = |package: &Package| package.size_mb(&self.os, &self.arch).is_some();
+        Package::runtime_for(provider).is_some_and(is_built)
+            && provider.plugin().is_none_or(|plugin| is_built(plugin.package))
     }
 
     /// Says which driver would let a GPU of NVIDIA do more.
