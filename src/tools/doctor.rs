@@ -17,7 +17,7 @@ use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine;
 use crate::network::backends::onnxruntime::finder::Library;
-use crate::network::backends::onnxruntime::machine::Machine;
+use crate::network::backends::onnxruntime::machine::{Gpu, Machine, Maker};
 use crate::network::backends::onnxruntime::plan::missing;
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
 use crate::network::backends::{self, AUTO, BackendConfig, aliases, native};
@@ -67,7 +67,9 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let recommended = Machine::without_parts().choose().chosen.map(|(_, provider)| provider.name());
+    let described = Machine::without_parts();
+    let chosen = described.choose().chosen.filter(|(gpu, provider)| out_of_reach(gpu, *provider).is_none());
+    let recommended = chosen.map(|(_, provider)| provider.name());
     let report = DoctorReport { machine, parts: parts(), backends, recommended };
     output.write(&report, &report)?;
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
@@ -429,6 +431,12 @@ fn parts() -> Vec<Part> {
         parts.push(listed("GPU devices", device_files(), otherwise));
     }
     parts
+}
+
+/// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus, whether it was given them or not.
+/// NVIDIA's tool has reached those that it tells of.
+pub(super) fn out_of_reach(gpu: &Gpu, provider: Provider) -> Option<String> {
+    (gpu.maker != Maker::Nvidia).then(|| unsuited(provider, "", &device_files())).flatten()
 }
 
 /// Returns why a machine with the processor `cpu` and the GPUs' device files `devices` has no use for `provider`, whatever is

@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::doctor::{BackendReport, Candidate};
+use super::doctor::{BackendReport, Candidate, out_of_reach};
 use super::lc0_flags::{CONFIG_FILES, config_file};
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
@@ -191,7 +191,7 @@ impl Auto {
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
         output.write_ahead(&Found(&self.machine))?;
-        let Choice { chosen, hint } = self.machine.choose();
+        let Choice { chosen, next, hint } = self.machine.choose();
         report.hint.clone_from(&hint);
         let Some((gpu, provider)) = chosen else {
             let why = match (self.machine.gpus.is_empty(), &hint) {
@@ -221,6 +221,8 @@ impl Auto {
         };
         output.write_ahead(&format_args!("needed:\n{plan}"))?;
         let mut lacking = self.machine.lacks(provider);
+        let unsuited = if self.is_described { None } else { out_of_reach(gpu, provider) };
+        unsuited.iter().try_for_each(|why| output.write_ahead(&format_args!("missing    {why}\n")))?;
         let lacks_pip = plan.missing().next().is_some() && !self.machine.parts.contains(&SystemPart::Pip);
         lacking.extend(lacks_pip.then_some(SystemPart::Pip));
         let remedy = (!lacking.is_empty()).then(|| self.machine.remedy(&lacking));
@@ -228,8 +230,8 @@ impl Auto {
             let names: Vec<_> = lacking.iter().map(SystemPart::to_string).collect();
             output.write_ahead(&format_args!("missing    {}\n           {remedy}\n", names.join(", ")))?;
         }
-        let is_lacking = !lacking.is_empty();
-        (report.lacking, report.remedy) = (lacking, remedy);
+        let is_lacking = !lacking.is_empty() || unsuited.is_some();
+        (report.lacking, report.remedy) = (lacking, remedy.or(unsuited));
         if is_rehearsal {
             report.files = Some(plan);
             return self.say_what_would_follow(provider, output);
@@ -243,7 +245,7 @@ impl Auto {
         let fetched = plan.fetch();
         report.files = Some(plan);
         fetched?;
-        self.check_and_measure(report, provider, output)
+        self.check_and_measure(report, (provider, next), output)
     }
 
     fn say_what_would_follow(&self, provider: Provider, output: &mut Output) -> Result<ExitStatus, Failure> {
@@ -261,7 +263,7 @@ impl Auto {
     fn check_and_measure(
         &self,
         report: &mut AutoReport<'_>,
-        provider: Provider,
+        (provider, next): (Provider, Option<Provider>),
         output: &mut Output,
     ) -> Result<ExitStatus, Failure> {
         eprint_message(format_args!("checking {provider}"));
@@ -271,7 +273,11 @@ impl Auto {
             output.write_ahead(&format_args!("checked    {}\n", Checked(check)))?;
         }
         if report.check.iter().any(|check| !check.works) {
-            output.write_ahead(&"The CPU evaluates. `zeitnot doctor` tells more.\n")?;
+            let next = next.filter(|next| *next != provider);
+            let next = next.map_or(String::new(), |next| {
+                format!(" {next} suits this GPU too: `zeitnot setup --provider {next}` fetches it.")
+            });
+            output.write_ahead(&format_args!("Nothing was written. `zeitnot doctor` tells more.{next}\n"))?;
             return Ok(ExitStatus::Negative);
         }
         eprint_message("measuring");
@@ -286,7 +292,7 @@ impl Auto {
         report.benchmark = Some(measured);
         let speed = |name: &str| speeds.iter().find(|(backend, _)| backend == name).map(|(_, nps)| *nps);
         let Some(own) = speed(provider.name()) else {
-            output.write_ahead(&"The GPU could not be measured. The CPU evaluates.\n")?;
+            output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
         };
         let is_faster = speed(native::NAME).is_none_or(|native| own > LEAST_GAIN * native);

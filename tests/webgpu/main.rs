@@ -10,4 +10,5 @@ mod device_loss;
 mod golden_files;
 mod goldens;
 mod playing;
+mod setup;
 mod software_gpu;

@@ -93,6 +93,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::network::backends::onnxruntime::machine;
     use crate::network::weights::HeadChoice;
 
     /// Returns what is taken where the libraries of `at_hand` load, and those of `broken` find no device.
@@ -115,6 +116,14 @@ mod tests {
         assert_eq!(taken(false, &[OpenVino]), "openvino");
         assert_eq!(taken(false, &[]), "onnxruntime");
         assert_eq!(taken(true, &[Provider::Cpu, Provider::TensorRt]), "native", "it builds for minutes");
+    }
+
+    /// What `setup --auto` sets up, `auto` takes.
+    #[test]
+    fn gpus_have_the_order_of_the_rule_of_setup() {
+        let mut providers: Vec<_> = machine::rule_rows().into_iter().map(|row| row[3].clone()).collect();
+        providers.dedup();
+        assert_eq!(providers, GPUS.map(|provider| format!("`{provider}`")));
     }
 
     #[test]

@@ -9,7 +9,6 @@
 //! Messages and pip's progress go to stderr: stdout belongs to UCI and JSON.
 //!
 //! A file is fetched by its name, version and platform, and taken only if it has the SHA-256 that stands in its [`Package`].
-//! [`all_for`] lists what a provider needs, NVIDIA's libraries too.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -21,7 +20,6 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
-use super::nvidia;
 use super::provider::Provider;
 use super::runtime::eprint_message;
 use crate::network::folders;
@@ -228,17 +226,6 @@ impl Package {
 /// The operating system for which this program was built; nothing is published for Linux with musl.
 pub(super) fn own_os() -> &'static str {
     if cfg!(target_env = "musl") { "linux-musl" } else { std::env::consts::OS }
-}
-
-/// Returns all that is published for `provider`, in the order in which it is fetched; empty if it cannot be fetched.
-pub(super) fn all_for(provider: Provider) -> Vec<&'static Package> {
-    let parts = if nvidia::needs_cuda(provider) {
-        nvidia::PARTS.map(|part| part.package).to_vec()
-    } else {
-        Vec::new()
-    };
-    let plugin = provider.plugin().map(|plugin| plugin.package);
-    Package::runtime_for(provider).into_iter().chain(plugin).chain(parts).collect()
 }
 
 /// The beginning of the names of folders of fetches under way.

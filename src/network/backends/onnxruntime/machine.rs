@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::fetch;
+use super::fetch::{self, Package};
 use super::nvidia;
 use super::process_environment::set_variables;
 use super::provider::Provider;
 
-/// What a provider was chosen for. Memory and names are for people; the rule does not read them.
+/// What a provider is chosen for. Memory and names are for people; the rule does not read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
@@ -212,6 +212,8 @@ impl Rule {
 pub(crate) struct Choice<'a> {
     /// The GPU and its provider; `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
+    /// The provider of the next row that fits, should this one fail.
+    pub(crate) next: Option<Provider>,
     /// What would allow a better choice.
     pub(crate) hint: Option<String>,
 }
@@ -243,20 +245,24 @@ impl Machine {
     }
 
     pub(crate) fn choose(&self) -> Choice<'_> {
-        let chosen = RULES
-            .iter()
-            .filter(|rule| self.has_builds(rule.provider))
-            .find_map(|rule| self.gpus.iter().find(|gpu| rule.fits(gpu)).map(|gpu| (gpu, rule.provider)));
+        let mut fitting = self.fitting();
+        let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
         let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
         let nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
         let hint = nvidias.filter(|_| self.has_builds(Provider::Cuda)).find_map(|gpu| self.hint(gpu));
-        Choice { chosen, hint }
+        Choice { chosen, next, hint }
+    }
+
+    /// Returns a GPU for each row of the rule that fits.
+    fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
+        let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
+        rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
     }
 
     fn has_builds(&self, provider: Provider) -> bool {
-        let packages = fetch::all_for(provider);
-        packages.first().is_some_and(|package| package.size_mb(&self.os, &self.arch).is_some())
-            && provider.plugin().is_none_or(|plugin| plugin.package.size_mb(&self.os, &self.arch).is_some())
+        let is_built = |package: &Package| package.size_mb(&self.os, &self.arch).is_some();
+        Package::runtime_for(provider).is_some_and(is_built)
+            && provider.plugin().is_none_or(|plugin| is_built(plugin.package))
     }
 
     /// Says which driver would let a GPU of NVIDIA do more.
@@ -611,10 +617,12 @@ mod tests {
             (Some("unknown"), None, true),
         ] {
             machine.gpus[0].version = version.map(str::to_owned);
-            let Choice { chosen, hint } = machine.choose();
+            let Choice { chosen, hint, .. } = machine.choose();
             assert_eq!(chosen.map(|(_, provider)| provider), provider, "{version:?}");
             assert_eq!(hint.is_some(), has_hint, "{version:?}: {hint:?}");
         }
+        machine.gpus[0].version = Some("580.00".into());
+        assert_eq!(machine.choose().next, Some(Provider::Cuda));
     }
 
     #[test]

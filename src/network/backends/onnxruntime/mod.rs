@@ -3,7 +3,8 @@
 //! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through `runners` and
 //! `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is the one that serves the whole
 //! process and takes plugins in, [`finder`] finds it, `fetch` gets it from PyPI when asked to, `nvidia` loads what a GPU needs
-//! beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
+//! beside it. [`plan`] lists all that one provider needs, and [`machine`] chooses one for a machine's GPU. [`provider`] knows
+//! the kinds of devices, [`DeviceOptions`] what users choose of them.
 
 pub mod finder;
 pub mod provider;

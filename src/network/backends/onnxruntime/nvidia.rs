@@ -16,7 +16,7 @@ use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 
 use super::fetch::{Package, site_folders};
-use super::finder::{Library, LibraryError};
+use super::finder::{Library, LibraryError, folders_beside_the_program};
 use super::process_environment;
 use super::provider::Provider;
 use crate::network::folders as own_folders;
@@ -138,13 +138,13 @@ pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Err
 const LINUX_FOLDERS: [&str; 4] = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
 const WINDOWS_FOLDERS: [&str; 3] = ["bin", "bin/x64", "bin/x86_64"];
 
-/// Returns the folders of our cache, and those into which NVIDIA's wheels and installers put libraries.
+/// Returns the folders of the program and of our cache, and those into which NVIDIA's wheels and installers put libraries.
 pub(super) fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.and_then(|folder| folder.ancestors().nth(2)).map(Path::to_path_buf);
     let cache = own_folders::cache().into_iter();
-    let mut folders: Vec<_> =
-        cache.flat_map(|cache| PARTS.map(|part| part.package.destination(&cache))).collect();
+    let mut folders = folders_beside_the_program();
+    folders.extend(cache.flat_map(|cache| PARTS.map(|part| part.package.destination(&cache))));
     let variables = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH", "TENSORRT_HOME"];
     let roots = variables.into_iter().filter_map(env::var_os).map(PathBuf::from).chain(installed_versions());
     let sites: Vec<_> = beside.into_iter().chain(site_folders()).collect();
