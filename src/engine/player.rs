@@ -16,7 +16,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
-use crate::search::{NextStep, SearchInfo, SearchResult, SteppedSearch};
+use crate::search::{NextStep, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
@@ -249,6 +249,15 @@ impl EnginePlayer {
     /// Searches likewise, but for at most `rounds` gatherings; `None` if there is more to gather.
     pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
+    }
+
+    /// Lets `workers`, which must be idle, make the search that was begun, as under UCI, and waits until it is over. `on_tick` is called
+    /// every few milliseconds meanwhile.
+    pub(crate) fn search_with(&self, workers: &WorkerPool, on_tick: &mut dyn FnMut()) {
+        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return };
+        workers.assign(search);
+        watch(search, &mut |_| on_tick());
+        search.state.progress.wait_idle(Duration::MAX);
     }
 
     /// Lets the search end as soon as its root is evaluated.

@@ -3,6 +3,9 @@
 //! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together, and hands the results back.
 //! Between two such rounds it takes further searches from the queue. So batches are large though each search asks for few leaves, and
 //! a search finds what it would find alone, but for evaluations that another one has left in the cache.
+//!
+//! A search that is alone asks for too few leaves to keep a device busy, and waits for each batch. Workers search it as under UCI: with
+//! several batches under way at once, and on a CPU with all threads in one tree. On a CPU only a pool for one search at a time does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,19 +22,19 @@ use crate::chess::History;
 use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
-use crate::search::{NextStep, STACK_BYTES, WorkerPoolError};
+use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 
 /// Gatherings of one search before the others of its thread have their turn.
 const ROUNDS: u32 = 256;
 const PANIC: &str = "the search panicked";
 
-/// A position to search.
+/// Positions of a game to search one after the other, so that each search goes on from what the one before has found below the moves
+/// that were played.
 pub(crate) struct Order {
-    /// The game that leads to it.
     pub(crate) game: Arc<History>,
-    /// The number of the game's moves that are played.
-    pub(crate) plies: usize,
-    /// Limits and root moves. The time counts from the beginning of the search.
+    /// The positions, by the number of the game's moves that are played.
+    pub(crate) plies: VecDeque<usize>,
+    /// Limits and root moves of each search. The time counts from its beginning.
     pub(crate) request: GoRequest,
     /// Options and network.
     pub(crate) setup: Arc<EngineSetup>,
@@ -45,31 +48,42 @@ pub(crate) struct Order {
     pub(crate) owner: u64,
     /// Ends the search once it is set. Relaxed: the search looks at it in every round.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Hears of the search. The answer has no result if the search did not begin or the backend failed; a note says why.
+    /// Hears of the searches. Each has an answer, without a result if it did not begin or the backend failed; a note says why.
     pub(crate) listener: Box<dyn Listener>,
 }
 
 impl Order {
-    fn position(&self) -> History {
+    /// Returns the game up to the present position.
+    pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
-        position.truncate(position.len().min(self.plies + 1));
+        position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
         position
     }
 
-    /// Answers without a search.
+    /// Answers all that is left, without a search.
     fn give_up(mut self, reason: Option<String>) {
         reason.iter().for_each(|reason| self.listener.note(&format!("ERROR: {reason}")));
-        self.listener.answer(&self.position(), SearchAnswer::default());
+        while !self.plies.is_empty() {
+            self.answer(SearchAnswer::default());
+        }
+    }
+
+    /// Answers the present position, and goes on to the next one.
+    fn answer(&mut self, answer: SearchAnswer) {
+        self.listener.answer(&self.position(), answer);
+        self.plies.pop_front();
     }
 }
 
 /// Threads and open searches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolSize {
-    /// Search threads, at least 1.
+    /// Threads, at least 1.
     pub(crate) threads: usize,
-    /// Searches that are open at once, all threads together; each thread has at least one.
+    /// Orders that are open at once, all threads together; each thread has at least one.
     pub(crate) searches: usize,
+    /// Threads that search together where only one search is open.
+    pub(crate) workers: usize,
     /// Orders that may wait.
     pub(crate) queue: usize,
 }
@@ -103,6 +117,8 @@ pub(crate) struct SearchPool {
 struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
+    /// Those who search where only one search is open. At most one thread has them at a time.
+    workers: Option<WorkerPool>,
     state: Mutex<PoolState>,
     /// There are orders, or no more will come.
     changed: Condvar,
@@ -115,11 +131,20 @@ struct PoolState {
     is_closed: bool,
 }
 
+impl PoolState {
+    /// Returns whether the search that begins is the only one, and may keep its thread to itself.
+    fn has_one_search(&self, size: &PoolSize) -> bool {
+        size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
+    }
+}
+
 impl SearchPool {
     /// Starts the threads.
     pub(crate) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<SearchPool, WorkerPoolError> {
-        let shared =
-            Shared { backend, size, state: Mutex::new(PoolState::default()), changed: Condvar::new() };
+        let needs_workers = size.searches == 1 || backend.info().queues > 0;
+        let workers = needs_workers.then(|| WorkerPool::new(&*backend, size.workers)).transpose()?;
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Shared { backend, size, workers, state, changed };
         let mut pool = SearchPool { shared: Arc::new(shared), threads: Vec::new() };
         for index in 0..size.threads.max(1) {
             let evaluator = pool.shared.backend.evaluator()?;
@@ -240,6 +265,8 @@ struct OpenSearch {
     reported: Instant,
     /// Whether positions wait for the network.
     waits: bool,
+    /// Whether there was no other search when it began, so that workers make it.
+    is_alone: bool,
 }
 
 impl SearchThread {
@@ -255,6 +282,7 @@ impl SearchThread {
 
     fn search(&mut self) {
         while self.take_orders() {
+            self.search_lone_one();
             self.gather();
             if let Err(error) = self.evaluate() {
                 self.fail(&error.to_string());
@@ -276,8 +304,9 @@ impl SearchThread {
             match state.queue.pop() {
                 Some(order) => {
                     state.status.searching += 1;
+                    let is_alone = state.has_one_search(&self.shared.size);
                     drop(state);
-                    self.open(order);
+                    self.open(order, is_alone);
                     state = self.shared.lock();
                 }
                 None if !self.open.is_empty() => return true,
@@ -287,23 +316,49 @@ impl SearchThread {
         }
     }
 
-    fn open(&mut self, order: Order) {
-        let request = GoRequest { received: Instant::now(), ..order.request.clone() };
-        let begin = || {
-            let mut player = EnginePlayer::of_search(order.setup.clone(), order.cache.clone())?;
-            player.begin_search(&order.position(), request)?;
-            Ok::<_, EngineError>(player)
-        };
-        let begun =
-            catch_unwind(AssertUnwindSafe(begin)).map(|begun| begun.map_err(|error| error.to_string()));
-        match begun.unwrap_or_else(|_| Err(PANIC.into())) {
+    fn open(&mut self, order: Order, is_alone: bool) {
+        match EnginePlayer::of_search(order.setup.clone(), order.cache.clone()) {
             Ok(player) => {
-                self.open.push(OpenSearch { order, player, reported: Instant::now(), waits: false })
+                let reported = Instant::now();
+                self.open.push(OpenSearch { order, player, reported, waits: false, is_alone });
+                self.begin(self.open.len() - 1);
             }
-            Err(reason) => {
-                self.shared.lock().status.searching -= 1;
-                order.give_up(Some(reason));
-            }
+            Err(error) => self.give_up(order, Some(error.to_string())),
+        }
+    }
+
+    /// Begins the next search of an order, which leaves where that cannot be.
+    fn begin(&mut self, place: usize) {
+        let search = &mut self.open[place];
+        let is_stopped = search.order.stop.load(Ordering::Relaxed);
+        let begun = catch_unwind(AssertUnwindSafe(|| if is_stopped { Ok(()) } else { search.begin() }));
+        let failure = begun.map_or(Some(PANIC.into()), |begun| begun.err().map(|error| error.to_string()));
+        if is_stopped || failure.is_some() {
+            let order = self.open.remove(place).order;
+            self.give_up(order, failure);
+        }
+    }
+
+    fn give_up(&self, order: Order, reason: Option<String>) {
+        self.shared.lock().status.searching -= 1;
+        order.give_up(reason);
+    }
+
+    /// Lets workers search the only open search of this thread, if it was alone from its beginning.
+    fn search_lone_one(&mut self) {
+        while let (Some(workers), [search]) = (&self.shared.workers, &mut self.open[..])
+            && search.is_alone
+        {
+            let OpenSearch { order, player, reported, .. } = search;
+            player.search_with(workers, &mut || {
+                if order.stop.load(Ordering::Relaxed) {
+                    player.stop();
+                }
+                report_if_due(order, player, reported);
+            });
+            self.close(0);
+            let is_alone = self.shared.lock().has_one_search(&self.shared.size);
+            self.open.iter_mut().for_each(|search| search.is_alone = is_alone);
         }
     }
 
@@ -311,6 +366,8 @@ impl SearchThread {
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
+            // What is begun in steps goes on so.
+            search.is_alone = false;
             if search.order.stop.load(Ordering::Relaxed) {
                 search.player.stop();
             }
@@ -318,7 +375,7 @@ impl SearchThread {
                 Some(NextStep::Over) => self.close(place),
                 step => {
                     search.waits = step.is_some();
-                    search.report_if_due();
+                    report_if_due(&mut search.order, &search.player, &mut search.reported);
                     place += 1;
                 }
             }
@@ -335,12 +392,15 @@ impl SearchThread {
         })
     }
 
-    /// Answers a search that is over.
+    /// Answers a search that is over, and begins the order's next one.
     fn close(&mut self, place: usize) {
-        let OpenSearch { mut order, mut player, .. } = self.open.remove(place);
+        let mut search = self.open.remove(place);
+        let OpenSearch { order, player, .. } = &mut search;
+        let is_last = order.plies.len() == 1;
         let played = player.end_move();
         let mut state = self.shared.lock();
-        state.status.searching -= 1;
+        // Before the answer: whoever has it may ask again, and is then alone.
+        state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
         state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
         drop(state);
@@ -350,24 +410,36 @@ impl SearchThread {
             result.info = player.report();
             SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
         });
-        order.listener.answer(&order.position(), answer);
+        order.answer(answer);
+        if !is_last {
+            self.open.insert(place, search);
+            self.begin(place);
+        }
     }
 
     /// Answers all open searches, which cannot go on.
     fn fail(&mut self, reason: &str) {
         self.shared.lock().status.searching -= self.open.len();
-        for OpenSearch { order, .. } in self.open.drain(..) {
+        for OpenSearch { order, player, .. } in self.open.drain(..) {
+            // Workers may still search it after a panic.
+            player.stop();
             order.give_up(Some(reason.into()));
         }
     }
 }
 
 impl OpenSearch {
-    fn report_if_due(&mut self) {
-        let is_due = self.order.report_every.is_some_and(|gap| self.reported.elapsed() >= gap);
-        if is_due && let Some(info) = self.player.report() {
-            self.order.listener.info(&self.order.position(), &info);
-            self.reported = Instant::now();
-        }
+    fn begin(&mut self) -> Result<(), EngineError> {
+        let request = GoRequest { received: Instant::now(), ..self.order.request.clone() };
+        (self.reported, self.waits) = (request.received, false);
+        self.player.begin_search(&self.order.position(), request)
+    }
+}
+
+fn report_if_due(order: &mut Order, player: &EnginePlayer, reported: &mut Instant) {
+    let is_due = order.report_every.is_some_and(|gap| reported.elapsed() >= gap);
+    if is_due && let Some(info) = player.report() {
+        order.listener.info(&order.position(), &info);
+        *reported = Instant::now();
     }
 }

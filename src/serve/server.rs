@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
-use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -18,15 +17,13 @@ use serde_json::Value;
 use super::answer::{
     ActionAnswer, Answer, Cancelled, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion, name_of,
 };
-use super::pool::{Order, PoolSize, SearchPool};
+use super::pool::Order;
 use super::query::{Command, Defaults, Query, QueryError};
+use super::searcher::{SEARCHES_PER_THREAD, Searcher};
 use crate::chess::History;
-use crate::engine::{
-    EngineError, EngineSetup, Listener, OpenedBackend, SearchAnswer, Settings, open_backend,
-};
-use crate::network::Backend;
+use crate::engine::{EngineError, Listener, SearchAnswer, Settings};
+use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
-use crate::network::instrumented::Instrumented;
 use crate::search::SearchInfo;
 use crate::version::VERSION;
 
@@ -38,10 +35,6 @@ const MAX_UNREAD_BEFORE_REPORT: usize = 100;
 const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
-/// Search threads for each batch that a device has at once: one waits, the other gathers.
-const THREADS_PER_QUEUE: usize = 2;
-/// Positions that a thread searches at once.
-const SEARCHES_PER_THREAD: usize = 32;
 
 /// What a server is started with, beside the options.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +50,10 @@ pub(crate) struct ServerLimits {
 /// One backend with its search threads, for any number of clients.
 #[derive(Debug)]
 pub(crate) struct Server {
-    pool: SearchPool,
-    threads: usize,
+    searcher: Searcher,
     limits: ServerLimits,
     defaults: Defaults,
-    /// The evaluations that all searches share, and a cache that keeps nothing, for those whose options change evaluations.
-    cache: Arc<EvalCache>,
+    /// A cache that keeps nothing, for searches whose options change evaluations.
     no_cache: Arc<EvalCache>,
     version: ServerVersion,
     clients: AtomicUsize,
@@ -73,33 +64,22 @@ pub(crate) struct Server {
 impl Server {
     /// Loads the network and starts the search threads. Nothing but a query's limits ends a search, unless its options say so.
     pub(crate) fn new(mut settings: Settings, limits: ServerLimits) -> Result<Server, EngineError> {
-        settings.stoppers.smart_pruning_factor = 0.0;
-        settings.time.move_overhead = Duration::ZERO;
         if settings.info.multi_pv <= 1 {
             settings.info.multi_pv = ALL_MOVES;
         }
-        let OpenedBackend { backend, network_sha256 } = open_backend(&settings.network)?;
-        let backend: Arc<dyn Backend> = Arc::new(Instrumented::new(backend));
-        let info = backend.info().clone();
-        // A thread waits for its batch: others keep the queues of a device full meanwhile.
-        let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
-        let threads = settings.network.threads.map_or(enough, NonZero::get);
-        let searches = limits.searches.unwrap_or(threads * SEARCHES_PER_THREAD);
-        let opened = OpenedBackend { backend: backend.clone(), network_sha256: network_sha256.clone() };
-        let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
-        settings.memory = settings.memory.share_of(searches);
-        let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
+        let searches = |_: &BackendInfo, threads| limits.searches.unwrap_or(threads * SEARCHES_PER_THREAD);
+        let searcher = Searcher::open(settings, searches, limits.queue)?;
+        let setup = searcher.setup.clone();
+        let version = ServerVersion {
+            version: VERSION,
+            backend: setup.backend().info().description_without_folder(),
+            network_sha256: setup.network_sha256().map(str::to_owned),
+        };
         Ok(Server {
-            pool: SearchPool::new(backend, PoolSize { threads, searches, queue: limits.queue })?,
-            threads,
+            searcher,
             limits,
-            cache,
             no_cache: Arc::new(EvalCache::new(0)),
-            version: ServerVersion {
-                version: VERSION,
-                backend: info.description_without_folder(),
-                network_sha256,
-            },
+            version,
             defaults: Defaults { setup, nodes: limits.nodes },
             clients: AtomicUsize::new(0),
             next_number: AtomicU64::new(0),
@@ -109,9 +89,8 @@ impl Server {
 
     /// Returns what people should know of network, backend and tables.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let setup = &self.defaults.setup;
-        let notes = setup.notes().iter().cloned().chain(setup.backend().take_notes());
-        [format!("analyses with {}", self.version.backend)].into_iter().chain(notes).collect()
+        let backend = format!("analyses with {}", self.version.backend);
+        [backend].into_iter().chain(self.searcher.notes()).collect()
     }
 
     /// Returns a new client: the one end reads its lines, the other writes its answers.
@@ -135,8 +114,8 @@ impl Server {
     fn status(&self) -> ServerStatus {
         ServerStatus {
             clients: self.clients(),
-            threads: self.threads,
-            pool: self.pool.status(),
+            threads: self.searcher.size.threads,
+            pool: self.searcher.pool.status(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
             busy_ms: self.defaults.setup.backend().busy_time().map(|time| time.as_millis() as u64),
         }
@@ -227,7 +206,7 @@ impl Client {
             }
         };
         self.queries.stop(|query| query.is_infinite || end.is_err());
-        self.server.pool.remove_stopped();
+        self.server.searcher.pool.remove_stopped();
         end
     }
 
@@ -239,7 +218,7 @@ impl Client {
             Ok(Command::Cancel(id)) => self.cancel(&id, "cancel", |query| query.id == id),
             Ok(Command::CancelAll(id)) => self.cancel(&id, "cancel_all", |_| true),
             Ok(Command::ClearCache(id)) => {
-                server.cache.clear();
+                server.searcher.cache.clear();
                 queries.send(&ActionAnswer { id: &id, action: "clear_cache", result: () });
             }
             Ok(Command::Version(id)) => {
@@ -253,7 +232,7 @@ impl Client {
 
     fn cancel(&self, id: &Value, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
         let cancelled = self.queries.stop(is_meant);
-        self.server.pool.remove_stopped();
+        self.server.searcher.pool.remove_stopped();
         self.queries.send(&ActionAnswer { id, action, result: Cancelled { cancelled } });
     }
 
@@ -269,8 +248,11 @@ impl Client {
             left: AtomicUsize::new(plies.len()),
         });
         queries.lock().insert(open.number, open.clone());
-        let cache =
-            if setup.shares_evaluations(&server.defaults.setup) { &server.cache } else { &server.no_cache };
+        let cache = if setup.shares_evaluations(&server.defaults.setup) {
+            &server.searcher.cache
+        } else {
+            &server.no_cache
+        };
         let (mut orders, mut over) = (Vec::new(), Vec::new());
         for ply in plies {
             let reply =
@@ -280,19 +262,16 @@ impl Client {
                 continue;
             }
             orders.push(Order {
-                game: game.clone(),
-                plies: ply,
-                request: request.clone(),
                 setup: setup.clone(),
                 cache: cache.clone(),
                 report_every,
                 priority,
                 owner: queries.number,
                 stop: open.stop.clone(),
-                listener: Box::new(reply),
+                ..server.searcher.order(game.clone(), &[ply], request.clone(), Box::new(reply))
             });
         }
-        match server.pool.submit(orders) {
+        match server.searcher.pool.submit(orders) {
             Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
             Err(error) => {
                 queries.lock().remove(&open.number);
@@ -349,7 +328,7 @@ impl Answers {
         });
         if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
             queries.stop(|_| true);
-            self.server.pool.remove_stopped();
+            self.server.searcher.pool.remove_stopped();
         }
         written
     }

@@ -4,8 +4,11 @@
 //! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
 //! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 use std::{fmt, fs};
 
 use clap::Args;
@@ -14,13 +17,16 @@ use serde::Serialize;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output, measure};
 use crate::chess::{History, Move, Variant, split_epd};
-use crate::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use crate::engine::{GoRequest, Listener, SearchAnswer, Settings};
 use crate::search::SearchInfo;
+use crate::serve::Order;
 use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 2000;
+/// The time between two reports of a search.
+const REPORT_EVERY: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Args)]
 pub(super) struct SolveArgs {
@@ -33,6 +39,9 @@ pub(super) struct SolveArgs {
     /// Time per position, ms
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     movetime: Option<u64>,
+    /// Positions that are searched at once [default: enough to fill a GPU's batches; one for each thread on CPUs; 1 with --movetime]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
     #[command(flatten)]
     settings: Settings,
 }
@@ -67,6 +76,7 @@ struct Problem {
     id: String,
     /// As after UCI's `position`.
     position: String,
+    game: History,
     goal: Goal,
     /// The operations that say what to find, as written.
     asked: String,
@@ -83,10 +93,15 @@ impl Problem {
         let mut problem = Problem {
             id: format!("line {number}"),
             position,
+            game,
             goal: Goal::default(),
             asked: String::new(),
             points: Vec::new(),
         };
+        let game = problem.game.clone();
+        if game.legal_moves().is_empty() {
+            return Err("it has no legal move".into());
+        }
         let mut comments = Comments::default();
         for operation in operations.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
             let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));
@@ -236,13 +251,27 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
-    let mut engine = measure::engine(&args.settings)?;
-    let backend = engine.backend().map(|info| info.description.clone()).unwrap_or_default();
-    let mut rows = Vec::new();
-    for problem in problems {
-        let row = solve(&mut engine, &problem, args.limits())?;
-        output.write_ahead(&row)?;
-        rows.push(row);
+    let limits = args.limits();
+    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
+    let backend = searcher.setup.backend().info().description.clone();
+    let (sender, answers) = channel();
+    let orders = problems.iter().enumerate().map(|(place, problem)| {
+        let watcher = Watcher { place, goal: problem.goal.clone(), since: None, answers: sender.clone() };
+        let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
+        let order = searcher.order(game, &[ply], GoRequest::new(limits.clone()), Box::new(watcher));
+        Order { report_every: Some(REPORT_EVERY), ..order }
+    });
+    searcher.submit(orders.collect())?;
+    // The last watcher closes the channel.
+    drop(sender);
+    let (mut rows, mut early) = (Vec::new(), BTreeMap::new());
+    for Answered { place, answer, since } in answers {
+        early.insert(place, (answer, since));
+        while let Some((answer, since)) = early.remove(&rows.len()) {
+            let row = SolveRow::new(&problems[rows.len()], answer, since)?;
+            output.write_ahead(&row)?;
+            rows.push(row);
+        }
     }
     let report = SolveReport::new(backend, rows, bad_lines);
     output.write(&report, &report)?;
@@ -270,37 +299,43 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok((problems, bad_lines)) }
 }
 
-fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<SolveRow, Failure> {
-    engine.new_game();
-    engine.set_position(&problem.position)?;
-    let (sender, answers) = channel();
-    let watcher = Watcher { goal: problem.goal.clone(), since: None, answers: sender };
-    engine.go(GoRequest::new(limits), Box::new(watcher))?;
-    engine.wait();
-    let failed = || Failure::Input(format!("{}: the search failed", problem.id));
-    let (answer, since) = answers.recv().map_err(|_| failed())?;
-    let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed()) };
-    let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
-    let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
-    let solved = problem.goal.is_met_by(best, seen);
-    let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
-    Ok(SolveRow {
-        id: problem.id.clone(),
-        position: problem.position.clone(),
-        asked: problem.asked.clone(),
-        r#move: engine.position().current().format_san(best),
-        solved,
-        since,
-        points: problem.points_of(best),
-        nodes,
-        time_ms,
-    })
+impl SolveRow {
+    fn new(problem: &Problem, answer: SearchAnswer, since: Option<Since>) -> Result<SolveRow, Failure> {
+        let failed = |reason: &str| Failure::Input(format!("{}: the search failed{reason}", problem.id));
+        let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed("")) };
+        if let Some(reason) = result.failure {
+            return Err(failed(&format!(": {reason}")));
+        }
+        let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
+        let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
+        let solved = problem.goal.is_met_by(best, seen);
+        let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
+        Ok(SolveRow {
+            id: problem.id.clone(),
+            position: problem.position.clone(),
+            asked: problem.asked.clone(),
+            r#move: problem.game.current().format_san(best),
+            solved,
+            since,
+            points: problem.points_of(best),
+            nodes,
+            time_ms,
+        })
+    }
+}
+
+/// The answer of the search of the problem at `place`.
+struct Answered {
+    place: usize,
+    answer: SearchAnswer,
+    since: Option<Since>,
 }
 
 struct Watcher {
+    place: usize,
     goal: Goal,
     since: Option<Since>,
-    answers: Sender<(SearchAnswer, Option<Since>)>,
+    answers: Sender<Answered>,
 }
 
 impl Listener for Watcher {
@@ -318,9 +353,12 @@ impl Listener for Watcher {
         eprint_message(text);
     }
 
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        // The receiver waits for the answer.
-        let _ = self.answers.send((answer, self.since));
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        if let Some(info) = answer.result.as_ref().and_then(|result| result.info.as_ref()) {
+            self.info(root, info);
+        }
+        // Where a search before has failed nobody wants it.
+        let _ = self.answers.send(Answered { place: self.place, answer, since: self.since });
     }
 }
 

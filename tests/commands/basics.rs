@@ -374,3 +374,28 @@ fn solve_names_bad_lines_does_the_others_and_adds_up_points() {
     let text = stdout(&output);
     assert!(text.contains("points 15 of 17 (88.2 %)\nlines that could not be read: 2\n"), "{text}");
 }
+
+#[test]
+fn solve_finds_the_same_for_many_positions_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("suite.epd").display().to_string();
+    let openings =
+        ["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -"];
+    let moves = ["e4", "d4", "c4", "Nf3", "a3", "h4"].map(|mv| (openings[0], mv));
+    let problems = moves.into_iter().chain([(openings[1], "Rd8"), (openings[1], "Kf1")]);
+    std::fs::write(&file, problems.map(|(fen, mv)| format!("{fen} bm {mv};\n")).collect::<String>()).unwrap();
+    let rows = |more: [&str; 2]| {
+        let options = ["solve", &file, "--backend=random", "--nodes=300", "--nncache=0", "--json"];
+        let output = run(&[&options[..], &more].concat(), "");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mut rows = json_lines(&output)[0]["rows"].clone();
+        rows.as_array_mut().unwrap().iter_mut().for_each(|row| {
+            row.as_object_mut().unwrap().retain(|key, _| !["since", "time_ms"].contains(&key.as_str()));
+        });
+        rows
+    };
+    let one = rows(["--threads=1", "--concurrency=1"]);
+    assert_eq!(one.as_array().unwrap().len(), 8);
+    assert_eq!(rows(["--threads=1", "--concurrency=5"]), one);
+    assert_eq!(rows(["--threads=2", "--concurrency=8"]), one);
+}

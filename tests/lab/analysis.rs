@@ -98,3 +98,48 @@ fn games_that_cannot_be_analysed_are_named() {
     let nothing = analyse(folder.path(), "1. e5 *\n", &[]);
     assert!(stderr(&nothing).contains("no game that can be analysed"), "{}", stderr(&nothing));
 }
+
+/// Returns what an analysis of games without clocks says of each, except how long they are searched and what else differs from run to
+/// run.
+fn analysed(text: &str, more: &[&str]) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--backend=random", "--nncache=0", "--nodes=150", "--json"];
+    let pgn = folder.path().join("in.pgn");
+    std::fs::write(&pgn, text).unwrap();
+    let report = json(&zeitnot(&["analyse"]).arg(pgn).args(options).args(more).output().unwrap());
+    report["pgn"].clone()
+}
+
+const GAMES: &str = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 *\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n1. d4 d5 2. c4 e6 *\n\n1. c4 e5 *\n";
+
+#[test]
+fn games_at_once_are_analysed_as_one_after_the_other() {
+    let one = analysed(GAMES, &["--threads=1", "--concurrency=1"]);
+    assert_eq!(one.as_str().unwrap().matches(" n=150").count(), 17, "{one}");
+    for more in [["--threads=1", "--concurrency=3"], ["--threads=2", "--concurrency=4"]] {
+        assert_eq!(analysed(GAMES, &more), one, "{more:?}");
+    }
+}
+
+/// A position is searched as in a game that ends there: nothing is kept of the one before.
+#[test]
+fn the_positions_of_a_lone_game_are_searched_at_once() {
+    let (game, plies) = ("1. e4 e5 2. Nf3 Nc6 3. Bb5 a6", 6_usize);
+    let at_once = analysed(&format!("{game} *\n"), &["--threads=2", "--concurrency=7"]);
+    let comments = |text: &serde_json::Value| -> Vec<String> {
+        let comments = text.as_str().unwrap().split('{').skip(1);
+        let comments =
+            comments.map(|comment| comment.split('}').next().unwrap().split_whitespace().collect::<Vec<_>>());
+        // Variations have comments without nodes.
+        comments.map(|words| words.join(" ")).filter(|comment| comment.contains(" n=150")).collect()
+    };
+    let found = comments(&at_once);
+    assert_eq!(found.len(), plies, "{at_once}");
+    let moves: Vec<_> = game.split(' ').collect();
+    for ply in 1..=plies {
+        // Moves and the numbers between them.
+        let up_to = moves[..ply + ply.div_ceil(2)].join(" ");
+        let divided = analysed(&format!("{up_to} *\n"), &["--threads=1", "--concurrency=64"]);
+        assert_eq!(comments(&divided).last(), Some(&found[ply - 1]), "{up_to}");
+    }
+}

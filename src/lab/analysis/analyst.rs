@@ -1,48 +1,127 @@
-//! Searches the positions of games, one after the other, and asks what a time manager would have spent on each move.
+//! Searches the positions of games, many at once, and asks what a time manager would have spent on each move.
 
-use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
-use crate::chess::{Terminal, Variant};
-use crate::engine::{Engine, EngineError, FinishedSearch};
+use crate::chess::{History, Move, Terminal};
+use crate::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::replay::{
     ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
 };
-use crate::network::BackendInfo;
-use crate::search::PvLine;
+use crate::search::{PvLine, SearchInfo, SearchResult};
+use crate::serve::Searcher;
 use crate::time::{GoLimits, Plies, RootEvaluation, TimeControl, centipawns, manager_from};
 
-/// New visits, and the time that they took.
+/// New visits, and the time that they took; of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SearchEffort {
     pub(super) new_nodes: u64,
     pub(super) time_ms: f64,
 }
 
+/// The time between two looks whether the run is stopped.
+const STOP_TICK: Duration = Duration::from_millis(20);
+
+/// Analyses many games at once. The positions of one are searched in their order, and each search goes on in the tree of the one before.
+/// Where there are fewer games than positions may be searched at once, each is divided into parts, of which that holds.
 #[derive(Debug)]
 pub(crate) struct Analyst {
-    engine: Engine,
+    searcher: Searcher,
     limits: GoLimits,
+    /// Parts of a game.
+    parts: usize,
+    open: Vec<OpenGame>,
+    /// Parts of all games that are not finished.
+    open_parts: usize,
+    sender: Sender<SearchedPosition>,
+    searched: Receiver<SearchedPosition>,
     effort: SearchEffort,
+    /// The time at which the last position was done.
+    last: Instant,
+}
+
+/// A game under way.
+#[derive(Debug)]
+struct OpenGame {
+    place: u64,
+    recorded: RecordedGame,
+    positions: Vec<Option<AnalysedPosition>>,
+    /// Positions that are still to be searched.
+    left: usize,
+}
+
+#[derive(Debug)]
+struct SearchedPosition {
+    place: u64,
+    root: History,
+    answer: SearchAnswer,
+    notes: Vec<String>,
+    ends_part: bool,
+}
+
+/// Hears of the searches of a part.
+struct PartListener {
+    place: u64,
+    /// Positions without an answer.
+    left: usize,
+    notes: Vec<String>,
+    sender: Sender<SearchedPosition>,
+}
+
+impl Listener for PartListener {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.into());
+    }
+
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        self.left -= 1;
+        let (place, notes, ends_part) = (self.place, std::mem::take(&mut self.notes), self.left == 0);
+        // Where the run has ended nobody wants it.
+        let _ = self.sender.send(SearchedPosition { place, root: root.clone(), answer, notes, ends_part });
+    }
 }
 
 impl Analyst {
-    /// Takes an engine that is ready, and in which nothing but `limits` ends a search.
-    pub(crate) fn new(engine: Engine, limits: GoLimits) -> Analyst {
-        Analyst { engine, limits, effort: SearchEffort::default() }
+    pub(crate) fn new(searcher: Searcher, limits: GoLimits) -> Analyst {
+        let (sender, searched) = channel();
+        Analyst {
+            searcher,
+            limits,
+            parts: 1,
+            open: Vec::new(),
+            open_parts: 0,
+            sender,
+            searched,
+            effort: SearchEffort::default(),
+            last: Instant::now(),
+        }
     }
 
     /// Describes network and backend; of the network's file the name alone, as pages and games are passed on.
     pub(crate) fn description(&self) -> String {
-        self.engine.backend().map(BackendInfo::description_without_folder).unwrap_or_default()
+        self.searcher.setup.backend().info().description_without_folder()
     }
 
     pub(crate) fn network_sha256(&self) -> Option<&str> {
-        self.engine.network_sha256()
+        self.searcher.setup.network_sha256()
+    }
+
+    /// Positions that are searched at once.
+    pub(crate) fn concurrency(&self) -> usize {
+        self.searcher.size.searches
+    }
+
+    /// Divides games so that so many of them are enough.
+    pub(crate) fn divide_games(&mut self, games: usize) {
+        self.parts = self.concurrency().div_ceil(games.max(1));
     }
 
     /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had been now.
@@ -51,68 +130,106 @@ impl Analyst {
         self.effort.time_ms += effort.time_ms;
     }
 
-    /// Analyses a game. `progress` is called after each position, and may give up what is left; then there is no result.
-    pub(crate) fn analyse(
+    /// Returns whether the games that are open are too few.
+    pub(crate) fn has_room(&self) -> bool {
+        self.open_parts < self.concurrency()
+    }
+
+    /// Begins the game at `place`. Returns the number of positions to search.
+    pub(crate) fn begin(&mut self, place: u64, recorded: RecordedGame) -> Result<usize, EngineError> {
+        if self.open.is_empty() {
+            self.last = Instant::now();
+        }
+        let mut game = history_of(&recorded);
+        let over = |game: &History| game.terminal(&game.legal_moves()).map(game_over);
+        let mut positions = vec![over(&game)];
+        for played in &recorded.moves {
+            game.push(played.r#move);
+            positions.push(over(&game));
+        }
+        let game = Arc::new(game);
+        let plies: Vec<_> = (0..positions.len()).filter(|&ply| positions[ply].is_none()).collect();
+        let parts = plies.chunks(plies.len().div_ceil(self.parts).max(1));
+        self.open_parts += parts.len();
+        let orders = parts.map(|part| {
+            let sender = self.sender.clone();
+            let listener = PartListener { place, left: part.len(), notes: Vec::new(), sender };
+            let request = GoRequest::new(self.limits.clone());
+            self.searcher.order(game.clone(), part, request, Box::new(listener))
+        });
+        self.searcher.submit(orders.collect())?;
+        let left = plies.len();
+        self.open.push(OpenGame { place, recorded, positions, left });
+        Ok(left)
+    }
+
+    /// Waits until a position is searched. Returns the games that are whole then, with their places; `None` if no game is open or
+    /// `is_stopped` says that the run is.
+    pub(crate) fn advance(
         &mut self,
-        game: RecordedGame,
         plan: &SpendingPlan,
-        mut progress: impl FnMut() -> ControlFlow<()>,
-    ) -> Result<Option<AnalysedGame>, EngineError> {
-        let chess960 = if game.variant == Variant::Chess960 { "true" } else { "false" };
-        self.engine.set_option("UCI_Chess960", chess960)?;
-        self.engine.new_game();
-        let mut text = format!("fen {} moves", game.start.to_fen());
-        let mut history = history_of(&game);
-        let mut positions = Vec::with_capacity(game.moves.len() + 1);
-        for played in game.moves.iter().map(|played| Some(played.r#move)).chain([None]) {
-            let found = match history.terminal(&history.legal_moves()) {
-                Some(terminal) => game_over(terminal),
-                None => self.search(&text)?,
-            };
-            self.add_effort(found.effort);
-            positions.push(found);
-            let is_given_up = progress().is_break();
-            if let Some(played) = played {
-                if is_given_up {
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Option<Vec<(u64, AnalysedGame)>>, EngineError> {
+        if self.open.iter().all(|game| game.left > 0) {
+            let searched = loop {
+                if self.open.is_empty() || is_stopped() {
                     return Ok(None);
                 }
-                text += &format!(" {}", history.format_move(played));
-                history.push(played);
-            }
+                if let Ok(searched) = self.searched.recv_timeout(STOP_TICK) {
+                    break searched;
+                }
+            };
+            self.take_in(searched)?;
         }
-        let planned_ms = plan.spend(&game, &positions, self.nps());
-        Ok(Some(AnalysedGame { recorded: game, positions, planned_ms }))
+        let whole: Vec<_> = self.open.extract_if(.., |game| game.left == 0).collect();
+        let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
+            let positions: Vec<_> = positions.into_iter().flatten().collect();
+            let planned_ms = plan.spend(&recorded, &positions, self.nps());
+            (place, AnalysedGame { recorded, positions, planned_ms })
+        });
+        Ok(Some(analysed.collect()))
+    }
+
+    fn take_in(&mut self, searched: SearchedPosition) -> Result<(), EngineError> {
+        let SearchedPosition { place, root, answer, notes, ends_part } = searched;
+        let failure = answer.result.as_ref().and_then(|result| result.failure.clone());
+        let refuse = |reason| Err(EngineError::NoResult { position: root.current().to_fen(), reason });
+        let SearchAnswer { best: Some(best), result: Some(result), .. } = answer else {
+            return refuse(failure.unwrap_or_else(|| notes.join("; ")));
+        };
+        if let Some(reason) = failure {
+            return refuse(reason);
+        }
+        let lines = lines(best, &result);
+        if lines.is_empty() {
+            return refuse("no evaluation has come back in time".into());
+        }
+        let now = Instant::now();
+        let effort = SearchEffort {
+            new_nodes: result.summary.new_nodes,
+            time_ms: (now - self.last).as_secs_f64() * 1e3,
+        };
+        self.last = now;
+        self.add_effort(effort);
+        self.open_parts -= usize::from(ends_part);
+        if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
+            game.positions[root.len() - 1] =
+                Some(AnalysedPosition { lines, nodes: result.summary.nodes, effort });
+            game.left -= 1;
+        }
+        Ok(())
     }
 
     fn nps(&self) -> f64 {
         1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
     }
-
-    fn search(&mut self, position: &str) -> Result<AnalysedPosition, EngineError> {
-        self.engine.set_position(position)?;
-        let found = self.engine.search(self.limits.clone())?;
-        let lines = lines(&found);
-        if lines.is_empty() {
-            return Err(EngineError::NoResult {
-                position: self.engine.position().current().to_fen(),
-                reason: "no evaluation has come back in time".into(),
-            });
-        }
-        let summary = &found.result.summary;
-        Ok(AnalysedPosition {
-            lines,
-            nodes: summary.nodes,
-            effort: SearchEffort { new_nodes: summary.new_nodes, time_ms: summary.time.as_secs_f64() * 1e3 },
-        })
-    }
 }
 
 /// The lines of a search, that of the move to play first.
-fn lines(found: &FinishedSearch) -> Vec<AnalysedLine> {
-    let info = found.result.info.iter();
-    let mut lines: Vec<_> = info.flat_map(|info| &info.lines).map(line).collect();
+fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
+    let mut lines: Vec<_> = result.info.iter().flat_map(|info| &info.lines).map(line).collect();
     // Temperature may have chosen another move than the most visited one.
-    lines.sort_by_key(|line| line.moves.first() != Some(&found.best));
+    lines.sort_by_key(|line| line.moves.first() != Some(&best));
     lines
 }
 

@@ -177,15 +177,30 @@ pub struct SearchResult {
 
 /// Watches over `search` until it ends, and reports to `observer`.
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
-    let SearchState { context, progress, .. } = &search.state;
+    let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
+    let reason = watch(search, &mut |snapshot| reporter.report_if_news(context, snapshot));
+    let snapshot = search.snapshot();
+    let mut result = result_of(search, &snapshot, reason);
+    if let Some(info) = &mut result.info {
+        if context.reports_move_stats(MoveStatsWhen::AtEnd) {
+            info.move_stats = Some(root_stats(context, &snapshot));
+        }
+        (reporter.observer)(info);
+    }
+    result
+}
+
+/// Watches over `search` until it ends, and returns why. `on_tick` is called every few milliseconds meanwhile.
+pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
+    let SearchState { context, progress, .. } = &search.state;
     let reason = loop {
         match search.stop_controller.wait(&context.clock, TICK) {
             Wake::End(reason) => break reason,
             Wake::Tick => {
                 let snapshot = search.snapshot();
                 search.check_stoppers_by_clock(&snapshot);
-                reporter.report_if_news(context, &snapshot);
+                on_tick(&snapshot);
             }
         }
     };
@@ -200,15 +215,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
         let is_stopped = || search.stop_controller.is_stop_requested();
         progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
-    let snapshot = search.snapshot();
-    let mut result = result_of(search, &snapshot, reason);
-    if let Some(info) = &mut result.info {
-        if context.reports_move_stats(MoveStatsWhen::AtEnd) {
-            info.move_stats = Some(root_stats(context, &snapshot));
-        }
-        (reporter.observer)(info);
-    }
-    result
+    reason
 }
 
 /// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's deadline allows for it.

@@ -46,6 +46,9 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Analyse at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<usize>,
+    /// Positions that are searched at once [default: enough to fill a GPU's batches; one for each thread on CPUs; 1 with --movetime]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
     /// Time control of games that tell none, for what the time manager would have spent: [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
     tc: Option<TimeControl>,
@@ -85,15 +88,19 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
-    let analyst = Analyst::new(measure::engine(&args.settings)?, limits.clone());
+    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
+    let mut analyst = Analyst::new(searcher, limits.clone());
     let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
     let mut all_games = RecordedGames::new(&args.pgn);
     let most = args.max_games.unwrap_or(usize::MAX);
     let has_moves =
         |game: &Result<RecordedGame, GameError>| !matches!(game, Ok(game) if game.moves.is_empty());
-    let mut games = all_games.by_ref().filter(has_moves).take(most).peekable();
+    let mut games = all_games.by_ref().filter(has_moves).take(most);
+    let ahead: Vec<_> = games.by_ref().take(analyst.concurrency()).collect();
+    analyst.divide_games(ahead.len());
     // Without a game nothing is written.
-    let folder = args.out.as_deref().filter(|_| games.peek().is_some_and(Result::is_ok));
+    let folder = args.out.as_deref().filter(|_| ahead.first().is_some_and(Result::is_ok));
+    let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut known) = match folder {
         Some(folder) => {
             let (journal, known) = AnalysisJournal::open(folder, &id)?;
@@ -108,29 +115,33 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     };
     let analyst = Mutex::new(analyst);
     let plan = plan(args);
-    let progress = ProgressBar::no_length();
+    let progress = ProgressBar::new(0);
     let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
         let analyst = &mut *analyst.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Next::Job((place, (game, known))) = jobs.take()? {
-            if let Some(row) = known {
-                analyst.add_effort(row.effort);
-                jobs.deliver(place, (row, false));
-                continue;
+        let mut is_at_end = false;
+        loop {
+            while !is_at_end && analyst.has_room() {
+                match jobs.take()? {
+                    Next::Job((place, (game, None))) => {
+                        progress.inc_length(analyst.begin(place, game)? as u64);
+                    }
+                    Next::Job((place, (_, Some(row)))) => {
+                        analyst.add_effort(row.effort);
+                        jobs.deliver(place, (row, false));
+                    }
+                    Next::Later | Next::End => is_at_end = true,
+                }
             }
-            progress.set_length(game.moves.len() as u64 + 1);
-            progress.set_position(0);
-            let analysed = analyst.analyse(game, &plan, || {
-                progress.inc(1);
-                if jobs.are_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-            let Some(analysed) = analysed else { break };
-            jobs.deliver(place, (AnalysisRow::new(&id, &analysed, &backend), true));
+            let Some(games) = analyst.advance(&plan, || jobs.are_stopped())? else { return Ok(()) };
+            progress.inc(1);
+            for (place, analysed) in games {
+                jobs.deliver(place, (AnalysisRow::new(&id, &analysed, &backend), true));
+            }
         }
-        Ok(())
     };
     let stop = interruption()?;
     let (mut rows, mut written) = (Vec::new(), Ok(()));
-    // One game after the other: the engine searches on threads of its own.
+    // The searches have threads of their own.
     runner::run(1, stop, next, work, |(row, is_new)| {
         if let Some(journal) = journal.as_mut().filter(|_| is_new) {
             journal.add(&row)?;

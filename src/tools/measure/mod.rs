@@ -16,8 +16,10 @@ use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
 use crate::chess::split_epd;
 use crate::engine::{Engine, FinishedSearch, Settings};
+use crate::network::BackendInfo;
 use crate::report::Table;
 use crate::search::{CounterValues, SearchSummary};
+use crate::serve::{Searcher, positions_at_once};
 use crate::system::cpu_time;
 use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
@@ -169,6 +171,21 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     engine.prepare()?;
     engine.take_notes().iter().for_each(eprint_message);
     Ok(engine)
+}
+
+/// The same for many positions at once: `concurrency`, or as many as suit backend and limits. Its notes go to stderr.
+pub(super) fn searcher(
+    settings: &Settings,
+    concurrency: Option<u32>,
+    limits: &GoLimits,
+) -> Result<Searcher, Failure> {
+    let searches = |backend: &BackendInfo, threads: usize| match concurrency {
+        Some(concurrency) => concurrency as usize,
+        None => positions_at_once(limits, backend, threads),
+    };
+    let searcher = Searcher::open(settings.clone(), searches, usize::MAX)?;
+    searcher.notes().iter().for_each(eprint_message);
+    Ok(searcher)
 }
 
 /// Figures of one position or of all.
