@@ -43,6 +43,10 @@ pub(crate) struct ParameterStudy {
     /// The standard deviation of where chance alone would have led from the start: what the parameter has moved means something
     /// only if it is a few times as much.
     pub(crate) noise: f64,
+    /// What one step upwards is worth in Elo, over all values that were tried.
+    pub(crate) step_elo: f64,
+    /// Half the width of its interval of 95 %.
+    pub(crate) step_elo_error: f64,
     /// Where the parameter stood after each iteration, and the noise up to there.
     #[serde(skip)]
     pub(crate) path: Vec<PathPoint>,
@@ -115,6 +119,7 @@ impl ParameterStudy {
         let sum: f64 = tail.iter().map(|point| point.value).sum();
         let mean = if tail.is_empty() { parameter.start } else { sum / count };
         let squares: f64 = tail.iter().map(|point| (point.value - mean).powi(2)).sum();
+        let (step_elo, step_elo_error) = step_elo(plan, rows, index);
         ParameterStudy {
             name: parameter.name.clone(),
             start: parameter.start,
@@ -123,6 +128,8 @@ impl ParameterStudy {
             mean,
             spread: (squares / count).sqrt(),
             noise: last.noise,
+            step_elo,
+            step_elo_error,
             path,
         }
     }
@@ -130,6 +137,28 @@ impl ParameterStudy {
     pub(crate) fn significance(&self) -> f64 {
         if self.noise > 0.0 { (self.value - self.start) / self.noise } else { 0.0 }
     }
+}
+
+/// Elo of a small difference in the share of points, near one half: 400 / ln 10 · 4.
+const ELO_OF_POINTS: f64 = 694.87;
+
+/// Returns the Elo of one step upwards and the half width of its interval of 95 %: the slope of the points of A over the distance
+/// between A and B. All parameters vary at once and independently of each other, so that each has the games of all.
+fn step_elo(plan: &TunePlan, rows: &[IterationRow], index: usize) -> (f64, f64) {
+    let parameter = &plan.parameters[index];
+    let (mut products, mut distances, mut variance) = (0.0, 0.0, 0.0);
+    for row in rows {
+        // What was played, which bounds may have cut.
+        let distance = (row.a[index] - row.b[index]) / parameter.step;
+        let product = distance * row.result as f64 / (2 * plan.games_of_iteration()) as f64;
+        products += product;
+        distances += distance * distance;
+        variance += product * product;
+    }
+    if distances == 0.0 {
+        return (0.0, 0.0);
+    }
+    (ELO_OF_POINTS * products / distances, ELO_OF_POINTS * 1.96 * variance.sqrt() / distances)
 }
 
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
@@ -141,7 +170,8 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
         100.0 * study.draws
     );
     let numbers = ["start", "step", "value", "mean of the last quarter", "spread there"];
-    let numbers = [&numbers[..], &["moved", "by chance alone", "moved / chance"]].concat();
+    let numbers =
+        [&numbers[..], &["moved", "by chance alone", "moved / chance", "Elo of a step up, 95 %"]].concat();
     let mut table = Table::of_columns(caption, &["option"], &numbers);
     for (parameter, found) in plan.parameters.iter().zip(&study.parameters) {
         let text = |value| parameter.text(value);
@@ -155,6 +185,7 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
             text(found.value - found.start),
             format!("±{}", text(found.noise)),
             format!("{:+.1}", found.significance()),
+            format!("{:+.1} ± {:.1}", found.step_elo, found.step_elo_error),
         ]);
     }
     table
@@ -166,7 +197,7 @@ pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -
         .paragraph(
             "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \
              right where it was, or have had too few games, or a step too small. The spread says how much a value still wanders, \
-             not how near the best one it is.",
+             not how near the best one it is. The Elo of a step holds between the values that were tried.",
         )
         .table(&table(plan, study))
         .heading("To paste")
@@ -255,6 +286,9 @@ mod tests {
         let found = study(3, play);
         let [first, second] = [0, 1].map(|index| found.parameters[index].significance());
         assert!(first > 4.0 && second.abs() < 3.0, "{first}, {second}");
+        let [first, second] =
+            [0, 1].map(|index| found.parameters[index].step_elo / found.parameters[index].step_elo_error);
+        assert!(first > 1.5 && second.abs() < 1.5, "{first}, {second}");
         assert!((found.parameters[0].mean - found.parameters[0].value).abs() < 0.1);
         assert_eq!((found.iterations, found.games, found.nodes, found.is_whole()), (400, 800, 400, true));
         assert_eq!(found.start_list, "CPuct=1.745,FpuValue=0.33");

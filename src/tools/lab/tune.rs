@@ -41,7 +41,7 @@ pub(in crate::tools) struct TuneArgs {
     /// Pairs of games of an iteration, which try the same values
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pairs: u64,
-    /// How far a parameter moves at the end of the run for a game won, in perturbations
+    /// How far a parameter moves at the end of the run for a game won, in perturbations; 0 moves nothing and only measures steps
     #[arg(long, value_name = "R", default_value_t = 0.002)]
     r_end: f64,
     /// Iterations that may begin before the first of them has ended; results are always applied in their order [default: as many as 64 pairs, at most a twentieth of the run]
@@ -114,8 +114,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
 fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
-    if !(args.r_end > 0.0 && args.r_end <= 1.0) {
-        return Err(argument_error("r-end", "must be above 0 and at most 1"));
+    if !(0.0..=1.0).contains(&args.r_end) {
+        return Err(argument_error("r-end", "must be from 0 to 1"));
     }
     let iterations = args.games.div_ceil(2 * args.pairs);
     let lag = PAIRS_LATE.div_ceil(args.pairs).min(iterations / PART_LATE).max(1);
