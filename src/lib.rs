@@ -41,7 +41,7 @@
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | `huge_pages` | huge pages of memory |
-//! | `system` | CPU time, and the files in which Linux tells of the machine |
+//! | `system` | CPU time, and what the system's files and tools tell of the machine |
 //! | [`version`] | the version of the program, with its commit |
 //! | `weighted_draw` | drawing one of several things by weights |
 

@@ -1,6 +1,7 @@
-//! What the system tells of the machine and of this process: CPU time, and Linux's files like `/proc/cpuinfo`, which hold lines of a
+//! What the system tells of the machine and of this process: CPU time, what its tools write, and Linux's files like `/proc/cpuinfo`, which hold lines of a
 //! key, a colon and a value.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -16,6 +17,18 @@ pub(crate) fn cpu_time() -> Option<Duration> {
     }
     #[cfg(not(unix))]
     None
+}
+
+/// Returns what a tool of the system writes, if it is there, succeeds and writes anything.
+pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// Asks NVIDIA's driver, which answers with a line for each GPU.
+pub(crate) fn nvidia_smi(query: &str) -> Option<String> {
+    told("nvidia-smi", &[&format!("--query-gpu={query}"), "--format=csv,noheader"])
 }
 
 /// The value of the first line that begins with `key`.

@@ -90,18 +90,17 @@ impl Problem {
         let position = format!("fen {fen}");
         let game =
             History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
+        if game.legal_moves().is_empty() {
+            return Err("it has no legal move".into());
+        }
         let mut problem = Problem {
             id: format!("line {number}"),
             position,
-            game,
+            game: game.clone(),
             goal: Goal::default(),
             asked: String::new(),
             points: Vec::new(),
         };
-        let game = problem.game.clone();
-        if game.legal_moves().is_empty() {
-            return Err("it has no legal move".into());
-        }
         let mut comments = Comments::default();
         for operation in operations.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
             let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));

@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::num::NonZero;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
@@ -12,7 +11,7 @@ use super::Facts;
 #[cfg(feature = "lab")]
 use super::gpus::GpuMeter;
 use crate::network::throughput::SortedSamples;
-use crate::system;
+use crate::system::{self, nvidia_smi};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineInfo {
@@ -66,14 +65,8 @@ impl fmt::Display for MachineInfo {
 
 /// What NVIDIA's driver reports about its cards; nothing where there is no driver.
 fn gpus() -> Vec<String> {
-    let query = ["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"];
-    match Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => {
-            let text = String::from_utf8_lossy(&output.stdout);
-            text.lines().map(|line| format!("{} (name, driver, memory)", line.trim())).collect()
-        }
-        _ => Vec::new(),
-    }
+    let text = nvidia_smi("name,driver_version,memory.total").unwrap_or_default();
+    text.lines().map(|line| format!("{} (name, driver, memory)", line.trim())).collect()
 }
 
 /// The smallest number of control measurements in a run …

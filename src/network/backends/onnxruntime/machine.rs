@@ -7,14 +7,13 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
 use super::fetch::{self, Package};
-use super::nvidia;
 use super::process_environment::set_variables;
 use super::provider::Provider;
+use crate::system::{nvidia_smi, told};
 
 /// What a provider is chosen for. Memory and names are for people; the rule does not read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -234,12 +233,11 @@ impl Machine {
             "windows" => windows_gpus(&told("powershell", &WINDOWS_QUERY).unwrap_or_default()),
             _ => Vec::new(),
         };
-        let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
         Machine {
             os: os.into(),
             arch: std::env::consts::ARCH.into(),
-            distributions: distributions(&release),
-            gpus: with_nvidias(nvidia_gpus(nvidia::smi), others),
+            distributions: own_distributions(),
+            gpus: with_nvidias(nvidia_gpus(nvidia_smi), others),
             parts: Vec::new(),
         }
     }
@@ -260,9 +258,7 @@ impl Machine {
     }
 
     fn has_builds(&self, provider: Provider) -> bool {
-        let is_built = |package: &Package| package.size_mb(&self.os, &self.arch).is_some();
-        Package::runtime_for(provider).is_some_and(is_built)
-            && provider.plugin().is_none_or(|plugin| is_built(plugin.package))
+        has_builds(provider, &self.os, &self.arch)
     }
 
     /// Says which driver would let a GPU of NVIDIA do more.
@@ -293,11 +289,17 @@ impl Machine {
     }
 }
 
+/// Returns whether all that `provider` needs of its makers is published for a system.
+fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
+    let is_built = |package: &Package| package.size_mb(os, arch).is_some();
+    Package::runtime_for(provider).is_some_and(is_built)
+        && provider.plugin().is_none_or(|plugin| is_built(plugin.package))
+}
+
 /// Returns what this system lacks for `provider`, and how to install it.
 pub(super) fn lacking_here(provider: Provider) -> Option<(SystemPart, String)> {
     let part = SystemPart::needed(provider, fetch::own_os()).filter(|part| !part.is_here())?;
-    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    Some((part, remedy(fetch::own_os(), &distributions(&release), &[part])))
+    Some((part, remedy(fetch::own_os(), &own_distributions(), &[part])))
 }
 
 fn remedy(os: &str, distributions: &[String], parts: &[SystemPart]) -> String {
@@ -397,6 +399,10 @@ impl Maker {
             _ => None,
         }
     }
+}
+
+fn own_distributions() -> Vec<String> {
+    distributions(&fs::read_to_string("/etc/os-release").unwrap_or_default())
 }
 
 fn distributions(os_release: &str) -> Vec<String> {
@@ -538,13 +544,6 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
     lines.lines().filter_map(gpu).collect()
 }
 
-/// Returns what a tool of the system writes, if it is there and succeeds.
-fn told(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
-}
-
 /// The rows of the documents' table of the rule: GPU, what it needs, provider, systems.
 #[cfg(test)]
 pub(crate) fn rule_rows() -> Vec<Vec<String>> {
@@ -575,18 +574,8 @@ impl Rule {
             if (os == "macos") != (self.maker == Maker::Apple) {
                 continue;
             }
-            let has_builds = |arch: &str| {
-                let machine = Machine {
-                    os: os.into(),
-                    arch: arch.into(),
-                    distributions: vec![],
-                    gpus: vec![],
-                    parts: vec![],
-                };
-                machine.has_builds(self.provider)
-            };
-            let here: Vec<_> =
-                archs.iter().filter(|(arch, _)| has_builds(arch)).map(|(_, name)| *name).collect();
+            let here = archs.iter().filter(|(arch, _)| has_builds(self.provider, os, arch));
+            let here: Vec<_> = here.map(|(_, name)| *name).collect();
             if !here.is_empty() {
                 places.push(format!("{system} ({})", here.join(", ")));
             }

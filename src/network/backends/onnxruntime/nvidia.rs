@@ -8,7 +8,6 @@
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
@@ -20,6 +19,7 @@ use super::finder::{Library, LibraryError, folders_beside_the_program};
 use super::process_environment;
 use super::provider::Provider;
 use crate::network::folders as own_folders;
+use crate::system::nvidia_smi;
 
 /// A wheel with libraries of NVIDIA that `setup` fetches for the ONNX Runtime with CUDA.
 #[derive(Debug)]
@@ -106,20 +106,9 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     Err(LibraryError::PartsMissing { provider, parts, remedy: remedy(provider, &wanted) })
 }
 
-/// Returns what the driver's own tool tells of all GPUs, a line for each.
-pub(super) fn smi(query: &str) -> Option<String> {
-    let output = Command::new("nvidia-smi")
-        .args([&format!("--query-gpu={query}"), "--format=csv,noheader"])
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
-}
-
 /// Returns the name and memory of a GPU: `NVIDIA H200, 143771 MiB`.
 pub(super) fn device_name(gpu: u32) -> Option<String> {
-    smi("name,memory.total")?.lines().nth(gpu as usize).map(str::to_owned)
+    nvidia_smi("name,memory.total")?.lines().nth(gpu as usize).map(str::to_owned)
 }
 
 /// Returns the libraries that a shared library names as needed.
