@@ -102,6 +102,11 @@ impl GameState {
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
+        let mut params = settings.search.clone();
+        if settings.stoppers.smart_pruning_factor > 0.0 && !limits.infinite {
+            // Smart pruning gives the last visits to moves that can still overtake. Bounds gain nothing then.
+            params.lcb_factor = 0.0;
+        }
         let context = SearchContext {
             tree,
             root,
@@ -110,7 +115,7 @@ impl GameState {
             // The opponent may play any move.
             root_moves: if target.expected_move.is_some() { Vec::new() } else { tables.root_moves },
             reply_moves: target.reply_moves,
-            params: settings.search.clone(),
+            params,
             rescale,
             cache: resources.cache.clone(),
             tablebase: tables.below,

@@ -90,6 +90,7 @@ fn a_batch_of_one_visits_what_lc0_visits() {
         "--minibatch-size=1",
         "--smart-pruning-factor=0",
         "--leaf-mate-search=0",
+        "--lcb-factor=0",
         "--verbose-move-stats=true",
     ]);
     engine.ask(&["isready"], "readyok");

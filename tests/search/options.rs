@@ -47,6 +47,17 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
     );
 }
 
+#[test]
+fn bounds_choose_the_move_where_smart_pruning_does_not() {
+    let mut engine = repeatable();
+    let mut found = |factor: &str, pruning: &str| {
+        engine.set(&[("LcbFactor", factor), ("SmartPruningFactor", pruning)]);
+        search(&mut engine, MIDDLEGAME, "go nodes 60")
+    };
+    assert_ne!(found("0.001", "0"), found("1", "0"));
+    assert_eq!(found("0.001", "1.33"), found("1", "1.33"));
+}
+
 /// A regression: smart pruning ended searches, but until then moves went on to be visited that could not overtake the best.
 #[test]
 fn root_moves_that_cannot_overtake_get_no_more_visits() {

@@ -39,6 +39,8 @@ pub(crate) struct RootSnapshot {
     pub(crate) draw_score: f32,
     /// The mate by checks at the search's root; none after the move that is pondered on.
     pub(crate) mate: Option<FoundMate>,
+    /// Width of the lower bounds by which moves are ranked.
+    lcb_factor: f32,
 }
 
 /// A node at one moment. Values are from the point of view of the side that moved into it.
@@ -184,6 +186,7 @@ impl RootSnapshot {
             plies: 0,
             draw_score,
             mate: root.mate,
+            lcb_factor: context.params.lcb_factor,
         }
     }
 
@@ -245,12 +248,16 @@ impl RootSnapshot {
     }
 
     /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then unvisited, then certain losses.
+    /// Of the moves whose result is open, the one with the best lower bound goes before those with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
             allowed.partition(|root_move| root_move.is_visited());
         visited.sort_by(|a, b| b.rank().compare(&a.rank()));
         let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
+        if let Some(best) = best_by_bound(&visited, self.lcb_factor) {
+            visited[..=best].rotate_right(1);
+        }
         others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
         visited.extend(others);
         visited.extend(losses);
@@ -260,6 +267,24 @@ impl RootSnapshot {
     pub(super) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }
+}
+
+/// The share of the most visits with which a move may be played for the lower bound of its value.
+const LCB_SHARE: f32 = 0.05;
+
+/// Returns the place of the open move with the best lower confidence bound, its value less `factor` divided by the root of its
+/// visits, among `ranked` moves with enough visits. `None` if the first move is certain: nothing goes before it.
+fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
+    let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
+    let enough = LCB_SHARE * first.node.visits as f32;
+    let bound = |root_move: &RootMove| root_move.q - factor / (root_move.node.visits as f32).sqrt();
+    let open = ranked
+        .iter()
+        .enumerate()
+        .filter(|(_, root_move)| !root_move.node.is_certain && root_move.node.visits as f32 >= enough);
+    // `max_by` prefers the last of equals, and the first has most visits.
+    let best = open.rev().max_by(|(_, a), (_, b)| bound(a).total_cmp(&bound(b)));
+    best.map(|(place, _)| place)
 }
 
 /// Tells `children` of the mate at the root, unless the tree knows one as near.
@@ -510,5 +535,43 @@ pub(crate) fn summary(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary
         tree_bytes,
         root: snapshot.evaluation,
         root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_move(visits: u32, q: f32) -> RootMove {
+        let mv = History::start().legal_moves()[0];
+        RootMove { q, node: NodeReading { visits, ..NodeReading::NONE }, ..RootMove::unvisited(mv, 0.1) }
+    }
+
+    fn best(factor: f32, moves: &[RootMove]) -> Option<usize> {
+        best_by_bound(&moves.iter().collect::<Vec<_>>(), factor)
+    }
+
+    #[test]
+    fn a_better_value_may_go_before_more_visits() {
+        // Bounds at factor 1: 0.2 − 0.05 = 0.15, 0.3 − 0.1 = 0.2, 0.5 − 0.25 = 0.25 and 0.9 − 0.236 = 0.664.
+        let moves = [open_move(400, 0.2), open_move(100, 0.3), open_move(20, 0.5), open_move(18, 0.9)];
+        assert_eq!(best(1.0, &moves[..2]), Some(1));
+        assert_eq!(best(1.0, &moves), Some(2), "18 visits are less than a twentieth of 400");
+        // 0.2 − 0.1 = 0.1 and 0.25 − 0.2 = 0.05
+        assert_eq!(best(2.0, &[open_move(400, 0.2), open_move(100, 0.25)]), Some(0));
+        assert_eq!(best(1.0, &[open_move(25, 0.5), open_move(25, 0.5)]), Some(0), "the first of equals");
+        assert_eq!(best(0.0, &moves), None);
+        assert_eq!(best(1.0, &[]), None);
+    }
+
+    #[test]
+    fn certain_moves_are_not_weighed_by_bounds() {
+        let certain = |mut root_move: RootMove, outcome| {
+            root_move.prove(Proof { outcome, plies: 3.0, is_mate: false });
+            root_move
+        };
+        let draw = || certain(open_move(30, 0.0), ProofOutcome::Draw);
+        assert_eq!(best(1.0, &[open_move(100, -0.2), draw()]), Some(0));
+        assert_eq!(best(1.0, &[draw(), open_move(20, 0.9)]), None);
     }
 }
