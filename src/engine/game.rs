@@ -104,7 +104,7 @@ impl GameState {
         let visits = new_visits(limits, settings, reused, affordable);
         let mut params = settings.search.clone();
         if settings.stoppers.smart_pruning_factor > 0.0 && !limits.infinite {
-            // Smart pruning gives the last visits to moves that can still overtake. Bounds gain nothing then.
+            // Beside smart pruning, which gives the last visits to moves that can still overtake, bounds showed no gain.
             params.lcb_factor = 0.0;
         }
         let context = SearchContext {

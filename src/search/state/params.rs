@@ -138,7 +138,7 @@ option_group! {
         policy_temperature: f32 = 1.359, in 0.1..=10.0, "PolicyTemperature", "policy-softmax-temp";
         /// Noise on the policy of the root's moves.
         noise: NoiseParams;
-        /// Width of the lower confidence bound by which the move to play is chosen: its value less this, divided by the square root of its visits. Applies where smart pruning is off. 0 plays the most visited move, as Lc0 does.
+        /// Width of the lower confidence bound by which the move to play is chosen: its value less this, divided by the square root of its visits. Applies with SmartPruningFactor 0 and under `go infinite`. 0 plays the most visited move, as Lc0 does.
         lcb_factor: f32 = 1.0, in 0.0..=100.0, "LcbFactor", "lcb-factor", hidden;
         /// The options for drawing the move to play.
         temperature: TemperatureParams;
