@@ -90,6 +90,10 @@ impl GameState {
         let (tree, root) =
             self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
+        if tree.has_twins() && limits.nodes.is_some() {
+            // A search of so many nodes is the same each time: it must not depend on how much of the past is still there to be found.
+            self.reclaimer.wait();
+        }
         let reused = Nodes::from(tree.node(root).visits());
         if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
@@ -141,8 +145,10 @@ impl GameState {
         let old = &self.made_with;
         let same_edges =
             (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
+        let has_twins = params.search_graph && params.two_fold_draws;
+        let same_form = self.tree.as_ref().is_none_or(|tree| tree.tree().has_twins() == has_twins);
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree().is_damaged());
-        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
+        if !same_edges || !same_form || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
             self.release_tree();
         }
         self.made_with = params.clone();
@@ -157,7 +163,7 @@ impl GameState {
         }
         let tree = match &mut self.tree {
             Some(tree) => tree,
-            None => self.tree.insert(GameTree::new(history.clone())?),
+            None => self.tree.insert(GameTree::new(history.clone(), has_twins)?),
         };
         Ok((tree.tree().clone(), tree.root()))
     }

@@ -447,7 +447,7 @@ impl MovesLeftSums<'_> {
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {
             let n = f64::from(child.visits());
-            if n > self.least && plies < self.plies && child.child_count() > 0 {
+            if n > self.least && plies < self.plies && self.tree.common(child).child_count() > 0 {
                 self.add_below(child, plies + 1);
             } else {
                 self.visits += n;
