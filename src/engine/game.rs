@@ -17,7 +17,7 @@ use crate::time::{
     TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
-/// The time for which an analysis waits for batches of the last search that are still under way.
+/// The time for which an analysis, or a search by nodes in a graph, waits for batches of the last search that are still under way.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The things that a search draws on beside the game's own tree and timekeeper.
@@ -90,9 +90,12 @@ impl GameState {
         let (tree, root) =
             self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
-        if tree.has_twins() && limits.nodes.is_some() {
-            // A search of so many nodes is the same each time: it must not depend on how much of the past is still there to be found.
-            self.reclaimer.wait();
+        let is_timed = limits.mover_clock().is_some() || limits.movetime.is_some();
+        let counts_nodes =
+            if is_timed { settings.stoppers.nodestime.nodes_per_ms > 0 } else { limits.nodes.is_some() };
+        if tree.has_twins() && counts_nodes {
+            // Such a search is the same each time: it must not depend on how much of the past is still there to be found.
+            self.reclaimer.wait(DRAINING_PATIENCE);
         }
         let reused = Nodes::from(tree.node(root).visits());
         if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {

@@ -17,7 +17,7 @@ use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
 use crate::search::state::{CollisionScaling, SearchContext, SearchParams, SearchState, VisitBudget};
 use crate::search::tree::{
-    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
+    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, ROOT_KEY, Tree, TreeFull, Unvisited, verdict,
 };
 use crate::tablebase;
 
@@ -176,13 +176,8 @@ impl Gatherer {
             match node.state() {
                 NodeState::Expanded => self.split(search, node, visits),
                 NodeState::Twin => self.follow_twin(search, node, visits),
-                NodeState::TwoFoldDraw(_) if self.twins > 0 => {
-                    // It was one on the only way that led there then.
-                    node.reopen();
-                    self.counts.reopened += 1;
-                    self.collide(visits);
-                }
-                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
+                // With a twin on the way it was one on the only way that led there then.
+                NodeState::TwoFoldDraw(cycle) if self.twins > 0 || usize::from(cycle) >= self.path.len() => {
                     self.revert_two_fold_draw(search);
                     self.collide(visits);
                 }
@@ -436,8 +431,7 @@ impl Gatherer {
             if !is_root && tree.share(self.path[self.path.len() - 1], key) {
                 return self.follow_twin(search, node, visits);
             }
-            // No line leads to the root.
-            node.remember_key(if is_root { !key } else { key });
+            node.remember_key(if is_root { ROOT_KEY } else { key });
         }
         let key = self.history.evaluation_key();
         match search.context.cache.get(key, moves.len(), &mut self.policy) {
@@ -484,8 +478,8 @@ impl Gatherer {
     }
 
     fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
-        if leaf.visits() > 0 {
-            // On other ways to it they were draws by repetition.
+        if search.context.tree.has_twins() {
+            // Visits on other ways to it were draws by repetition.
             verdict::prove(&search.context.tree, &self.path, proof);
         }
         leaf.set_terminal(proof);

@@ -212,9 +212,10 @@ impl RootSnapshot {
         let reading = NodeReading::of(node);
         let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
         let limited = |root_move: RootMove| RootMove { is_allowed: allows(root_move.mv), ..root_move };
-        let (children, unvisited) = if node.state() == NodeState::Expanded {
+        let position = tree.common(node);
+        let (children, unvisited) = if position.state() == NodeState::Expanded {
             let unvisited = tree
-                .unvisited(node)
+                .unvisited(position)
                 .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
             let mut unvisited: Vec<_> = unvisited.map(limited).collect();
             let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));

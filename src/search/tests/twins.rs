@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::invariants::{Kept, check_memory};
 use super::{KIWIPETE, TestBench};
-use crate::chess::History;
+use crate::chess::{History, Variant};
 use crate::search::tree::{Node, NodeState, Past};
 
 /// Rooks and kings come to most positions in several ways.
@@ -128,6 +128,21 @@ fn the_game_goes_on_through_a_twin() {
         bench.check(Kept::Whole);
         check_memory(&bench.tree);
     }
+}
+
+/// A regression: a root became a twin of another one that was kept, and visits to it ended at once.
+#[test]
+fn a_root_shares_nothing_with_an_earlier_one() {
+    let mut bench = TestBench::new("random", 1, "startpos").with_twins();
+    for line in ["startpos moves e2e4 e7e5 g1f3", "startpos moves g1f3 e7e5 e2e4"] {
+        let game = History::from_uci_position(line, Variant::Standard).unwrap();
+        bench.step_to(&game, Past::Keep);
+        bench.search(3_000);
+        assert_eq!((bench.root().state(), bench.root_visits()), (NodeState::Expanded, 3_000));
+        assert!(bench.root().child_count() > 10);
+        bench.check(Kept::Whole);
+    }
+    check_memory(&bench.tree);
 }
 
 impl TestBench {

@@ -22,3 +22,4 @@ pub(crate) use node::{Bounds, MAX_VISITS, Node, NodeState, NodeValue, Proof, Pro
 pub(crate) use nodes::{NodeId, Tree, TreeFull, Unvisited};
 pub(crate) use prune::Reclaimer;
 pub(crate) use root::{GameTree, Past, continues};
+pub(crate) use twins::ROOT_KEY;

@@ -178,6 +178,9 @@ impl VisitSum {
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
+    /// The bits of the move.
+    const MOVE: u32 = u16::MAX as u32;
+
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
@@ -231,7 +234,6 @@ mod meta {
     pub(super) const CYCLE_SHIFT: u32 = 24;
     /// In the place of the cycle of an expanded node: it is a twin. Edges and children are those of the common node.
     pub(super) const TWIN: u32 = 1 << CYCLE_SHIFT;
-    pub(super) const COUNTS: u32 = 0xffff << EDGES_SHIFT;
 }
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
@@ -577,7 +579,8 @@ impl Node {
     /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
+            // A common node counts its twins there, which others may do at this moment.
+            self.edge.fetch_and(Edge::MOVE, Ordering::Relaxed);
         }
     }
 
@@ -592,10 +595,11 @@ impl Node {
     }
 
     /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if another thread has done it.
-    pub(crate) fn reopen(&self) -> Option<u32> {
+    pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
-        let is_done = now >> meta::CYCLE_SHIFT > 0
+        let is_done = now & meta::STATE == meta::TERMINAL
+            && now >> meta::CYCLE_SHIFT > 0
             && self
                 .meta
                 .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
@@ -756,26 +760,16 @@ impl Node {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         common.edge.store(1, Ordering::Relaxed);
-        let mut now = self.meta.load(Ordering::Relaxed);
-        common.meta.store(now & !meta::GROWING, Ordering::Relaxed);
-        // Release: whoever sees the twin sees the common node. Bounds and proofs may come at the same time.
-        while let Err(other) = self.meta.compare_exchange(
-            now,
-            now & !meta::COUNTS | meta::TWIN,
-            Ordering::Release,
-            Ordering::Relaxed,
-        ) {
-            now = other;
-        }
+        common.meta.store(self.meta.load(Ordering::Relaxed) & !meta::GROWING, Ordering::Relaxed);
+        // Release: whoever sees the twin sees the common node. The counts stay, for those who do not see it yet.
+        self.meta.fetch_or(meta::TWIN, Ordering::Release);
         self.unlock_sums();
     }
 
     /// Counts `change` more twins of a common node, which has no edge of its own. Returns how many it has then. The caller holds the
     /// lock of the position.
     pub(super) fn count_twins(&self, change: i32) -> u32 {
-        let twins = self.edge.load(Ordering::Relaxed).wrapping_add_signed(change);
-        self.edge.store(twins, Ordering::Relaxed);
-        twins
+        self.edge.fetch_add(change as u32, Ordering::Relaxed).wrapping_add_signed(change)
     }
 
     /// Adds visits that ended below a common node; they are under way in its twins only.

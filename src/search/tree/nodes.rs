@@ -305,6 +305,11 @@ impl Tree {
     /// those visits.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
+        if self.has_twins() {
+            // Lines that have no part in this path may have visits there too: they stay what they were.
+            path.last().and_then(|&leaf| self.node(leaf).reopen());
+            return 0;
+        }
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
             path.iter()

@@ -6,6 +6,7 @@
 //! has left the [`Reclaimer`] frees in the background, so that nobody waits for it.
 
 use std::sync::{Arc, PoisonError, TryLockError};
+use std::time::Duration;
 
 use crossbeam::channel::{Sender, bounded, unbounded};
 
@@ -190,12 +191,12 @@ impl Reclaimer {
         }
     }
 
-    /// Waits until all is freed that was given to it.
-    pub(crate) fn wait(&self) {
+    /// Waits until all is freed that was given to it, but not longer than `patience`.
+    pub(crate) fn wait(&self, patience: Duration) {
         let (freed, is_freed) = bounded(1);
         // Without its thread nothing is left to wait for.
         self.add(move || _ = freed.send(()));
-        _ = is_freed.recv();
+        _ = is_freed.recv_timeout(patience);
     }
 
     /// Frees what a game has left, once nobody can touch it any more.

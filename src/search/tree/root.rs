@@ -118,7 +118,7 @@ impl GameTree {
                 Way { nodes: vec![top], run }
             }
         };
-        let root = self.tree.common_id(way.end());
+        let root = self.tree.take_for_root(way.end());
         if root != self.root {
             self.tree.end_pruning_walk();
         }

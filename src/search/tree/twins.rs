@@ -22,6 +22,9 @@ use crate::search::sync::{Mutex, MutexGuard, SHARDS};
 /// Cells before a policy: index of the common node, 0 if there is none, and key of the position.
 pub(super) const HEADER: u32 = 3;
 
+/// In the place of the key of a root, which nobody shares.
+pub(crate) const ROOT_KEY: u64 = 0;
+
 type Shard = HashMap<u64, NodeId, BuildHasherDefault<KeyHasher>>;
 
 /// The expanded node of each position: the common one, where there are twins.
@@ -101,19 +104,47 @@ impl Tree {
         u64::from(cells[2].load(Ordering::Relaxed)) << 32 | u64::from(cells[1].load(Ordering::Relaxed))
     }
 
-    /// Lets others find an expanded node.
+    /// Lets others find an expanded node, unless it is a root.
     pub(super) fn publish(&self, id: NodeId) {
         if let Some(positions) = &self.positions {
-            positions.add(self.key_of(self.node(id)), id);
+            let key = self.key_of(self.node(id));
+            if key != ROOT_KEY {
+                positions.add(key, id);
+            }
         }
     }
 
-    /// Makes the claimed `leaf` a twin of the node that its position has already. Returns false if there is none, or another
-    /// worker is changing it.
+    /// Lets nobody share what a node has that is to be the root, not even late batches of an earlier search. Returns the root: the
+    /// common node, if others share it already.
+    pub(super) fn take_for_root(&self, id: NodeId) -> NodeId {
+        let Some(positions) = &self.positions else { return id };
+        let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let node = self.node(id);
+        match node.state() {
+            NodeState::Twin => return self.common_of_twin(node),
+            NodeState::Claimed => node.remember_key(ROOT_KEY),
+            NodeState::Expanded if !self.is_common(id) => {
+                let key = self.key_of(node);
+                let mut shard = positions.shard(key);
+                if shard.get(&key) == Some(&id) {
+                    shard.remove(&key);
+                }
+            }
+            _ => (),
+        }
+        id
+    }
+
+    /// Makes the claimed `leaf` a twin of the node that its position has already. Returns false if there is none that knows as much,
+    /// or another worker is changing it.
     pub(crate) fn share(&self, leaf: NodeId, key: u64) -> bool {
         let Some(positions) = &self.positions else { return false };
         let mut shard = positions.shard(key);
         let Some(known) = shard.get_mut(&key) else { return false };
+        // A leaf that was pruned may know more.
+        if self.node(leaf).visits() > self.node(*known).visits() {
+            return false;
+        }
         if !self.is_common(*known) {
             let Some(common) = self.split_off(*known) else { return false };
             *known = common;
