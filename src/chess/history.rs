@@ -149,21 +149,6 @@ impl History {
         self.current().key() ^ mixed(counters)
     }
 
-    /// Returns a key that two lines of one game have in common if the same may follow: position and ply, about the same
-    /// fifty-move counter, and the same positions that can be repeated for the third time.
-    pub(crate) fn shared_key(&self) -> u64 {
-        let rule50 = self.current().rule50();
-        // From there on counters that differ could become draws at different plies in the tree.
-        let step = if rule50 < EXACT_RULE50 { rule50 / STEP_OF_RULE50 } else { rule50 };
-        let last = self.len() - 1;
-        let reversible = last.saturating_sub(usize::try_from(rule50).unwrap_or(usize::MAX));
-        let repeated = self.entries[reversible..last].iter().filter(|entry| entry.repetitions > 0);
-        // A sum: the order does not matter.
-        let repeated = repeated.fold(0u64, |sum, entry| sum.wrapping_add(mixed(entry.position.key())));
-        let counters = (last as u64) << 32 | u64::from(step) << 2 | u64::from(self.repetitions());
-        self.current().key() ^ mixed(counters) ^ mixed(repeated)
-    }
-
     /// Reads a legal move in UCI notation; see [`Position::parse_move`].
     ///
     /// # Errors
@@ -218,10 +203,6 @@ fn parse_uci_position(
     }
     Ok(history)
 }
-
-/// Fifty-move counters below this share a key in steps.
-const EXACT_RULE50: u32 = 64;
-const STEP_OF_RULE50: u32 = 32;
 
 /// Spreads a small number over 64 bits so that it can be combined with a key (SplitMix64's finalizer); 0 stays 0.
 fn mixed(number: u64) -> u64 {

@@ -17,7 +17,7 @@ use crate::time::{
     TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
-/// The time for which an analysis, or a search by nodes in a graph, waits for batches of the last search that are still under way.
+/// The time for which an analysis waits for batches of the last search that are still under way.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The things that a search draws on beside the game's own tree and timekeeper.
@@ -90,13 +90,6 @@ impl GameState {
         let (tree, root) =
             self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
-        let is_timed = limits.mover_clock().is_some() || limits.movetime.is_some();
-        let counts_nodes =
-            if is_timed { settings.stoppers.nodestime.nodes_per_ms > 0 } else { limits.nodes.is_some() };
-        if tree.has_twins() && counts_nodes {
-            // Such a search is the same each time: it must not depend on how much of the past is still there to be found.
-            self.reclaimer.wait(DRAINING_PATIENCE);
-        }
         let reused = Nodes::from(tree.node(root).visits());
         if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
@@ -148,10 +141,8 @@ impl GameState {
         let old = &self.made_with;
         let same_edges =
             (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
-        let has_twins = params.search_graph && params.two_fold_draws;
-        let same_form = self.tree.as_ref().is_none_or(|tree| tree.tree().has_twins() == has_twins);
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree().is_damaged());
-        if !same_edges || !same_form || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
+        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
             self.release_tree();
         }
         self.made_with = params.clone();
@@ -166,7 +157,7 @@ impl GameState {
         }
         let tree = match &mut self.tree {
             Some(tree) => tree,
-            None => self.tree.insert(GameTree::new(history.clone(), has_twins)?),
+            None => self.tree.insert(GameTree::new(history.clone())?),
         };
         Ok((tree.tree().clone(), tree.root()))
     }

@@ -14,8 +14,6 @@ pub(crate) const FIRST_BLOCK: u32 = 1 << 16;
 pub(crate) const REGIONS: usize = 64;
 /// The number of blocks that a 32-bit index can tell apart; together they have 2³² − 2¹⁶ slots.
 pub(crate) const BLOCKS: usize = 16;
-/// The number of parts of the map of positions, which are locked one by one.
-pub(crate) const SHARDS: usize = 64;
 
 /// Returns memory for `len` values that comes from the system zeroed and untouched.
 pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {

@@ -46,9 +46,14 @@ const SHOW_HIDDEN: &str = "show-hidden";
 /// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
 
-/// Lc0's modes that are searches, with our flag.
-const SEARCHES: [(&str, &str); 2] =
-    [("classic", "--search-graph=false"), ("dag-preview", "--search-graph=true")];
+/// Lc0's modes that are searches: what they are called here, and a message.
+const SEARCHES: [(&str, &str); 2] = [
+    ("classic", ""),
+    (
+        "dag-preview",
+        "the search of dag-preview is not here: this is a tree, whose positions share evaluations",
+    ),
+];
 /// Lc0's modes that are not here, with what to use instead.
 const MISSING_MODES: [(&str, &str); 3] = [
     ("selfplay", "plays games: see zeitnot match and zeitnot datagen"),
@@ -133,10 +138,12 @@ impl Translation {
             return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
         }
         let search = SEARCHES.iter().find(|(mode, _)| *mode == name);
+        if let Some((_, note)) = search.filter(|(_, note)| !note.is_empty()) {
+            self.notes.push((*note).into());
+        }
         let command = if search.is_some() { UCI.into() } else { command };
         let name = command.to_string_lossy().into_owned();
         self.arguments.push(command);
-        self.arguments.extend(search.map(|(_, flag)| OsString::from(flag)));
         Ok(Some(name))
     }
 
@@ -301,9 +308,9 @@ mod tests {
             ("lc0 --strict-uci-timing=true", "lc0 --strict-timing=true", 0),
             ("lc0 --no-strict-uci-timing", "lc0 --strict-timing=false", 0),
             ("lc0 --hash 64 --threads=2", "lc0 --ramlimit-mb 64 --threads=2", 0),
-            ("lc0 classic --show-hidden -t 2", "lc0 uci --search-graph=false --show-hidden --threads 2", 0),
+            ("lc0 classic --show-hidden -t 2", "lc0 uci --show-hidden --threads 2", 0),
             ("lc0 benchmark --show-hidden -t 2", "lc0 benchmark --threads 2", 0),
-            ("lc0 dag-preview --threads=2", "lc0 uci --search-graph=true --threads=2", 0),
+            ("lc0 dag-preview --threads=2", "lc0 uci --threads=2", 1),
             ("lc0 --preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --no-preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --config= --threads=2", "lc0 --threads=2", 0),

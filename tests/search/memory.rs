@@ -47,7 +47,6 @@ fn searches_go_on_at_their_limit_within_three_percent() {
     for (megabytes, flags) in [
         (50, ["--threads=1", "--minibatch-size=1"]),
         (50, ["--threads=2", "--minibatch-size=256"]),
-        (50, ["--search-graph=true", "--minibatch-size=256"]),
         (80, ["--threads=2", "--minibatch-size=32"]),
     ] {
         let (mut engine, before) = limited(megabytes, &[&["--backend=random"], flags.as_slice()].concat());

@@ -41,7 +41,6 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
             ("MovesLeftThreshold", "0.1", "0.8", MIDDLEGAME),
             ("StickyEndgames", "false", "true", MATE_IN_TWO),
             ("LeafMateSearch", "0", "2", MATE_IN_TWO),
-            ("SearchGraph", "true", "false", ENDGAME),
             ("TwoFoldDraws", "false", "true", ENDGAME),
             ("SmartPruningFactor", "0", "1.33", MIDDLEGAME),
         ],

@@ -113,8 +113,8 @@ fn beside_busy_threads<T>(count: usize, work: impl FnOnce() -> T) -> T {
 
 #[test]
 fn under_nodestime_a_busy_machine_changes_no_move() {
-    let game = |search: &str| {
-        let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2", search];
+    let game = || {
+        let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2"];
         let mut engine = Engine::start(&flags);
         let (mut position, mut reports) = ("position startpos moves e2e4".to_owned(), Vec::new());
         for _ in 0..24 {
@@ -125,9 +125,7 @@ fn under_nodestime_a_busy_machine_changes_no_move() {
         }
         reports
     };
-    for search in ["--search-graph=false", "--search-graph=true"] {
-        assert_eq!(game(search), beside_busy_threads(4, || game(search)));
-    }
+    assert_eq!(game(), beside_busy_threads(4, game));
 }
 
 /// A clock of one second, and batches that take half of it.

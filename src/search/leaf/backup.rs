@@ -22,16 +22,7 @@ pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Eval
 pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
-        sum = tree.end_visits(id, sum).at_parent();
-    }
-}
-
-/// Ends `visits` visits at the twin at the end of `path`, with what other lines have found below its position.
-pub(super) fn stop(tree: &Tree, path: &[NodeId], visits: u32) {
-    let Some((&twin, above)) = path.split_last() else { return };
-    let mut sum = tree.stop_visits(twin, visits).at_parent();
-    for &id in above.iter().rev() {
-        sum = tree.end_visits(id, sum).at_parent();
+        sum = tree.node(id).end_visits(sum).at_parent();
     }
 }
 
@@ -63,7 +54,7 @@ impl Backup<'_> {
         while self.open.len() > depth
             && let Some((id, sum)) = self.open.pop()
         {
-            let sum = self.tree.end_visits(id, sum);
+            let sum = self.tree.node(id).end_visits(sum);
             if let Some((_, parent)) = self.open.last_mut() {
                 *parent = parent.and(sum.at_parent());
             }

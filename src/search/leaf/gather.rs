@@ -17,7 +17,7 @@ use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
 use crate::search::state::{CollisionScaling, SearchContext, SearchParams, SearchState, VisitBudget};
 use crate::search::tree::{
-    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, ROOT_KEY, Tree, TreeFull, Unvisited, verdict,
+    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
 };
 use crate::tablebase;
 
@@ -54,8 +54,6 @@ pub(crate) struct Gatherer {
     target: usize,
     /// Value of a move whose first visit is under way, above that of its parent.
     pending_gain: f32,
-    /// Twins on the way to that node: with them, others may come there in other ways.
-    twins: u32,
     counts: GatherCounts,
 }
 
@@ -71,7 +69,6 @@ impl Gatherer {
             queues,
             target: 0,
             pending_gain: 0.0,
-            twins: 0,
             counts: GatherCounts::default(),
         }
     }
@@ -170,14 +167,10 @@ impl Gatherer {
             && let Some(proof) = node.proof()
         {
             self.end_in_known(search, visits, proof.value());
-        } else if let Some(draw) = self.draw_of_this_way(&search.context.params) {
-            self.end_in_known(search, visits, draw);
         } else {
             match node.state() {
                 NodeState::Expanded => self.split(search, node, visits),
-                NodeState::Twin => self.follow_twin(search, node, visits),
-                // With a twin on the way it was one on the only way that led there then.
-                NodeState::TwoFoldDraw(cycle) if self.twins > 0 || usize::from(cycle) >= self.path.len() => {
+                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
                     self.revert_two_fold_draw(search);
                     self.collide(visits);
                 }
@@ -190,46 +183,6 @@ impl Gatherer {
             }
         }
         self.path.pop();
-    }
-
-    /// Takes visits into a twin. They end there as long as the position has more visits by other lines.
-    fn follow_twin(&mut self, search: &SearchState, twin: &Node, visits: u32) {
-        let SearchContext { tree, params, .. } = &search.context;
-        let common = tree.common(twin);
-        if let Some(proof) = common.proof() {
-            verdict::prove(tree, &self.path, proof);
-            self.end_in_known(search, visits, proof.value());
-            if params.sticky_endgames {
-                verdict::propagate(tree, &self.path);
-            }
-            return;
-        }
-        let (_, started) = twin.finished_and_started();
-        let stopping = common.visits().saturating_sub(started - visits).min(visits);
-        if stopping > 0 {
-            backup::stop(tree, &self.path, stopping);
-            self.count_known(search, stopping);
-            search.counters.cache_hits.fetch_add(stopping.into(), Ordering::Relaxed);
-        }
-        if visits > stopping {
-            self.twins += 1;
-            self.split(search, common, visits - stopping);
-            self.twins -= 1;
-        }
-    }
-
-    /// Returns the value of a draw that the position is only by the way that the descent has come, which is not the only one.
-    fn draw_of_this_way(&self, params: &SearchParams) -> Option<NodeValue> {
-        if self.twins == 0 {
-            return None;
-        }
-        if let Some(cycle) = self.two_fold_cycle(params) {
-            return Some(NodeValue { m: cycle.into(), ..NodeValue::DRAW });
-        }
-        let is_counted = self.history.repetitions() >= 2 || self.history.current().rule50() >= 100;
-        let is_draw =
-            is_counted && self.history.terminal(&self.history.legal_moves())? != Terminal::Checkmate;
-        is_draw.then_some(NodeValue::DRAW)
     }
 
     fn is_full(&self) -> bool {
@@ -426,13 +379,6 @@ impl Gatherer {
                 return self.end_in_proof(search, node, proof, visits);
             }
         }
-        if search.context.tree.has_twins() {
-            let (tree, key) = (&search.context.tree, self.history.shared_key());
-            if !is_root && tree.share(self.path[self.path.len() - 1], key) {
-                return self.follow_twin(search, node, visits);
-            }
-            node.remember_key(if is_root { ROOT_KEY } else { key });
-        }
         let key = self.history.evaluation_key();
         match search.context.cache.get(key, moves.len(), &mut self.policy) {
             Some(evaluation) => self.open_cached(search, evaluation, visits),
@@ -478,10 +424,6 @@ impl Gatherer {
     }
 
     fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
-        if search.context.tree.has_twins() {
-            // Visits on other ways to it were draws by repetition.
-            verdict::prove(&search.context.tree, &self.path, proof);
-        }
         leaf.set_terminal(proof);
         self.end_in_known(search, visits, proof.value());
         if search.context.params.sticky_endgames {
@@ -497,10 +439,6 @@ impl Gatherer {
 
     fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         backup::finish(&search.context.tree, &self.path, visits, value);
-        self.count_known(search, visits);
-    }
-
-    fn count_known(&mut self, search: &SearchState, visits: u32) {
         let depth = self.path.len();
         search.counters.count_depths(depth * visits as usize, depth);
         self.counts.known += visits;
@@ -583,8 +521,7 @@ impl Gatherer {
 
     /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache included.
     fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
-        let tree = &search.context.tree;
-        let node = tree.common(tree.node(id));
+        let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
             return 0;
         }

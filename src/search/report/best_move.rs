@@ -89,7 +89,7 @@ pub(crate) fn principal_variation(
 }
 
 fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(NodeId, &'a Node)> {
-    if tree.common(node).state() != NodeState::Expanded {
+    if node.state() != NodeState::Expanded {
         return None;
     }
     // The figures change while workers are at it: each is looked at once.

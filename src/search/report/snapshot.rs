@@ -212,10 +212,9 @@ impl RootSnapshot {
         let reading = NodeReading::of(node);
         let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
         let limited = |root_move: RootMove| RootMove { is_allowed: allows(root_move.mv), ..root_move };
-        let position = tree.common(node);
-        let (children, unvisited) = if position.state() == NodeState::Expanded {
+        let (children, unvisited) = if node.state() == NodeState::Expanded {
             let unvisited = tree
-                .unvisited(position)
+                .unvisited(node)
                 .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
             let mut unvisited: Vec<_> = unvisited.map(limited).collect();
             let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));
@@ -448,7 +447,7 @@ impl MovesLeftSums<'_> {
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {
             let n = f64::from(child.visits());
-            if n > self.least && plies < self.plies && self.tree.common(child).child_count() > 0 {
+            if n > self.least && plies < self.plies && child.child_count() > 0 {
                 self.add_below(child, plies + 1);
             } else {
                 self.visits += n;

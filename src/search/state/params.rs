@@ -168,8 +168,6 @@ option_group! {
         max_collision_events: Option<NonZero<u32>> = None, in 0..=65536, "MaxCollisionEvents", "max-collision-events";
         /// Maximum number of visits that collisions may cost while a batch is gathered.
         max_collision_visits: u32 = 80_000, in 1..=100_000_000, "MaxCollisionVisits", "max-collision-visits";
-        /// Search a graph instead of a tree: lines that lead to the same position in the same number of plies share what is below it. Has no effect without TwoFoldDraws.
-        search_graph: bool = false, "SearchGraph", "search-graph";
         /// The growth of the visits that may be lost to collisions with the tree.
         collision_scaling: CollisionScaling;
         /// Do not count leaves that need no network evaluation towards the batch size. These are finished games, mates, and positions in the tablebases or the cache. They are backed up immediately in any case.

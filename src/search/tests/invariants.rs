@@ -2,7 +2,6 @@
 //! moment, after the game has moved on, and after pruning. Sums of values are whole numbers and must be right to the last unit,
 //! on any number of threads; draw probabilities and plies left are means that are rounded with each visit.
 
-use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,17 +31,10 @@ pub(super) enum Kept {
 pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;
-    let mut commons = HashSet::new();
     while let Some(id) = open.pop() {
         seen += 1;
         let node = tree.node(id);
         check_node(tree, node, kept);
-        let common = tree.common(node);
-        if node.is_twin() && commons.insert(std::ptr::from_ref(common)) {
-            check_node(tree, common, kept);
-        } else if node.is_twin() {
-            continue;
-        }
         open.extend(tree.children(node).map(|(child, _)| child));
     }
     seen
@@ -61,17 +53,13 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
     if node.state() != NodeState::Expanded {
-        assert!(node.child_count() == 0 || node.is_twin());
+        assert_eq!(node.child_count(), 0);
         return;
     }
     let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
     match (node.proof(), kept) {
         // Once a node is decided, visits end there.
         (Some(_), _) | (None, Kept::Pruned) => assert!(node.visits() > below, "{} {below}", node.visits()),
-        // A draw of one way to a position is an own visit too.
-        (None, Kept::Whole) if tree.has_twins() => {
-            assert!(node.visits() > below, "{} {below}", node.visits())
-        }
         (None, Kept::Whole) => {
             assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
         }
@@ -219,7 +207,7 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
         ("trivial", "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1"),
         ("random", "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1"),
     ] {
-        TestBench::both(backend, 3, position).iter_mut().for_each(stress);
+        stress(&mut TestBench::new(backend, 3, position));
     }
 }
 
@@ -230,7 +218,8 @@ pub(super) fn is_pruned(node: &Node) -> bool {
 
 #[test]
 fn trees_are_sound_after_pruning() {
-    for mut bench in [1, 3].into_iter().flat_map(|threads| TestBench::both("random", threads, KIWIPETE)) {
+    for threads in [1, 3] {
+        let mut bench = TestBench::new("random", threads, KIWIPETE);
         // The least that a tree may take.
         bench.tree.tree().set_limit(0);
         let mut prunings = 0;
@@ -372,12 +361,7 @@ impl TestBench {
 /// Batches of the last search are backed up through nodes that are searched, and through others that wait to be freed.
 #[test]
 fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
-    for bench in TestBench::both("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE) {
-        batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part_in(bench);
-    }
-}
-
-fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part_in(mut bench: TestBench) {
+    let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);
     let reclaimer = Reclaimer::new();
     let (mut late, mut round) = (0, 0);
     // Batches are small beside the tree: not every time is one under way below the move that is played.
@@ -402,12 +386,7 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part_in(
 /// What the game has left is freed on a thread of its own while a search takes memory.
 #[test]
 fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
-    for bench in TestBench::both("random", 3, KIWIPETE) {
-        a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left_in(bench);
-    }
-}
-
-fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left_in(mut bench: TestBench) {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
     let reclaimer = Reclaimer::new();
     let (mut search, _) = bench.search(6_000);
     for _ in 0..3 {
@@ -422,12 +401,7 @@ fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left_in(mut benc
 /// A tree at its limit is pruned at once when the game has moved on, while the reclaimer frees the rest.
 #[test]
 fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
-    for bench in TestBench::both("random", 3, KIWIPETE) {
-        a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left_in(bench);
-    }
-}
-
-fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left_in(mut bench: TestBench) {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
     bench.tree.tree().set_limit(0);
     let reclaimer = Reclaimer::new();
     // How much the reclaimer has freed before the tree is full again depends on the machine.

@@ -3,9 +3,7 @@
 mod invariants;
 mod proofs;
 mod stepping;
-mod twins;
 
-use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,21 +38,10 @@ impl TestBench {
         TestBench {
             pool: WorkerPool::new(&*backend, threads).unwrap(),
             backend,
-            tree: GameTree::new(start_position.clone(), false).unwrap(),
+            tree: GameTree::new(start_position.clone()).unwrap(),
             start_position,
             params: SearchParams::default(),
         }
-    }
-
-    /// Returns a tree, and one whose nodes of one position share what is below them.
-    fn both(backend: &str, threads: usize, position: &str) -> [TestBench; 2] {
-        [TestBench::new(backend, threads, position), TestBench::new(backend, threads, position).with_twins()]
-    }
-
-    fn with_twins(mut self) -> TestBench {
-        self.tree = GameTree::new(self.start_position.clone(), true).unwrap();
-        self.params.search_graph = true;
-        self
     }
 
     /// Searches until the root has `nodes` visits, and waits until all workers have left.
@@ -131,11 +118,7 @@ impl TestBench {
 
     fn nodes(&self) -> Vec<&Node> {
         let (tree, mut open, mut found) = (self.tree.tree(), vec![self.root()], Vec::new());
-        let mut commons = HashSet::new();
         while let Some(node) = open.pop() {
-            if node.is_twin() && !commons.insert(std::ptr::from_ref(tree.common(node))) {
-                continue;
-            }
             let children: Vec<_> = tree.children(node).map(|(_, child)| child).collect();
             found.extend(&children);
             open.extend(children);

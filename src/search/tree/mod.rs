@@ -1,8 +1,7 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
 //! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from a `slab`. Proofs go up (`verdict`), a full tree is pruned and what the
-//! game leaves is freed (`prune`), and the tree of a game moves on with it (`root`). Nodes of one position may share what is below it
-//! (`twins`).
+//! game leaves is freed (`prune`), and the tree of a game moves on with it (`root`).
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other rooms of `search`; uses `chess` only for moves, and `network::cache` for the form of a policy.
 
@@ -13,7 +12,6 @@ mod nodes;
 mod prune;
 mod root;
 mod slab;
-mod twins;
 pub(crate) mod verdict;
 
 #[cfg(test)]
@@ -22,4 +20,3 @@ pub(crate) use node::{Bounds, MAX_VISITS, Node, NodeState, NodeValue, Proof, Pro
 pub(crate) use nodes::{NodeId, Tree, TreeFull, Unvisited};
 pub(crate) use prune::Reclaimer;
 pub(crate) use root::{GameTree, Past, continues};
-pub(crate) use twins::ROOT_KEY;

@@ -10,7 +10,7 @@ use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
 use crate::search::tree::node::Correction;
 use crate::search::tree::nodes::POLICY_RUNS;
-use crate::search::tree::prune::{Discard, release_subtree};
+use crate::search::tree::prune::Discard;
 use crate::search::tree::slab::{Run, Slab};
 use crate::search::tree::{NodeId, NodeState, NodeValue, Proof, ProofOutcome, Reclaimer, Tree, VisitSum};
 
@@ -43,9 +43,6 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
         "tree: what the game has left is freed beside a search that goes on",
         what_the_game_has_left_is_freed_beside_a_search,
     ),
-    ("twins: visits to a node that gets a twin count once", visits_to_a_node_that_gets_a_twin_count_once),
-    ("twins: no child of a node that gets a twin is lost", no_child_of_a_node_that_gets_a_twin_is_lost),
-    ("twins: what one line leaves another keeps", what_one_line_leaves_another_keeps),
 ];
 
 #[test]
@@ -176,7 +173,7 @@ fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     }
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
-        sum = tree.end_visits(id, sum).at_parent();
+        sum = tree.node(id).end_visits(sum).at_parent();
     }
 }
 
@@ -185,7 +182,7 @@ fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
     let Some(mut correction) = tree.node(last).prove(proof) else { return };
     for &id in ancestors.iter().rev() {
         correction = Correction::at_parent(correction);
-        if tree.node(id).correct(correction) != Some(true) {
+        if !tree.node(id).correct(correction) {
             return;
         }
     }
@@ -425,89 +422,6 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
         tree.bytes_below(vec![kept]) + root_bytes(),
         "all that is in use can be reached"
     );
-}
-
-/// The key of a position that two lines come to.
-const KEY: u64 = 7;
-
-/// Returns a tree whose root has a child, expanded with one visit, and another one, claimed, to which the same position belongs.
-fn two_lines() -> (Arc<Tree>, [NodeId; 3]) {
-    let tree = Tree::with_twins();
-    let root = tree.new_root().unwrap();
-    let claim = |id: NodeId, key: u64| {
-        assert!(tree.node(id).claim());
-        tree.node(id).remember_key(key);
-    };
-    claim(root, !KEY);
-    tree.expand(root, &[0.5, 0.5]).unwrap();
-    let (child, twin) = (append(&tree, root).unwrap(), append(&tree, root).unwrap());
-    claim(child, KEY);
-    tree.expand(child, &[0.5, 0.25]).unwrap();
-    visit(&tree, &[root], 1, OWN);
-    visit(&tree, &[root, child], 1, OTHER);
-    claim(twin, KEY);
-    (Arc::new(tree), [root, child, twin])
-}
-
-/// A visit goes through a node while another line comes to its position.
-fn visits_to_a_node_that_gets_a_twin_count_once() {
-    let (tree, [root, child, twin]) = two_lines();
-    let other = beside(&tree, move |tree| visit(tree, &[root, child], 2, OWN));
-    let is_shared = tree.share(twin, KEY);
-    other.join().unwrap();
-    assert!(is_shared && tree.node(child).is_twin(), "nobody else was changing it");
-    // What is found through one line, the other one learns with its next visit.
-    visit(&tree, &[root, twin], 1, OWN);
-    tree.node(child).start_visits(1);
-    tree.node(root).start_visits(1);
-    let ended = tree.stop_visits(child, 1).at_parent();
-    tree.end_visits(root, ended);
-    let all = [(1, OTHER), (3, OWN)];
-    expect(&tree, tree.common_id(child), &all);
-    let mean = tree.node(tree.common_id(child)).mean();
-    expect(&tree, child, &[(4, mean)]);
-    expect(&tree, twin, &[(1, mean)]);
-    expect(&tree, root, &[(1, OWN), (5, mean.at_parent())]);
-}
-
-/// A child is made while another line comes to its parent's position.
-fn no_child_of_a_node_that_gets_a_twin_is_lost() {
-    let (tree, [_, child, twin]) = two_lines();
-    let other = beside(&tree, move |tree| {
-        let common = tree.common_id(child);
-        append(tree, common).is_some()
-    });
-    let is_shared = tree.share(twin, KEY);
-    let made = usize::from(other.join().unwrap());
-    assert_eq!(moves(&tree, child, 2).len(), made);
-    if is_shared {
-        assert_eq!(moves(&tree, twin, 2).len(), made);
-    }
-    let mut found = moves(&tree, child, 2);
-    let common = tree.common_id(child);
-    while append(&tree, common).is_some() {}
-    found.extend(moves(&tree, child, 2).split_off(made));
-    assert_eq!(found, [1, 2], "the lock is free, and no move has two children");
-}
-
-/// A line is freed while another one comes to its position.
-fn what_one_line_leaves_another_keeps() {
-    let (tree, [root, child, twin]) = two_lines();
-    append(&tree, child).unwrap();
-    let other = beside(&tree, move |tree| release_subtree(tree, child, NodeId(0)));
-    let is_shared = tree.share(twin, KEY);
-    other.join().unwrap();
-    if is_shared {
-        assert_eq!(moves(&tree, twin, 2), [1]);
-    }
-    assert_eq!(tree.node(child).state(), NodeState::Unexpanded);
-    assert_eq!(
-        tree.bytes(),
-        tree.bytes_below(vec![root]) + root_bytes(),
-        "all that is in use can be reached"
-    );
-    release_subtree(&tree, root, NodeId(0));
-    assert_eq!(tree.bytes(), tree.bytes_below(vec![]) + root_bytes());
 }
 
 fn root_bytes() -> u64 {

@@ -178,9 +178,6 @@ impl VisitSum {
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
-    /// The bits of the move.
-    const MOVE: u32 = u16::MAX as u32;
-
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
@@ -232,8 +229,6 @@ mod meta {
     pub(super) const CHILDREN_SHIFT: u32 = 16;
     /// Plies back to the position that a draw by repetition within the tree repeats; 0 for other nodes.
     pub(super) const CYCLE_SHIFT: u32 = 24;
-    /// In the place of the cycle of an expanded node: it is a twin. Edges and children are those of the common node.
-    pub(super) const TWIN: u32 = 1 << CYCLE_SHIFT;
 }
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
@@ -250,8 +245,6 @@ pub(crate) enum NodeState {
     Claimed,
     /// It has a policy, and children as far as they were visited.
     Expanded,
-    /// It shares those of the common node of its position.
-    Twin,
     /// Visits end here: the game is over, or a mate or an endgame table says how it ends.
     Terminal,
     /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is not past that.
@@ -332,8 +325,7 @@ impl Node {
         match (meta & meta::STATE, (meta >> meta::CYCLE_SHIFT) as u8) {
             (meta::UNEXPANDED, _) => NodeState::Unexpanded,
             (meta::CLAIMED, _) => NodeState::Claimed,
-            (meta::EXPANDED, 0) => NodeState::Expanded,
-            (meta::EXPANDED, _) => NodeState::Twin,
+            (meta::EXPANDED, _) => NodeState::Expanded,
             (_, 0) => NodeState::Terminal,
             (_, cycle) => NodeState::TwoFoldDraw(cycle),
         }
@@ -428,28 +420,14 @@ impl Node {
         self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
-    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have ended, `None` if the
-    /// node is a twin: then nothing has ended.
+    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have ended.
     #[inline]
-    pub(super) fn end_visits(&self, sum: VisitSum) -> Option<VisitSum> {
+    pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
             self.cancel_visits(sum.cancelled);
-            return Some(sum);
+            return sum;
         }
         let visits = self.lock_sums();
-        if self.is_twin() {
-            self.unlock_sums();
-            return None;
-        }
-        let sum = self.add_to_sums(visits, sum);
-        self.unlock_with_ended(sum);
-        Some(sum)
-    }
-
-    /// Adds `sum`, or as many visits with the node's certain result, to sums over `visits` visits. The caller holds their lock.
-    /// Returns what was added.
-    #[inline]
-    fn add_to_sums(&self, visits: u32, sum: VisitSum) -> VisitSum {
         let sum = match self.proof() {
             Some(proof) => sum.with(proof.value()),
             None => {
@@ -460,15 +438,10 @@ impl Node {
             }
         };
         self.add_value(sum.value_sum);
-        sum
-    }
-
-    /// Releases the lock of the sums and counts visits as ended.
-    #[inline]
-    fn unlock_with_ended(&self, sum: VisitSum) {
         // One more finished is one less under way. Release: as in `unlock_sums`.
         let ended = u64::from(sum.finished) + u64::from(sum.cancelled);
         self.counts.fetch_add((u64::from(sum.finished) << 32) - ended - SUMS_LOCK, Ordering::Release);
+        sum
     }
 
     /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one. Returns the result.
@@ -579,8 +552,7 @@ impl Node {
     /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            // A common node counts its twins there, which others may do at this moment.
-            self.edge.fetch_and(Edge::MOVE, Ordering::Relaxed);
+            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 
@@ -598,8 +570,7 @@ impl Node {
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
-        let is_done = now & meta::STATE == meta::TERMINAL
-            && now >> meta::CYCLE_SHIFT > 0
+        let is_done = now >> meta::CYCLE_SHIFT > 0
             && self
                 .meta
                 .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
@@ -702,122 +673,17 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this node's result is certain;
-    /// `None` if the node is a twin, which has not changed.
-    pub(super) fn correct(&self, by: Correction) -> Option<bool> {
+    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this node's result is certain.
+    pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
-        let is_twin = self.is_twin();
-        if is_open && !is_twin {
+        if is_open {
             let (d, m) = self.means.get();
             self.means.set(d + by.d_sum / n, m + by.m_sum / n);
             self.add_value(by.value_sum);
         }
         self.unlock_sums();
-        (!is_twin).then_some(is_open)
-    }
-}
-
-/// As one of several nodes of a position, and as what they have in common; see `twins`.
-impl Node {
-    #[inline]
-    pub(crate) fn is_twin(&self) -> bool {
-        const STATE: u32 = meta::STATE | meta::TWIN;
-        self.meta.load(Ordering::Acquire) & STATE == meta::EXPANDED | meta::TWIN
-    }
-
-    /// Keeps the key of its position in a claimed node until that is expanded.
-    pub(crate) fn remember_key(&self, key: u64) {
-        self.first_child.store(key as u32, Ordering::Relaxed);
-        self.best_unvisited.store((key >> 32) as u32, Ordering::Relaxed);
-    }
-
-    pub(super) fn remembered_key(&self) -> u64 {
-        let low = self.first_child.load(Ordering::Relaxed);
-        u64::from(self.best_unvisited.load(Ordering::Relaxed)) << 32 | u64::from(low)
-    }
-
-    /// Makes the claimed node a twin of the common node whose policy is at `policy`. It keeps its visits.
-    pub(super) fn become_twin(&self, policy: u32) {
-        self.policy.store(policy, Ordering::Relaxed);
-        // It never grows: the lock stays taken.
-        self.meta.store(meta::EXPANDED | meta::TWIN | meta::GROWING, Ordering::Release);
-    }
-
-    /// Hands policy, children and visits over to a fresh node, which becomes the common one, and is its first twin. The caller holds
-    /// the lock for growth, which stays taken, as others may still look at the children through this node.
-    pub(super) fn hand_over(&self, common: &Node) {
-        let visits = self.lock_sums();
-        common.value_sum.store(self.value_sum.load(Ordering::Relaxed), Ordering::Relaxed);
-        let (d, m) = self.means.get();
-        common.means.set(d, m);
-        common.counts.store(u64::from(visits) << 32, Ordering::Relaxed);
-        for (from, to) in [
-            (&self.policy, &common.policy),
-            (&self.first_child, &common.first_child),
-            (&self.best_unvisited, &common.best_unvisited),
-        ] {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        common.edge.store(1, Ordering::Relaxed);
-        common.meta.store(self.meta.load(Ordering::Relaxed) & !meta::GROWING, Ordering::Relaxed);
-        // Release: whoever sees the twin sees the common node. The counts stay, for those who do not see it yet.
-        self.meta.fetch_or(meta::TWIN, Ordering::Release);
-        self.unlock_sums();
-    }
-
-    /// Counts `change` more twins of a common node, which has no edge of its own. Returns how many it has then. The caller holds the
-    /// lock of the position.
-    pub(super) fn count_twins(&self, change: i32) -> u32 {
-        self.edge.fetch_add(change as u32, Ordering::Relaxed).wrapping_add_signed(change)
-    }
-
-    /// Adds visits that ended below a common node; they are under way in its twins only.
-    pub(super) fn add_visits(&self, sum: VisitSum) {
-        let visits = self.lock_sums();
-        self.add_to_sums(visits, sum);
-        self.unlock_with_visits(visits, visits + sum.finished);
-    }
-
-    /// Ends visits to a twin: all of its visits are worth what `common` is now. Returns what that changes for the parent.
-    pub(super) fn end_visits_of_twin(&self, ended: VisitSum, common: &Node) -> VisitSum {
-        let visits = self.lock_sums();
-        let sum = match self.proof() {
-            Some(_) => self.add_to_sums(visits, ended),
-            None => {
-                let change = self.revalue(visits, visits + ended.finished, common.mean());
-                let n = ended.finished as f32;
-                let (d, m) = (change.d_sum / n, change.m_sum / n);
-                VisitSum { value_sum: change.value_sum, d, m, ..ended }
-            }
-        };
-        self.unlock_with_ended(sum);
-        sum
-    }
-
-    /// Gives a twin the value of `common`. Returns the change for ancestors, `None` if the twin is proven.
-    pub(super) fn follow(&self, common: &Node) -> Option<Correction> {
-        let visits = self.lock_sums();
-        let change = self.proof().is_none().then(|| self.revalue(visits, visits, common.mean()));
-        self.unlock_sums();
-        change
-    }
-
-    /// Makes the sums those of `after` visits that are all worth `mean`; they are of `before` visits. The caller holds the lock.
-    fn revalue(&self, before: u32, after: u32, mean: NodeValue) -> Correction {
-        let value_sum = fixed(mean.v) * i64::from(after);
-        let (d, m) = self.means.get();
-        let sum_change = |new: f32, old: f32| {
-            (f64::from(new) * f64::from(after) - f64::from(old) * f64::from(before)) as f32
-        };
-        let old = self.value_sum.load(Ordering::Relaxed);
-        self.value_sum.store(value_sum, Ordering::Relaxed);
-        self.means.set(mean.d, mean.m);
-        Correction {
-            value_sum: value_sum.wrapping_sub(old),
-            d_sum: sum_change(mean.d, d),
-            m_sum: sum_change(mean.m, m),
-        }
+        is_open
     }
 }
 
@@ -915,13 +781,13 @@ mod tests {
             for node in [&parent, &child] {
                 node.start_visits(sum.finished);
             }
-            parent.end_visits(child.end_visits(sum).unwrap().at_parent());
+            parent.end_visits(child.end_visits(sum).at_parent());
         }
         let result = |node: &Node| (node.visits(), node.in_flight(), node.mean());
         assert_eq!(result(&child), (MOST, 0, NodeValue { v: -1.0, d: 0.0, m: 3.0 }));
         assert_eq!(result(&parent), (MOST, 0, NodeValue { v: 1.0, d: 0.0, m: 4.0 }));
         let proof = Proof { outcome: ProofOutcome::Win, plies: 1.0, is_mate: true };
-        assert_eq!(parent.correct(child.prove(proof).unwrap().at_parent()), Some(true));
+        assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
         assert_eq!(result(&child).2, proof.value());
         assert_eq!(parent.value_sum(), -child.value_sum());
         assert_eq!((parent.q(), parent.mean().d), (-1.0, 0.0));

@@ -9,14 +9,12 @@
 //! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
 //! next run. An eighth of all nodes is room for more children.
 
-use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use thiserror::Error;
 
 use super::node::{Edge, Node, NodeValue};
 use super::slab::{self, Run, RunClasses, Slab, Slot};
-use super::twins::{self, Positions};
 use crate::chess::Move;
 use crate::network::cache;
 use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -36,9 +34,7 @@ pub struct TreeFull;
 pub(crate) struct Tree {
     pub(super) nodes: Slab<Node>,
     /// The policies of expanded nodes, two moves to a cell.
-    pub(super) policies: Slab<AtomicU32>,
-    /// The nodes that others may share; `None` in a tree where none do.
-    pub(super) positions: Option<Positions>,
+    policies: Slab<AtomicU32>,
     /// Bytes that the slabs may take.
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
@@ -60,8 +56,6 @@ pub(super) struct PruningWalk {
     pub(super) root: Option<NodeId>,
     /// Nodes that it has not come to yet, with all that is below them.
     pub(super) open: Vec<NodeId>,
-    /// Common nodes that it has come to.
-    pub(super) seen: HashSet<NodeId>,
     /// Nodes with more visits are left as they are.
     pub(super) most_visits: u32,
 }
@@ -131,27 +125,11 @@ impl Tree {
         Tree::with_policies(Slab::new(POLICY_RUNS))
     }
 
-    /// Returns a tree without nodes in which nodes of one position will share what lies below it.
-    pub(crate) fn with_twins() -> Tree {
-        Tree { positions: Some(Positions::new()), ..Tree::new() }
-    }
-
-    pub(crate) fn has_twins(&self) -> bool {
-        self.positions.is_some()
-    }
-
-    /// Returns the number of cells before each policy.
-    #[inline]
-    fn header(&self) -> u32 {
-        if self.has_twins() { twins::HEADER } else { 0 }
-    }
-
     /// Returns a tree without nodes whose policies `policies` will hold.
     pub(super) fn with_policies(policies: Slab<AtomicU32>) -> Tree {
         Tree {
             nodes: Slab::new(NODE_RUNS),
             policies,
-            positions: None,
             limit: AtomicU64::new(u64::MAX),
             full: AtomicBool::new(false),
             pruned: AtomicBool::new(false),
@@ -167,28 +145,17 @@ impl Tree {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.nodes.used() * size_of::<Node>() as u64
-            + self.policies.used() * size_of::<AtomicU32>() as u64
-            + self.bytes_of_positions()
+        self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
     /// Returns the bytes of the nodes below `roots`, in runs as they were allocated, and of all policies.
     #[cfg(test)]
     pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
-        let (mut open, mut bytes) = (roots, self.bytes_of_positions());
-        let mut seen = HashSet::new();
+        let (mut open, mut bytes) = (roots, 0);
         while let Some(id) = open.pop() {
-            if self.node(id).is_twin() {
-                let common = self.common_id(id);
-                if seen.insert(common) {
-                    bytes += size_of::<Node>() as u64;
-                    open.push(common);
-                }
-                continue;
-            }
             let node = self.node(id);
             let is_expanded = node.state() == super::node::NodeState::Expanded;
-            let cells = if is_expanded { self.header() + policy_cells(node.edge_count()) } else { 0 };
+            let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
             let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
             bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
                 + u64::from(slots) * size_of::<Node>() as u64;
@@ -199,11 +166,7 @@ impl Tree {
 
     /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
     pub(crate) fn reserved_bytes(&self) -> u64 {
-        self.nodes.reserved_bytes() + self.policies.reserved_bytes() + self.bytes_of_positions()
-    }
-
-    fn bytes_of_positions(&self) -> u64 {
-        self.positions.as_ref().map_or(0, Positions::bytes)
+        self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
     /// Sets the limit of the memory that the tree takes from the system. What it has taken already it keeps.
@@ -253,24 +216,16 @@ impl Tree {
 
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
-        if self.has_twins() && self.share(id, self.node(id).remembered_key()) {
-            // Another line came to the position meanwhile.
-            return Ok(());
-        }
         let len = policy_cells(policy.len());
-        let start = self.allocate(&self.policies, self.header() + len)? + self.header();
+        let start = self.allocate(&self.policies, len)?;
         let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
             cell.store(high << 16 | u32::from(cache::compress(pair[0])), Ordering::Relaxed);
         }
         let node = self.node(id);
-        if self.has_twins() {
-            self.write_header(node, start);
-        }
         node.set_best_unvisited(best_rank(cells, NO_RANK));
         node.set_expanded(start, policy.len());
-        self.publish(id);
         Ok(())
     }
 
@@ -305,11 +260,6 @@ impl Tree {
     /// those visits.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
-        if self.has_twins() {
-            // Lines that have no part in this path may have visits there too: they stay what they were.
-            path.last().and_then(|&leaf| self.node(leaf).reopen());
-            return 0;
-        }
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
             path.iter()
@@ -336,9 +286,7 @@ impl Tree {
     }
 
     pub(super) fn release_policy(&self, node: &Node) {
-        let header = self.header();
-        let len = header + policy_cells(node.edge_count());
-        self.policies.release(Run { start: node.policy_start() - header, len });
+        self.policies.release(Run { start: node.policy_start(), len: policy_cells(node.edge_count()) });
     }
 }
 
@@ -452,13 +400,11 @@ impl Tree {
 
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
-        let node = self.common(node);
         let count = node.child_count();
         Children { tree: self, id: node.first_child(), index: 0, count }
     }
 
     pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
-        let node = self.common(node);
         let count = node.child_count();
         self.children(node).enumerate().filter_map(move |(index, (id, _))| {
             let (start, len) = run_of_child(index);

@@ -6,14 +6,12 @@
 //! has left the [`Reclaimer`] frees in the background, so that nobody waits for it.
 
 use std::sync::{Arc, PoisonError, TryLockError};
-use std::time::Duration;
 
-use crossbeam::channel::{Sender, bounded, unbounded};
+use crossbeam::channel::{Sender, unbounded};
 
 use super::node::{Node, NodeState};
 use super::nodes::{ChildRun, NodeId, PruningWalk, Tree};
 use super::slab::Run;
-use super::twins::Left;
 use crate::search::sync::RwLockReadGuard;
 use crate::search::sync::atomic::Ordering;
 
@@ -94,7 +92,6 @@ impl Tree {
         for _ in 0..2 {
             if walk.open.is_empty() {
                 walk.open.push(root);
-                walk.seen.clear();
                 walk.most_visits = self.visits_to_prune();
             }
             while let Some(id) = walk.open.pop() {
@@ -102,9 +99,8 @@ impl Tree {
                 let is_idle = node.in_flight() == 0 && node.proof().is_none();
                 if id != root && is_idle && node.visits() <= walk.most_visits {
                     freed += release_subtree(self, id, NodeId(0));
-                } else if !node.is_twin() || walk.seen.insert(self.common_id(id)) {
-                    let children =
-                        self.children(node).filter(|(_, child)| child.is_twin() || has_children(child));
+                } else {
+                    let children = self.children(node).filter(|(_, child)| has_children(child));
                     walk.open.extend(children.map(|(child, _)| child));
                 }
                 seen += 1;
@@ -191,14 +187,6 @@ impl Reclaimer {
         }
     }
 
-    /// Waits until all is freed that was given to it, but not longer than `patience`.
-    pub(crate) fn wait(&self, patience: Duration) {
-        let (freed, is_freed) = bounded(1);
-        // Without its thread nothing is left to wait for.
-        self.add(move || _ = freed.send(()));
-        _ = is_freed.recv_timeout(patience);
-    }
-
     /// Frees what a game has left, once nobody can touch it any more.
     pub(super) fn release(&self, discard: Discard) {
         self.add(|| discard.run());
@@ -214,12 +202,8 @@ impl Discard {
     fn run(self) {
         (self.quiescence)();
         for (root, run) in self.parts {
-            // The slot of a common node goes with its last twin.
-            let is_common = self.tree.is_common(root);
             release_subtree(&self.tree, root, self.keep);
-            if !is_common {
-                self.tree.nodes.release(run);
-            }
+            self.tree.nodes.release(run);
         }
     }
 }
@@ -232,9 +216,8 @@ enum ReleaseStep {
     Nodes(Run),
 }
 
-/// Gives back everything below `root`, which becomes a leaf, but not `keep`, what is below it, and what other twins share. Returns
-/// how many nodes.
-pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
+/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how many nodes.
+fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
     while let Some(step) = steps.pop() {
@@ -246,14 +229,10 @@ pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
                 continue;
             }
         };
-        let node = match tree.leave_position(id) {
-            Left::Nothing => continue,
-            Left::Own => tree.node(id),
-            Left::Common(common) => {
-                steps.push(ReleaseStep::Nodes(Run::single(common.0)));
-                tree.node(common)
-            }
-        };
+        let node = tree.node(id);
+        if node.state() != NodeState::Expanded {
+            continue;
+        }
         for ChildRun { run, children } in tree.runs(node) {
             let ids = run.start..run.start + children;
             if !ids.contains(&keep.0) {

@@ -63,9 +63,8 @@ impl Way {
 }
 
 impl GameTree {
-    /// Returns a tree in which nodes of one position are twins if `has_twins` says so.
-    pub(crate) fn new(history: History, has_twins: bool) -> Result<GameTree, TreeFull> {
-        let tree = Arc::new(if has_twins { Tree::with_twins() } else { Tree::new() });
+    pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
+        let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
         let top = KeptTree { top: root, run: Run::single(root.0), history: history.clone() };
         Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
@@ -118,12 +117,11 @@ impl GameTree {
                 Way { nodes: vec![top], run }
             }
         };
-        let root = self.tree.take_for_root(way.end());
-        if root != self.root {
+        if way.end() != self.root {
             self.tree.end_pruning_walk();
         }
         self.leave_way_for(&way.nodes);
-        self.root = root;
+        self.root = way.end();
         self.history = history;
         let released = if past == Past::Keep && !self.tree.is_short_of_memory() {
             self.step_into(way);
@@ -133,12 +131,7 @@ impl GameTree {
             self.stepped_into.clear();
             self.way = vec![self.root];
             self.tree.pruned.store(false, Ordering::Relaxed);
-            let is_common = self.tree.is_common(self.root);
-            if is_common && self.kept.iter().all(|kept| kept.top != self.root) {
-                self.tree.hold(self.root);
-            }
-            let run = if is_common { Run::single(self.root.0) } else { way.run };
-            let top = KeptTree { top: self.root, run, history: self.history.clone() };
+            let top = KeptTree { top: self.root, run: way.run, history: self.history.clone() };
             std::mem::replace(&mut self.kept, vec![top])
         };
         self.tree.become_root(self.root);
@@ -176,12 +169,8 @@ impl GameTree {
         let tree = &self.tree;
         let is_below_others = way.nodes.len() > 1;
         if is_below_others && self.stepped_into.iter().all(|(id, _)| *id != way.end()) {
-            let node = tree.node(way.end());
-            let root = tree.common(node);
-            // A twin knows itself what it is to those above it.
-            if !node.is_twin() {
-                self.stepped_into.push((way.end(), root.save()));
-            }
+            let root = tree.node(way.end());
+            self.stepped_into.push((way.end(), root.save()));
             root.count_visits_below(tree.children(root).map(|(_, child)| child));
         }
         self.way = way.nodes;
@@ -196,7 +185,7 @@ impl GameTree {
         let mut way = Way { nodes: vec![kept.top], run: kept.run };
         for index in kept.history.len()..history.len() {
             let (before, after) = (history.position(index - 1), history.position(index));
-            let node = self.tree.common(self.tree.node(way.end()));
+            let node = self.tree.node(way.end());
             if node.state() != NodeState::Expanded {
                 return None;
             }

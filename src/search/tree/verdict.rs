@@ -45,30 +45,28 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
 /// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new worth. Returns
 /// whether anything was learnt: of a proven node that can be a nearer mate.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
-    let Some(&last) = path.last() else { return false };
-    let node = tree.common(tree.node(last));
+    let Some((&last, ancestors)) = path.split_last() else { return false };
+    let node = tree.node(last);
     if node.state() != NodeState::Expanded {
         // Its moves are not listed.
         return false;
     }
     match of_moves(tree, node) {
         Verdict::Open => false,
-        Verdict::Bounded(bounds) => tree.narrow(last, bounds),
-        Verdict::Proven(proof) => prove(tree, path, proof),
-    }
-}
-
-/// Proves the last node of `path`. The nodes before it see its visits at their new worth. Returns whether anything was learnt.
-pub(crate) fn prove(tree: &Tree, path: &[NodeId], proof: Proof) -> bool {
-    let Some((&last, ancestors)) = path.split_last() else { return false };
-    let Some(mut correction) = tree.prove(last, proof) else { return false };
-    for &ancestor in ancestors.iter().rev() {
-        match tree.correct(ancestor, correction.at_parent()) {
-            Some(change) => correction = change,
-            None => break,
+        Verdict::Bounded(bounds) => node.proof().is_none() && node.narrow(bounds),
+        Verdict::Proven(proof) => {
+            let Some(mut correction) = node.prove(proof).or_else(|| node.shorten(proof)) else {
+                return false;
+            };
+            for &ancestor in ancestors.iter().rev() {
+                correction = correction.at_parent();
+                if !tree.node(ancestor).correct(correction) {
+                    break;
+                }
+            }
+            true
         }
     }
-    true
 }
 
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are

@@ -12,8 +12,6 @@ pub(crate) const FIRST_BLOCK: u32 = 8;
 pub(crate) const REGIONS: usize = 2;
 /// The number of blocks, so that a slab ends soon.
 pub(crate) const BLOCKS: usize = 4;
-/// The number of parts of the map of positions.
-pub(crate) const SHARDS: usize = 2;
 
 /// Threads of loom's, with room on their stacks: what loom gives them is little more than a model takes.
 pub(crate) mod thread {
