@@ -16,7 +16,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
-use crate::search::{NextStep, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
+use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
@@ -303,7 +303,8 @@ pub struct SharedBatch {
 }
 
 impl SharedBatch {
-    /// Lets `evaluate` fill the positions for which all `players` wait, after [`NextStep::Evaluate`], and hands the results back.
+    /// Lets `evaluate` fill the positions for which `players` wait, after [`NextStep::Evaluate`], and hands the results back. Where all
+    /// players are in [`NextStep::Wait`], time passes.
     ///
     /// # Errors
     /// Fails as `evaluate` does. The searches of the players cannot go on then.
@@ -312,7 +313,13 @@ impl SharedBatch {
         players: &mut [&mut EnginePlayer],
         evaluate: impl FnOnce(&mut [EvalSlot]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut searches: Vec<_> = players.iter_mut().filter_map(|player| player.stepped.as_mut()).collect();
+        let is_unused = players.is_empty();
+        let searches = players.iter_mut().filter_map(|player| player.stepped.as_mut());
+        let mut searches: Vec<_> = searches.filter(|search| search.waiting() > 0).collect();
+        if searches.is_empty() && !is_unused {
+            std::thread::sleep(PACE_WAIT);
+            return Ok(());
+        }
         let waiting = searches.iter().map(|search| search.waiting()).sum();
         if self.slots.len() < waiting {
             self.slots.resize_with(waiting, EvalSlot::default);
@@ -343,6 +350,56 @@ mod tests {
     use super::*;
     use crate::search::EndReason;
     use crate::time::StopReason;
+
+    /// Makes a search with these options, in steps or by a worker. Returns evaluations, visits of the root's moves, and the time.
+    fn search(options: &[(&str, &str)], nodes: u64, in_steps: bool) -> (u64, Vec<(Move, u32)>, Duration) {
+        let mut settings = Settings::default();
+        settings.network.backend = "random".into();
+        // It also goes by the time that has passed.
+        settings.stoppers.smart_pruning_factor = 0.0;
+        for (name, value) in options {
+            settings.set(name, value).unwrap();
+        }
+        let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
+        let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
+        player.begin_move(&History::start(), limits).unwrap();
+        if in_steps {
+            let mut evaluator = player.setup().backend().evaluator().unwrap();
+            let mut batch = SharedBatch::default();
+            while player.advance() != NextStep::Over {
+                batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
+            }
+        } else {
+            player.search_with(&WorkerPool::new(&**player.setup().backend(), 1).unwrap(), &mut || {});
+        }
+        let summary = player.end_move().unwrap().result.summary;
+        (summary.counts.evaluations, summary.root_visits, summary.time)
+    }
+
+    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them only.
+    #[test]
+    fn options_act_the_same_however_a_search_is_driven() {
+        const PLAIN: (&str, &str) = ("MinibatchSize", "8");
+        let plain = search(&[PLAIN], 800, true);
+        for (name, value) in [
+            ("MaxPrefetch", "64"),
+            ("MinibatchSize", "32"),
+            ("MaxOutOfOrderEvalsFactor", "0.1"),
+            ("MaxCollisionVisits", "1"),
+            ("PendingVisitGain", "0.2"),
+            ("NNCacheSize", "0"),
+            ("CPuct", "3"),
+        ] {
+            let options = [PLAIN, (name, value)];
+            let [stepped, worker] = [true, false].map(|in_steps| search(&options, 800, in_steps));
+            assert_eq!((stepped.0, &stepped.1), (worker.0, &worker.1), "{name}");
+            assert!((stepped.0, &stepped.1) != (plain.0, &plain.1), "{name} does nothing");
+        }
+        for in_steps in [true, false] {
+            let (_, _, time) = search(&[PLAIN, ("NodesPerSecondLimit", "1000")], 200, in_steps);
+            assert!(time >= Duration::from_millis(150), "{time:?}, in steps: {in_steps}");
+        }
+    }
 
     /// A regression: once the tree had grown to its limit, every further move was played without a search.
     #[test]

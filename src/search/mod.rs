@@ -26,7 +26,7 @@ pub use state::{
     SearchParams, TemperatureParams,
 };
 
-pub(crate) use drive::{STACK_BYTES, Search, SteppedSearch, WorkerPool, conclude, run, watch};
+pub(crate) use drive::{PACE_WAIT, STACK_BYTES, Search, SteppedSearch, WorkerPool, conclude, run, watch};
 pub(crate) use leaf::{buffer_bytes, leaves_under_way, worth_under_way};
 pub(crate) use report::root_evaluation;
 pub(crate) use state::{SearchClock, SearchContext, WorkerProgress};

@@ -263,7 +263,7 @@ struct OpenSearch {
     order: Order,
     player: EnginePlayer,
     reported: Instant,
-    /// Whether positions wait for the network.
+    /// Whether it waits: for the network, or for time to pass.
     waits: bool,
     /// Whether there was no other search when it began, so that workers make it.
     is_alone: bool,

@@ -204,7 +204,7 @@ enum Activity {
 
 #[derive(Debug)]
 pub(super) enum GameNeed {
-    /// Positions of the mover wait for evaluation by its network.
+    /// The mover's search waits: for evaluations by its network, or for time to pass.
     Evaluation,
     Nothing(GameEnd),
 }
@@ -243,7 +243,7 @@ impl OngoingGame {
         })
     }
 
-    /// Goes on until positions wait for evaluation or the game is over.
+    /// Goes on until the mover's search waits, as a rule for evaluations, or the game is over.
     pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
         loop {
             if self.activity == Activity::Waiting {
@@ -258,7 +258,7 @@ impl OngoingGame {
                 }
             }
             if let Some(player) = self.searcher()
-                && player.advance() == NextStep::Evaluate
+                && player.advance() != NextStep::Over
             {
                 return Ok(GameNeed::Evaluation);
             }

@@ -15,4 +15,4 @@ pub use stop_controller::EndReason;
 #[cfg(test)]
 pub(super) use stop_controller::StopController;
 pub use worker::NextStep;
-pub(crate) use worker::{STACK_BYTES, SteppedSearch, WorkerPool};
+pub(crate) use worker::{PACE_WAIT, STACK_BYTES, SteppedSearch, WorkerPool};

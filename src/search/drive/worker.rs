@@ -21,8 +21,8 @@ use crate::search::tree::TreeFull;
 pub(crate) const STACK_BYTES: usize = 32 << 20;
 /// The time that a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
-/// The time that a worker waits under a limit of nodes per second before it looks again.
-const PACE_WAIT: Duration = Duration::from_millis(1);
+/// The time that a search waits under a limit of nodes per second before it looks again.
+pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct SearchAssignment {
@@ -128,28 +128,56 @@ fn take_part(search: &Search, device: &mut Device) {
     device.begin();
     let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
     while !progress.is_stopped() {
-        search.make_room();
         let epoch = progress.epoch();
-        let is_ahead = is_ahead_of_its_pace(&search.state);
-        let gathered = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
-        if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
-            gatherer.prefetch(&search.state);
+        let gathered = gather(search, &mut gatherer, device);
+        if gathered.fills_batch {
             device.send(gatherer.take_batch(), &context.clock);
         }
-        if gathered == Gathered::More && !device.is_full() && !device.is_idle() {
-            search.check_stoppers();
-        } else if !search.take_in_oldest(device, &mut gatherer) {
-            gatherer.release_collisions(&context.tree);
-            // Also without progress: the tree may have all that is asked for from the start.
-            search.check_stoppers();
-            if gathered == Gathered::Nothing && !progress.is_stopped() {
-                progress.wait_for_change(epoch, if is_ahead { PACE_WAIT } else { IDLE_WAIT });
-            }
+        if !settle(search, &mut gatherer, device, gathered.found) && !progress.is_stopped() {
+            progress.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
         }
     }
     gatherer.abandon_batch(&context.tree, budget);
     while search.take_in_oldest(device, &mut gatherer) {}
     search.note_busy_time(device);
+}
+
+/// What a gathering came to.
+#[derive(Clone, Copy)]
+struct GatheringOutcome {
+    found: Gathered,
+    /// The waiting batch is to be evaluated now.
+    fills_batch: bool,
+    /// The search is ahead of `NodesPerSecondLimit` and has gathered nothing.
+    is_ahead: bool,
+}
+
+/// The first half of a step: makes room in a full tree, gathers leaves, and fills the batch if it is to be evaluated.
+fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
+    search.make_room();
+    let is_ahead = is_ahead_of_its_pace(&search.state);
+    let found = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
+    let fills_batch = device.wants(gatherer.waiting_leaves(), search.state.context.batch_size());
+    if fills_batch {
+        gatherer.prefetch(&search.state);
+    }
+    GatheringOutcome { found, fills_batch, is_ahead }
+}
+
+/// The second half of a step: backs up the oldest batch, unless there is more to gather meanwhile, and asks the stoppers. Returns
+/// false if there is nothing to do until something changes.
+fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
+    if found == Gathered::More && !device.is_full() && !device.is_idle() {
+        search.check_stoppers();
+        return true;
+    }
+    if search.take_in_oldest(device, gatherer) {
+        return true;
+    }
+    gatherer.release_collisions(&search.state.context.tree);
+    // Also without progress: the tree may have all that is asked for from the start.
+    search.check_stoppers();
+    found != Gathered::Nothing
 }
 
 fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
@@ -165,6 +193,8 @@ const MAX_FRUITLESS: u32 = 100;
 pub enum NextStep {
     /// The waiting batch has to be evaluated.
     Evaluate,
+    /// The search is ahead of `NodesPerSecondLimit`: it goes on when time has passed.
+    Wait,
     /// The search is over and needs nothing.
     Over,
 }
@@ -175,6 +205,8 @@ pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
     device: Device,
+    /// What the gathering found that filled the waiting batch.
+    found: Gathered,
     /// The time of the search when it was over, before what was under way came back.
     over_at: Duration,
 }
@@ -184,7 +216,7 @@ impl SteppedSearch {
         let mut device = Device::of_owner(&search.state.context.backend_info);
         device.begin();
         let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
-        SteppedSearch { search, gatherer, device, over_at: Duration::ZERO }
+        SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
 
     /// Goes on with another search in the same buffers.
@@ -209,7 +241,7 @@ impl SteppedSearch {
     /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is more to gather: a search
     /// whose leaves are all known would else keep the thread from others.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
-        let SteppedSearch { search, gatherer, device, over_at } = self;
+        let SteppedSearch { search, gatherer, device, found, over_at } = self;
         let SearchState { context, budget, progress, .. } = &search.state;
         let mut fruitless = 0;
         while !progress.is_stopped() {
@@ -217,25 +249,15 @@ impl SteppedSearch {
                 return None;
             }
             rounds -= 1;
-            search.make_room();
-            let gathered = gatherer.gather(&search.state);
-            if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
-                if gatherer.has_device() {
-                    gatherer.prefetch(&search.state);
-                }
+            let gathered = gather(search, gatherer, device);
+            if gathered.fills_batch {
+                *found = gathered.found;
                 return Some(NextStep::Evaluate);
             }
-            if gathered == Gathered::More && !device.is_idle() {
-                search.check_stoppers();
-                continue;
-            }
-            if search.take_in_oldest(device, gatherer) {
-                continue;
-            }
-            gatherer.release_collisions(&context.tree);
-            search.check_stoppers();
-            if gathered != Gathered::Nothing || progress.is_stopped() {
+            if settle(search, gatherer, device, gathered.found) || progress.is_stopped() {
                 fruitless = 0;
+            } else if gathered.is_ahead {
+                return Some(NextStep::Wait);
             } else if !context.tree.is_full() {
                 // Nothing is left to search, and nobody else will bring anything.
                 search.give_up();
@@ -262,10 +284,9 @@ impl SteppedSearch {
 
     /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
     pub(crate) fn finish_batch(&mut self) {
-        self.device.send(self.gatherer.take_batch(), &self.search.state.context.clock);
-        if self.device.is_full() {
-            self.search.take_in_oldest(&mut self.device, &mut self.gatherer);
-        }
+        let SteppedSearch { search, gatherer, device, found, .. } = self;
+        device.send(gatherer.take_batch(), &search.state.context.clock);
+        settle(search, gatherer, device, *found);
     }
 
     /// Returns the present state with the figures of every root move; `None` before the root is evaluated.

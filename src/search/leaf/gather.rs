@@ -73,7 +73,7 @@ impl Gatherer {
         }
     }
 
-    pub(crate) fn has_device(&self) -> bool {
+    fn has_device(&self) -> bool {
         self.queues > 0
     }
 
