@@ -11,7 +11,7 @@
 //! | `moves_left` | moves-left estimators on recorded games |
 //! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
-//! They share `runner` (jobs in order on threads), `rows` (CSV and Parquet files, lines of JSON, and how the rows of several machines are
+//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of several machines are
 //! put together), [`pgn`] (recorded games), `compressed` (opens files within bounds) and `uci_process` (external engines). [`Phase`]
 //! says what opening, middlegame and endgame are, and [`LabError`] why a measurement could not be made. [`training`] makes the games
 //! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`

@@ -1,13 +1,12 @@
-//! Rows: what a measurement writes, one line of a CSV file and one row of a Parquet file each.
+//! Rows: what a measurement writes, one line of a CSV file each.
 //!
 //! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put together, give the very report
 //! that one machine would have given.
 //!
-//! A row type is declared once: `#[derive(Serialize, Deserialize, ParquetRecordWriter)] struct GameRow { … }` and
-//! `impl Row for GameRow`. A running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the command's journal: a run
-//! that was stopped goes on behind the last whole row. Parquet is written from the CSV at the end. Floats are written with as many
-//! digits as bring back the same float. [`MergedGames`] reads the rows of many files game by game. [`JsonLines`] is for rows that
-//! hold lists.
+//! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl Row for GameRow`. A
+//! running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the command's journal: a run that was stopped goes
+//! on behind the last whole row. Floats are written with as many digits as bring back the same float. [`MergedGames`] reads the
+//! rows of many files game by game. [`JsonLines`] is for rows that hold lists.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -16,20 +15,11 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::record::RecordWriter;
-use parquet::schema::types::TypePtr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Rows of a Parquet file that are written at once.
-const ROW_GROUP: usize = 1 << 17;
 /// The column that names the version of the program which wrote a row. Rows of versions before it was there lack it, and have an
 /// empty version when they are read.
 const VERSION_COLUMN: &str = "version";
@@ -60,10 +50,6 @@ impl RowError {
         |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
     }
 
-    fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> RowError {
-        |error| RowError::io(path)(io::Error::other(error))
-    }
-
     /// Returns the error of a file to go on with or to replace that something else has written, or a version with other columns.
     fn other_columns(path: &Path) -> RowError {
         let text = "has other columns than this version writes; begin anew in another --out";
@@ -72,41 +58,18 @@ impl RowError {
 }
 
 /// A row of results. Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with their unit.
-pub trait Row: Serialize + DeserializeOwned {
+pub trait Row: Default + Serialize + DeserializeOwned {
     /// Names the kind of rows for people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
-}
 
-/// A row whose fields Parquet can hold, as `derive(ParquetRecordWriter)` sees to.
-pub trait ParquetRow: Row {
-    fn schema() -> Result<TypePtr, ParquetError>;
-
-    fn write_group(
-        rows: &[Self],
-        group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
-    ) -> Result<(), ParquetError>;
-
+    /// The names of the fields, in their order.
     fn columns() -> Vec<String> {
-        // Invariant: the schema is derived from the fields.
-        let schema = Self::schema().expect("a derived schema");
-        schema.get_fields().iter().map(|field| field.name().to_owned()).collect()
-    }
-}
-
-impl<R: Row> ParquetRow for R
-where
-    for<'a> &'a [R]: RecordWriter<R>,
-{
-    fn schema() -> Result<TypePtr, ParquetError> {
-        let none: &[R] = &[];
-        none.schema()
-    }
-
-    fn write_group(
-        rows: &[R],
-        group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
-    ) -> Result<(), ParquetError> {
-        rows.write_to_row_group(group)
+        let mut header = csv::Writer::from_writer(Vec::new());
+        // Invariant: the fields are those that CSV can hold, and memory takes them.
+        header.serialize(Self::default()).expect("a row of a CSV file");
+        let written = header.into_inner().expect("written to memory");
+        let line = written.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        String::from_utf8_lossy(line).split(',').map(str::to_owned).collect()
     }
 }
 
@@ -124,7 +87,7 @@ pub(crate) fn are_columns_of(found: &[String], columns: &[String]) -> bool {
     found == columns || found.iter().eq(without_version())
 }
 
-pub(crate) fn files_of<R: ParquetRow>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
+pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
     let mut files = Vec::new();
     for path in paths {
         if are_columns_of(&columns_of_file(path)?, &R::columns()) {
@@ -147,7 +110,7 @@ pub(crate) struct RowWriter<R> {
     rows: PhantomData<fn(R)>,
 }
 
-impl<R: ParquetRow> RowWriter<R> {
+impl<R: Row> RowWriter<R> {
     /// Starts a new file with the names of the columns. An old one with such rows is replaced, another one refused.
     pub(crate) fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) {
@@ -235,22 +198,21 @@ fn end_of_last_line(file: &mut File) -> io::Result<u64> {
 /// The rows of a run with games, open to be continued: `games.csv` and `moves.csv` in one folder.
 #[derive(Debug)]
 pub(crate) struct GameFiles<G, M> {
-    folder: PathBuf,
     games: RowWriter<G>,
     moves: RowWriter<M>,
 }
 
-impl<G: ParquetRow, M: ParquetRow> GameFiles<G, M> {
+impl<G: Row, M: Row> GameFiles<G, M> {
     /// Begins both files; those of an earlier run are replaced.
     pub(crate) fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
-        Ok(GameFiles::new(folder, RowWriter::create(&games)?, RowWriter::create(&moves)?))
+        Ok(GameFiles::new(RowWriter::create(&games)?, RowWriter::create(&moves)?))
     }
 
-    /// Goes on with both files of `folder`, which are open.
-    pub(crate) fn new(folder: &Path, games: RowWriter<G>, moves: RowWriter<M>) -> GameFiles<G, M> {
-        GameFiles { folder: folder.to_owned(), games, moves }
+    /// Goes on with both files, which are open.
+    pub(crate) fn new(games: RowWriter<G>, moves: RowWriter<M>) -> GameFiles<G, M> {
+        GameFiles { games, moves }
     }
 
     pub(crate) fn paths(folder: &Path) -> [PathBuf; 2] {
@@ -271,10 +233,7 @@ impl<G: ParquetRow, M: ParquetRow> GameFiles<G, M> {
 
     pub(crate) fn finish(mut self) -> Result<(), RowError> {
         self.moves.flush()?;
-        self.games.flush()?;
-        let [games, moves] = GameFiles::<G, M>::paths(&self.folder);
-        write_parquet::<G>(&games)?;
-        write_parquet::<M>(&moves)
+        self.games.flush()
     }
 }
 
@@ -339,28 +298,6 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// Writes the rows of the CSV file `csv` as Parquet (compressed with Snappy) beside it, in groups, so that any number of them
-/// needs little memory. The file's name differs in its ending, `.parquet`.
-pub(crate) fn write_parquet<R: ParquetRow>(csv: &Path) -> Result<(), RowError> {
-    let mut rows = RowReader::<R>::open(csv)?;
-    let path = &csv.with_extension("parquet");
-    let schema = R::schema().map_err(RowError::parquet(path))?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let file = BufWriter::new(File::create(path).map_err(RowError::io(path))?);
-    let mut writer =
-        SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(RowError::parquet(path))?;
-    loop {
-        let group = rows.by_ref().take(ROW_GROUP).collect::<Result<Vec<R>, _>>()?;
-        if group.is_empty() {
-            break;
-        }
-        let mut row_group = writer.next_row_group().map_err(RowError::parquet(path))?;
-        R::write_group(&group, &mut row_group).map_err(RowError::parquet(path))?;
-        row_group.close().map_err(RowError::parquet(path))?;
-    }
-    writer.close().map(drop).map_err(RowError::parquet(path))
-}
-
 /// A file of rows as lines of JSON, open to be continued.
 #[derive(Debug)]
 pub(crate) struct JsonLines {
@@ -405,7 +342,7 @@ impl JsonLines {
 }
 
 /// A row that belongs to a game.
-pub trait RowOfGame: ParquetRow {
+pub trait RowOfGame: Row {
     /// Identifies a game; games are written in ascending order.
     type Game: Ord + Clone + Display;
 
@@ -507,7 +444,7 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
     Ok(())
 }
 
-/// Writes the rows of all files into `path`, as CSV, and beside it as Parquet. Rows that are there already are replaced if all
+/// Writes the rows of all files into `path`. Rows that are there already are replaced if all
 /// their games are in the files.
 pub(crate) fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
     check_replacing::<R>(path, files)?;
@@ -515,20 +452,16 @@ pub(crate) fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Resu
     for game in MergedGames::open(files)? {
         game?.iter().try_for_each(|row| writer.write(row))?;
     }
-    writer.flush()?;
-    write_parquet::<R>(path)
+    writer.flush()
 }
 
 #[cfg(test)]
 mod tests {
-    use parquet::file::reader::FileReader;
-    use parquet::file::serialized_reader::SerializedFileReader;
-    use parquet_derive::ParquetRecordWriter;
     use serde::Deserialize;
 
     use super::*;
 
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     struct Sample {
         game: u64,
         name: String,
@@ -619,22 +552,13 @@ mod tests {
     }
 
     #[test]
-    fn parquet_has_the_same_rows_with_types_and_nulls() {
+    fn a_file_without_rows_has_its_header() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
-        write(&path, &samples());
-        write_parquet::<Sample>(&path).unwrap();
-        let parquet = File::open(path.with_extension("parquet")).unwrap();
-        let reader = SerializedFileReader::new(parquet).unwrap();
-        assert_eq!(reader.metadata().file_metadata().num_rows(), 100);
-        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-        assert!(rows[1].contains("game: 1,") && rows[1].contains("m_plies: null"), "{}", rows[1]);
-        assert!(rows[0].contains("m_plies: 0E0") && rows[0].contains("won: true"), "{}", rows[0]);
-        // A file without rows has its header.
         write(&path, &[]);
+        assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
         drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
-        write_parquet::<Sample>(&path).unwrap();
         assert_eq!(read(&path), []);
     }
 

@@ -13,15 +13,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use super::accuracy::self_play;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
-use crate::network::Backend;
-use crate::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime, observe};
-use crate::network::onnx::{self, BuildOptions, Quantization};
+use crate::network::onnx::{self, BuildOptions};
 use crate::network::weights::{
-    Body, HeadChoice, INPUT_PLANES, InputForm, Model, Network, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL,
-    OnnxModel, PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
+    HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
+    PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
 };
 
 #[derive(Debug, Args)]
@@ -54,10 +51,6 @@ enum ConvertPrecision {
     Fp32,
     /// float16, also for input and outputs: for GPUs
     Fp16,
-    /// 8-bit integers in the blocks of a residual tower, float32 elsewhere: faster on CPUs with VNNI, less exact (in 500
-    /// positions of engine games, mean error of q 0.013 for maia-1900 and 0.011 for zeitnot-tiny, mean KL divergence of
-    /// the policy 0.005 and 0.001, same best move in 96 % and 98 %)
-    Int8,
 }
 
 #[derive(Serialize)]
@@ -85,18 +78,14 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
         Model::Layers(network, _) => {
             let options = BuildOptions {
                 precision: match args.precision {
-                    ConvertPrecision::Fp32 | ConvertPrecision::Int8 => onnx::Precision::Float32,
+                    ConvertPrecision::Fp32 => onnx::Precision::Float32,
                     ConvertPrecision::Fp16 => onnx::Precision::Float16,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
-                quantization: Quantization::None,
                 input: InputForm::Planes,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
-            match args.precision {
-                ConvertPrecision::Int8 => quantized(*network, options, args)?,
-                ConvertPrecision::Fp32 | ConvertPrecision::Fp16 => onnx::build(*network, &options),
-            }
+            onnx::build(*network, &options)
         }
         Model::Onnx(model) => as_it_is(model, args)?,
     };
@@ -117,23 +106,6 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
         moves_left: model.names.moves_left,
         input_format: model.input_format.number(),
     }
-}
-
-/// Positions in which the activations are observed.
-const OBSERVED: usize = 1280;
-
-fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
-    if let Body::Attention(_) = network.body {
-        let text = "has an attention body, and int8 is for residual towers: use fp16 or fp32";
-        return Err(Failure::Input(format!("{}: {text}", args.file.display())));
-    }
-    let observed = BuildOptions { quantization: Quantization::Observe, ..BuildOptions::default() };
-    let observed = onnx::build(network.clone(), &observed);
-    let player = OnnxRuntime::new(observed.clone(), "the network", &DeviceOptions::default())?;
-    let format = player.info().input_format;
-    let positions = self_play(&mut [player.evaluator()?], format, OBSERVED)?;
-    let ranges = observe(&observed, &positions)?;
-    Ok(onnx::build(network, &BuildOptions { quantization: Quantization::Static(ranges), ..options }))
 }
 
 fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> {

@@ -163,7 +163,7 @@ fn a_match_that_the_user_stops_tells_its_standings_and_the_command_that_goes_on(
     assert!(told.contains(" --games=20000 '--b=name=it'\\''s B'\n"), "{told}");
     // No terminal is here: a line says how it goes.
     assert!(told.contains("zeitnot: 1/20000 games  +"), "{told}");
-    assert!(folder.path().join("index.html").exists() && folder.path().join("games.parquet").exists());
+    assert!(folder.path().join("index.html").exists() && folder.path().join("games.csv").exists());
 }
 
 /// Sends what Ctrl-C sends.

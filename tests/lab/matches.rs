@@ -189,9 +189,7 @@ fn shards_put_together_are_the_whole_match() {
         let read = |folder: &Path| std::fs::read_to_string(folder.join(name)).unwrap();
         assert!(read(&merged_folder) == read(&whole_folder), "{name} differs from that of one run");
     }
-    for name in ["games.parquet", "moves.parquet", "index.html"] {
-        assert!(whole_folder.join(name).exists(), "{name}");
-    }
+    assert!(whole_folder.join("index.html").exists());
 }
 
 #[test]

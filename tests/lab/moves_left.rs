@@ -94,7 +94,7 @@ fn figures_are_those_of_the_rows() {
     for told in [command.as_str(), ">--min-plies 2<", "every position", env!("CARGO_PKG_VERSION")] {
         assert!(page.contains(told), "{told}: {page}");
     }
-    for file in ["index.html", "movesleft.parquet", "difference-by-ply.svg"] {
+    for file in ["index.html", "movesleft.csv", "difference-by-ply.svg"] {
         assert!(out.join(file).metadata().unwrap().len() > 1000, "{file}");
     }
 }
@@ -203,7 +203,7 @@ fn the_report_is_written_where_nobody_reads_stdout_or_stderr() {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(0));
-    assert!(out.join("index.html").exists() && out.join("movesleft.parquet").exists());
+    assert!(out.join("index.html").exists() && out.join("movesleft.csv").exists());
 }
 
 #[test]

@@ -71,7 +71,6 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     for name in ["games.csv", "moves.csv"] {
         let read = |folder: &str| std::fs::read_to_string(path(folder).join(name)).unwrap();
         assert!(read("merged") == read("whole"), "{name} differs from that of one run");
-        assert!(path("merged").join(name).with_extension("parquet").exists());
     }
     // One game leaves the other shard without any.
     let part = |shard: &str| {

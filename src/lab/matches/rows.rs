@@ -6,7 +6,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
 use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, SideLimit, Termination};
@@ -33,7 +32,7 @@ pub(crate) struct MatchHeader<'a> {
 
 pub(crate) type MatchRowFiles = GameFiles<MatchGameRow, MatchMoveRow>;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MatchGameRow {
     pub(crate) match_id: String,
     /// The game's number in the whole match, from 0, whatever the shard.
@@ -132,7 +131,7 @@ impl MatchGameRow {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MatchMoveRow {
     pub(crate) match_id: String,
     pub(crate) game: u64,
@@ -300,7 +299,7 @@ pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
     }
 }
 
-/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`; at the end the rows are written as Parquet too.
+/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`.
 #[derive(Debug)]
 pub(crate) struct MatchFiles {
     rows: MatchRowFiles,
@@ -354,7 +353,7 @@ impl MatchFiles {
             }
             is_kept
         })?;
-        Ok(MatchFiles { rows: MatchRowFiles::new(folder, games, moves), pgn, pgn_path })
+        Ok(MatchFiles { rows: MatchRowFiles::new(games, moves), pgn, pgn_path })
     }
 
     /// Adds a finished game with its rows, which then survives the end of the program.

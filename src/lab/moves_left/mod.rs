@@ -16,7 +16,6 @@ pub(crate) use estimators::{Estimator, MovesLeftSource};
 pub(crate) use measure::{Measurer, RunFacts, RunOrigin, Selection};
 pub(crate) use study::Study;
 
-use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::rows::{Row, RowOfGame};
@@ -24,7 +23,7 @@ use crate::time::estimators::moves_left::MovesLeftInput;
 use crate::time::{GamePly, Plies};
 
 /// A position of a recorded game, what was really left of it, and what the network says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PositionRow {
     /// The game's number in the stream of all files, from 1; broken and filtered games count.
     pub(crate) game: u64,

@@ -1,6 +1,5 @@
 //! The rows that replays write: one per game under one manager at one time control, and one per move.
 
-use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
@@ -16,7 +15,7 @@ const INSTANT_SHARE: f64 = 0.02;
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
 /// The figures of one game under one manager at one time control.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReplayGameRow {
     /// The game's number among those that were replayed, from 1, whatever the shard.
     pub(crate) game: u64,
@@ -138,7 +137,7 @@ impl ReplayedMove {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReplayMoveRow {
     pub(crate) game: u64,
     pub(crate) manager: String,

@@ -73,7 +73,7 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
 /// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and a note on
 /// each of these.
 fn without_foreign(options: &Params) -> (Params, Vec<String>) {
-    let foreign = ["gpu", "threads", "cuda-graph"];
+    let foreign = ["gpu", "threads"];
     let given = foreign.iter().filter(|key| options.get(key).is_some());
     let note = |key| {
         format!(

@@ -9,7 +9,7 @@ use half::f16;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::{Precision, Quantization};
+use super::Precision;
 use crate::network::weights::Activation;
 use crate::network::weights::message::onnx::{
     Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
@@ -37,7 +37,6 @@ pub(crate) struct Value(String);
 #[derive(Debug)]
 pub(crate) struct Graph {
     precision: Precision,
-    quantization: Quantization,
     message: GraphMessage,
     constants: Vec<Constant>,
 }
@@ -70,19 +69,13 @@ operations! {
     sigmoid(x) = "Sigmoid";
     /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
     board_mean(x) = "GlobalAveragePool";
-    /// Adds `round(x / scale) + zero`, saturated to 8 bits.
-    quantize(x, scale, zero) = "QuantizeLinear";
 }
 
 impl Graph {
     /// Returns an empty graph whose floats are all of one precision.
-    pub(crate) fn new(name: &str, precision: Precision, quantization: Quantization) -> Graph {
+    pub(crate) fn new(name: &str, precision: Precision) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
-        Graph { precision, quantization, message, constants: Vec::new() }
-    }
-
-    pub(crate) fn quantization(&self) -> &Quantization {
-        &self.quantization
+        Graph { precision, message, constants: Vec::new() }
     }
 
     /// Declares an input; `None` is the free batch size.
@@ -110,16 +103,8 @@ impl Graph {
         self.constant(name, &[data.len()], Data::Integers(data))
     }
 
-    pub(crate) fn signed_bytes(&mut self, name: &str, dims: &[usize], data: Vec<i8>) -> Value {
-        self.constant(name, dims, Data::SignedBytes(data))
-    }
-
     pub(crate) fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
         self.constant(name, dims, Data::Words(data))
-    }
-
-    pub(crate) fn zero_point(&mut self, name: &str, zero: u8) -> Value {
-        self.constant(name, &[], Data::Byte(zero))
     }
 
     fn constant(&mut self, name: &str, dims: &[usize], data: Data) -> Value {
@@ -205,17 +190,6 @@ impl Graph {
         epsilon: f32,
     ) -> Value {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
-    }
-
-    /// Adds a reduction of all of `x` to one number: `op` is `ReduceMin` or `ReduceMax`.
-    pub(crate) fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
-        self.node(op, name, &[x], vec![int("keepdims", 0)])
-    }
-
-    /// Adds `(x - zero) · scale`; several scales are those of the first axis.
-    pub(crate) fn dequantize(&mut self, name: &str, x: &Value, scale: &Value, zero: Option<&Value>) -> Value {
-        let inputs: Vec<_> = [x, scale].into_iter().chain(zero).collect();
-        self.node("DequantizeLinear", name, &inputs, vec![int("axis", 0)])
     }
 
     /// Gives `x` another shape; one size may be -1.
@@ -316,7 +290,6 @@ fn float(name: &str, value: f32) -> Attribute {
 const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
 const TYPE_UINT8: i32 = 2;
-const TYPE_INT8: i32 = 3;
 const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
@@ -327,12 +300,8 @@ enum Data {
     Floats(Vec<f32>),
     /// Shapes and indices.
     Integers(Vec<i64>),
-    /// Quantised weights.
-    SignedBytes(Vec<i8>),
-    /// Quantised biases.
+    /// Rows of a table.
     Words(Vec<i32>),
-    /// A zero point.
-    Byte(u8),
 }
 
 #[derive(Debug)]
@@ -352,9 +321,7 @@ impl TensorHead {
     fn of(constant: &Constant, precision: Precision) -> TensorHead {
         let (data_type, data_len) = match &constant.data {
             Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
-            Data::SignedBytes(data) => (TYPE_INT8, data.len()),
             Data::Words(data) => (TYPE_INT32, 4 * data.len()),
-            Data::Byte(_) => (TYPE_UINT8, 1),
             Data::Floats(data) => (precision.data_type() as i32, precision.size() * data.len()),
         };
         let head = Tensor {
@@ -389,9 +356,7 @@ fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
 fn put_data(out: &mut BytesMut, data: Data, precision: Precision) {
     match data {
         Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
-        Data::SignedBytes(data) => data.into_iter().for_each(|number| out.put_i8(number)),
         Data::Words(data) => data.into_iter().for_each(|number| out.put_i32_le(number)),
-        Data::Byte(number) => out.put_u8(number),
         Data::Floats(data) => match precision {
             Precision::Float32 => data.into_iter().for_each(|number| out.put_f32_le(number)),
             Precision::Float16 => {

@@ -22,9 +22,6 @@ mod attention;
 mod graph;
 mod tower;
 
-pub(crate) use tower::Quantization;
-pub use tower::Ranges;
-
 /// Precision of a model's weights, inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
@@ -56,8 +53,6 @@ impl Precision {
 pub struct BuildOptions {
     /// The precision of weights, planes and outputs.
     pub precision: Precision,
-    /// The quantisation of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
-    pub(crate) quantization: Quantization,
     /// The only batch size that the model shall take; any if `None`.
     pub fixed_batch: Option<usize>,
     /// The form of the input.
@@ -68,7 +63,7 @@ pub struct BuildOptions {
 
 /// Returns the ONNX model of `network`, with Lc0's tensor names. Consumes the network, so that memory holds it once.
 pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
-    let mut graph = Graph::new("network", options.precision, options.quantization.clone());
+    let mut graph = Graph::new("network", options.precision);
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {
         InputForm::Planes => {

@@ -40,7 +40,7 @@ pub(in crate::tools) struct MatchArgs {
     /// End as soon as one hypothesis is proven: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
     sprt: Option<String>,
-    /// Folder for games.pgn, rows (CSV and Parquet) and the report (index.html); a match that was stopped goes on there
+    /// Folder for games.pgn, rows (CSV) and the report (index.html); a match that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::lab::moves_left::{
     Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
 use crate::lab::pgn::RecordedGame;
-use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged};
 use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
@@ -51,7 +51,7 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Write report (index.html, plots as SVG) and rows (CSV, Parquet) into this folder
+    /// Write report (index.html, plots as SVG) and rows (CSV) into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on with the run in the folder of --out that was stopped
@@ -270,9 +270,7 @@ pub(super) fn report(
     if let Some(folder) = out {
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
-        if files == [rows.as_path()] {
-            write_parquet::<PositionRow>(&rows)?;
-        } else {
+        if files != [rows.as_path()] {
             if let Some(facts) = &facts {
                 let before = RunFacts::beside(&rows);
                 let shard = before.map_or_else(|| facts.shard.clone(), |before| before.shard);

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{matches, movesleft, timelab};
 use crate::lab::matches::MatchRowFiles;
 use crate::lab::moves_left::PositionRow;
-use crate::lab::rows::{ParquetRow, are_columns_of, columns_of_file};
+use crate::lab::rows::{Row, are_columns_of, columns_of_file};
 use crate::tools::benchmark::side_by_side;
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -17,7 +17,7 @@ pub(in crate::tools) struct ReportArgs {
     /// Files of rows (CSV) that runs of one command wrote to their --out folders, or what `benchmark --json` wrote (.json), in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Write the report (index.html) and all rows (CSV and Parquet) to this folder
+    /// Write the report (index.html) and all rows (CSV) to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Rows of movesleft")]
@@ -41,7 +41,7 @@ const KINDS: [RowKind; 4] = [
     RowKind {
         name: "movesleft",
         columns: || vec![PositionRow::columns()],
-        writes: &["movesleft.csv", "movesleft.parquet", "movesleft.json", "index.html"],
+        writes: &["movesleft.csv", "movesleft.json", "index.html"],
         flags: "--estimator and --fit",
         are_given: |args| args.estimators.are_given(),
         report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
@@ -49,7 +49,7 @@ const KINDS: [RowKind; 4] = [
     RowKind {
         name: "timelab",
         columns: crate::lab::replay::ReplayFiles::columns,
-        writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
+        writes: &["games.csv", "moves.csv", "index.html"],
         flags: "",
         are_given: |_| false,
         report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
@@ -57,7 +57,7 @@ const KINDS: [RowKind; 4] = [
     RowKind {
         name: "match",
         columns: MatchRowFiles::columns,
-        writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
+        writes: &["games.csv", "moves.csv", "index.html"],
         flags: "--sprt",
         are_given: |args| args.results.sprt.is_some(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),

@@ -67,7 +67,7 @@ pub(in crate::tools) struct TimelabArgs {
     /// Replay the i-th of n parts of the games; "report" puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
-    /// Write a report (index.html) and its rows (games and moves, as CSV and Parquet) to this folder
+    /// Write a report (index.html) and its rows (games and moves, as CSV) to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Threads that evaluate and replay [default: one for each core]

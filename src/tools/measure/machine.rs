@@ -8,7 +8,6 @@ use std::{fmt, fs};
 use serde::{Deserialize, Serialize};
 
 use super::Facts;
-#[cfg(feature = "lab")]
 use super::gpus::GpuMeter;
 use crate::network::throughput::SortedSamples;
 use crate::system::{self, nvidia_smi};
@@ -86,7 +85,6 @@ pub(in crate::tools) struct MachineMonitor {
     controls: usize,
     /// Millions of the control's rounds per second, all threads.
     rates: Vec<f64>,
-    #[cfg(feature = "lab")]
     gpus: GpuMeter,
 }
 
@@ -97,13 +95,11 @@ impl MachineMonitor {
             threads: threads.clamp(1, cores),
             controls: CONTROLS.div_ceil(searches + 1),
             rates: Vec::new(),
-            #[cfg(feature = "lab")]
-            gpus: GpuMeter::start(),
+            gpus: GpuMeter::default(),
         }
     }
 
     pub(in crate::tools) fn between_searches(&mut self) {
-        #[cfg(feature = "lab")]
         if !self.rates.is_empty() {
             self.gpus.search_ended();
         }
@@ -114,21 +110,12 @@ impl MachineMonitor {
             });
             self.rates.push(rate / 1e6);
         }
-        #[cfg(feature = "lab")]
-        self.gpus.search_begins();
     }
 
     /// Returns what was measured while `nodes` were searched in `seconds`.
     pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, SensorReport) {
         self.between_searches();
-        #[cfg(feature = "lab")]
-        let sensors = self.gpus.finish(nodes, seconds);
-        #[cfg(not(feature = "lab"))]
-        let sensors = {
-            let missing = "NVIDIA's GPUs: this build has no laboratory, with which they are read".to_owned();
-            SensorReport::new(Vec::new(), Some(missing), nodes, seconds)
-        };
-        (MachineNoise::of(&self.rates), sensors)
+        (MachineNoise::of(&self.rates), self.gpus.finish(nodes, seconds))
     }
 }
 

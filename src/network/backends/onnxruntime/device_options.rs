@@ -67,8 +67,6 @@ option_group! {
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
         /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own threads.
         threads: usize = 1, in 1..=256, "threads";
-        /// Record the work of each batch size once and replay it. It needs `cuda` or `tensorrt`.
-        cuda_graph: bool = false, "cuda-graph";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
     }
@@ -87,8 +85,6 @@ pub struct DeviceOptions {
     pub threads: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
-    /// True if NVIDIA's GPUs replay recorded work.
-    pub(crate) cuda_graph: bool,
     /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
     pub(crate) needs_cpu: bool,
 }
@@ -111,7 +107,6 @@ impl Default for DeviceOptions {
             precision: "fp32",
             threads: 1,
             input: InputForm::Planes,
-            cuda_graph: false,
             needs_cpu: false,
         }
     }
@@ -123,7 +118,7 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        let OnnxRuntimeParams { provider, gpu, precision, threads, cuda_graph, inputs } =
+        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
         let precisions: &[&'static str] = match provider {
             Provider::Cpu => &["fp32"],
@@ -139,15 +134,12 @@ impl DeviceOptions {
             wanted if precisions.contains(&wanted) => wanted,
             wanted => return refused("precision", wanted, format!("one of auto, {}", precisions.join(", "))),
         };
-        if cuda_graph && ![Provider::Cuda, Provider::TensorRt].contains(&provider) {
-            return refused("cuda-graph", "true", "false with this provider".into());
-        }
         let input = match inputs {
             WantedInputs::Auto => provider.usual_input(),
             WantedInputs::Packed => InputForm::Packed,
             WantedInputs::Planes => InputForm::Planes,
         };
-        Ok(DeviceOptions { provider, gpu, precision, threads, input, cuda_graph, needs_cpu: false })
+        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false })
     }
 
     /// Returns the way in which models must be built for it.
@@ -203,7 +195,6 @@ impl DeviceOptions {
             Provider::Cuda => ep::CUDA::default()
                 .with_device_id(gpu)
                 .with_tf32(true)
-                .with_cuda_graph(self.cuda_graph)
                 // The exhaustive search takes seconds for each size of batch, in the middle of a game.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
                 .build(),
@@ -213,7 +204,6 @@ impl DeviceOptions {
                     .with_device_id(gpu)
                     .with_fp16(self.precision == "fp16")
                     .with_layer_norm_fp32_fallback(true)
-                    .with_cuda_graph(self.cuda_graph)
                     .with_engine_cache(true)
                     .with_engine_cache_path(engines.display())
                     .with_timing_cache(true)
@@ -345,10 +335,8 @@ mod tests {
         );
         assert_eq!(
             error_of("batch=3"),
-            "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, cuda-graph, \
+            "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, \
              inputs"
         );
-        assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected false with this provider");
-        assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);
     }
 }

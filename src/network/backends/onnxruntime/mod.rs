@@ -39,7 +39,6 @@ pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
 pub use finder::LibraryError;
 pub use provider::Provider;
 pub use runtime::Runtime;
-pub(crate) use sessions::observe;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
@@ -103,28 +102,14 @@ impl OnnxRuntime {
                 engines.display()
             ))
         });
-        let sessions = |cuda_graph| {
-            let device = DeviceOptions { cuda_graph, ..device.clone() };
-            Arc::new(SessionPool::new(runtime, &model, device, engines.clone()))
-        };
-        let plain = sessions(false);
+        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone(), engines));
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
-        let mut evaluator = plain.evaluator()?;
+        let mut evaluator = sessions.evaluator()?;
         for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
             evaluator.evaluate(&mut vec![EvalSlot::default(); size])?;
         }
         drop(evaluator);
-        if !device.cuda_graph {
-            return Ok(OnnxRuntime { info, sessions: plain, notes: Mutex::default() });
-        }
-        let recorded = sessions(true);
-        let (sessions, note) = match recorded.compare_with(&plain) {
-            Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
-            Err(reason) => {
-                (plain, format!("ERROR: CUDA graphs cannot be used here ({reason}). Continuing without them"))
-            }
-        };
-        Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
+        Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })
     }
 
     /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What the
@@ -196,32 +181,5 @@ impl Backend for OnnxRuntime {
 
     fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::network::onnx::{self, BuildOptions};
-    use crate::network::weights::{HeadChoice, Model, NetworkFile};
-
-    fn backend(name: &str) -> OnnxRuntime {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets").join(name);
-        let Model::Layers(network, _) = NetworkFile::load(&path, HeadChoice::default()).unwrap().model else {
-            panic!("no layers")
-        };
-        let model = onnx::build(*network, &BuildOptions::default());
-        crate::network::folders::allow_fetching();
-        OnnxRuntime::new(model, name, &DeviceOptions::default()).unwrap()
-    }
-
-    #[test]
-    fn what_evaluates_otherwise_is_found_out() {
-        let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
-        assert!(tiny.sessions.compare_with(&tiny.sessions).is_ok());
-        let error = tiny.sessions.compare_with(&other.sessions).unwrap_err().to_string();
-        assert_eq!(error, "their results differ from those without graphs");
     }
 }

@@ -1,20 +1,17 @@
 //! Runs batches in one session: planes in, outputs read back into the slots.
 //!
 //! On a CPU the session gets a view of the input. A GPU gets batches of few sizes, through tensors that are made once for each in
-//! memory that it reaches itself, so that it copies without a detour. With CUDA graphs a device records the work of each batch
-//! size once and replays it by one call. A replay runs nothing but what was recorded, at the addresses of that time: so each size
-//! has its own tensors on the device too, bound once and for all, and copies to and from the host are made here. Whether
-//! recordings can be used is tried at start-up: see [`super::OnnxRuntime::new`].
+//! memory that it reaches itself, so that it copies without a detour.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, Axis};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
-use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
-use ort::value::{Tensor, TensorRef, TensorValueType};
+use ort::session::{IoBinding, Session};
+use ort::value::{Tensor, TensorRef};
 
 use super::tensors::{
     BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, output_array,
@@ -54,8 +51,6 @@ pub(super) enum HostMemory {
     /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its
     /// tensors.
     Pinned { gpu: u32 },
-    /// Pinned, and the GPU replays what it recorded of each batch size: [`Recording`].
-    Recorded { gpu: u32 },
 }
 
 /// Returns the runner for models with such inputs and outputs, with tensors in `memory`.
@@ -71,15 +66,13 @@ pub(super) fn runner(input: InputForm, outputs: DataType, memory: HostMemory) ->
 }
 
 fn typed_runner<I: InputElement, T: OutputElement>(memory: HostMemory) -> Box<dyn RunBatch> {
-    let pinned = AllocationDevice::CUDA_PINNED;
     match memory {
         HostMemory::Plain => {
             let input = ArrayD::default(input_shape::<I>(0));
             Box::new(PlainRunner::<I, T> { input, outputs: PhantomData })
         }
-        HostMemory::Pinned { gpu } => Box::new(BoundRunner::<I, T>::new(pinned, None, gpu as i32)),
-        HostMemory::Recorded { gpu } => {
-            Box::new(BoundRunner::<I, T>::new(pinned, Some(AllocationDevice::CUDA), gpu as i32))
+        HostMemory::Pinned { gpu } => {
+            Box::new(BoundRunner::<I, T>::new(AllocationDevice::CUDA_PINNED, gpu as i32))
         }
     }
 }
@@ -114,50 +107,28 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
 /// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
 /// of it.
 const STEP: usize = 32;
-/// The key under which providers take the number of a graph among those of a session.
-const GRAPH_NUMBER: &str = "gpu_graph_id";
 
-/// Runs batches through tensors that were made for their size, perhaps by work that the device has recorded.
+/// Runs batches through tensors that were made for their size.
 #[derive(Debug)]
-struct BoundRunner<I: TensorElement, T: TensorElement> {
+struct BoundRunner<I: TensorElement, T> {
     /// Memory of the host that the device reaches.
     host: AllocationDevice<'static>,
-    /// Memory of the device, if its work is recorded.
-    recorded: Option<AllocationDevice<'static>>,
     device: i32,
     /// The tensors by batch size.
-    bound: BTreeMap<usize, BoundTensors<I, T>>,
+    bound: BTreeMap<usize, BoundTensors<I>>,
+    outputs: PhantomData<T>,
 }
 
 /// The tensors of one batch size; the binding holds the outputs that the device writes.
 #[derive(Debug)]
-struct BoundTensors<I: TensorElement, T: TensorElement> {
+struct BoundTensors<I: TensorElement> {
     input: Tensor<I>,
     binding: IoBinding,
-    recording: Option<Recording<I, T>>,
-}
-
-/// What a recorded batch has beside.
-struct Recording<I: TensorElement, T: TensorElement> {
-    device_input: Tensor<I>,
-    /// The outputs on the host by their names.
-    outputs: BTreeMap<String, Tensor<T>>,
-    options: RunOptions<NoSelectedOutputs>,
-}
-
-impl<I: TensorElement, T: TensorElement> Debug for Recording<I, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recording").field("device_input", &self.device_input).finish_non_exhaustive()
-    }
 }
 
 impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
-    fn new(
-        host: AllocationDevice<'static>,
-        recorded: Option<AllocationDevice<'static>>,
-        device: i32,
-    ) -> BoundRunner<I, T> {
-        BoundRunner { host, recorded, device, bound: BTreeMap::new() }
+    fn new(host: AllocationDevice<'static>, device: i32) -> BoundRunner<I, T> {
+        BoundRunner { host, device, bound: BTreeMap::new(), outputs: PhantomData }
     }
 
     fn bind(
@@ -165,36 +136,18 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         session: &Session,
         interface: &ModelInterface,
         positions: usize,
-    ) -> ort::Result<BoundTensors<I, T>> {
-        let allocator = |memory: &AllocationDevice<'static>, kind| {
-            let memory = MemoryInfo::new(memory.clone(), self.device, AllocatorType::Device, kind)?;
+    ) -> ort::Result<BoundTensors<I>> {
+        let allocator = |kind| {
+            let memory = MemoryInfo::new(self.host.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
         };
-        let shape = input_shape::<I>(positions);
-        let input = Tensor::<I>::new(&allocator(&self.host, MemoryType::CPUInput)?, shape.clone())?;
-        let outputs = allocator(&self.host, MemoryType::CPUOutput)?;
+        let input = Tensor::<I>::new(&allocator(MemoryType::CPUInput)?, input_shape::<I>(positions))?;
+        let outputs = allocator(MemoryType::CPUOutput)?;
         let mut binding = session.create_binding()?;
-        let Some(device) = &self.recorded else {
-            for (name, width) in output_widths(&interface.names) {
-                binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
-            }
-            return Ok(BoundTensors { input, binding, recording: None });
-        };
-        let on_device = allocator(device, MemoryType::Default)?;
-        let device_input = Tensor::<I>::new(&on_device, shape)?;
-        binding.bind_input(interface.names.input.as_str(), &device_input)?;
-        let mut on_host = BTreeMap::new();
         for (name, width) in output_widths(&interface.names) {
-            binding.bind_output(name, Tensor::<T>::new(&on_device, [positions, width])?)?;
-            on_host.insert(name.to_owned(), Tensor::new(&outputs, [positions, width])?);
+            binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
         }
-        let mut options = RunOptions::new()?;
-        options.set(GRAPH_NUMBER, positions.to_string())?;
-        Ok(BoundTensors {
-            input,
-            binding,
-            recording: Some(Recording { device_input, outputs: on_host, options }),
-        })
+        Ok(BoundTensors { input, binding })
     }
 }
 
@@ -212,24 +165,11 @@ impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
         write_batch(batch, interface.input_format, bound.input.extract_array_mut());
-        let Some(recording) = &mut bound.recording else {
-            // Sends the numbers to the device; so it must be done for each batch.
-            bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
-            let outputs = session.run_binding(&bound.binding)?;
-            return BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
-                .read_into(batch);
-        };
-        let missing = |name: &str| RunError::MissingOutput { name: name.to_owned() };
-        bound.input.copy_into(&mut recording.device_input)?;
-        let outputs = session.run_binding_with_options(&bound.binding, &recording.options)?;
-        for (name, host) in &mut recording.outputs {
-            let output = outputs.get(name).ok_or_else(|| missing(name))?;
-            output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
-        }
-        BatchOutputs::of(&interface.names, positions, |name| {
-            recording.outputs.get(name).map(|output| output.extract_array()).ok_or_else(|| missing(name))
-        })?
-        .read_into(batch)
+        // Sends the numbers to the device; so it must be done for each batch.
+        bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
+        let outputs = session.run_binding(&bound.binding)?;
+        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
+            .read_into(batch)
     }
 }
 
@@ -292,23 +232,16 @@ mod tests {
         let (mut packed_session, packed_interface) = open(InputForm::Packed);
         let mut plain = runner(InputForm::Planes, DataType::Float32, HostMemory::Plain);
         let cpu = AllocationDevice::CPU;
-        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), None, 0);
-        let mut graphs = BoundRunner::<f32, f32>::new(cpu.clone(), Some(cpu.clone()), 0);
+        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), 0);
         let mut packed = runner(InputForm::Packed, DataType::Float32, HostMemory::Plain);
-        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu.clone(), None, 0);
-        let mut packed_graphs = BoundRunner::<u8, f32>::new(cpu.clone(), Some(cpu), 0);
+        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu, 0);
         for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
             plain.run(&mut session, &interface, &mut expected).unwrap();
-            let runs: [(&mut dyn RunBatch, _); 5] = [
-                (&mut bound, false),
-                (&mut graphs, false),
-                (&mut *packed, true),
-                (&mut packed_bound, true),
-                (&mut packed_graphs, true),
-            ];
+            let runs: [(&mut dyn RunBatch, _); 3] =
+                [(&mut bound, false), (&mut *packed, true), (&mut packed_bound, true)];
             for (run, is_packed) in runs {
                 let mut found = input.clone();
                 if is_packed {

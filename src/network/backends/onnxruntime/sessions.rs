@@ -10,29 +10,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use ndarray::ArrayD;
 use ort::device::Device;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
-use ort::value::TensorRef;
-use thiserror::Error;
 
 use super::device_options::{DeviceOptions, InputTensor};
 use super::provider::Provider;
 use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
 use super::runtime::Runtime;
-use super::tensors::{input_shape, write_batch};
 use super::{MAX_BATCH, NAME};
-use crate::network::onnx::Ranges;
 use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{BackendError, EvalSlot, Evaluator};
-
-/// Batches that are compared before recorded work is trusted: the first ones are still computed in the ordinary way.
-const TRIALS: u64 = 6;
-/// An odd factor that fills planes with bits.
-const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The difference up to which a number `b` in fp16 counts as the same, as a share of `1 + |b|`.
-const TOLERANCE: f32 = 0.02;
 
 /// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -55,16 +43,6 @@ impl fmt::Debug for SessionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionPool").field("interface", &self.interface).finish_non_exhaustive()
     }
-}
-
-/// Says why the work that a device has recorded is not replayed.
-#[derive(Debug, Error)]
-pub(super) enum ReplayError {
-    /// It cannot be recorded or replayed.
-    #[error(transparent)]
-    Failed(#[from] BackendError),
-    #[error("their results differ from those without graphs")]
-    OtherNumbers,
 }
 
 impl SessionPool {
@@ -99,7 +77,6 @@ impl SessionPool {
         };
         let DeviceOptions { provider, gpu, .. } = self.device;
         let memory = match provider {
-            Provider::Cuda | Provider::TensorRt if self.device.cuda_graph => HostMemory::Recorded { gpu },
             Provider::Cuda | Provider::TensorRt => HostMemory::Pinned { gpu },
             _ => HostMemory::Plain,
         };
@@ -124,26 +101,6 @@ impl SessionPool {
     fn alone(&self) -> Option<MutexGuard<'static, ()>> {
         let runs_alone = self.device.provider.runs_one_at_a_time();
         runs_alone.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes sure that this evaluates as `other` does, from batch to batch. A wrong recording shows when it is replayed.
-    pub(super) fn compare_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), ReplayError> {
-        let (mut own, mut others) = (self.evaluator()?, other.evaluator()?);
-        for trial in 1..=TRIALS {
-            let mut slot = EvalSlot::default();
-            slot.planes.masks.iter_mut().zip(trial..).for_each(|(mask, n)| *mask = n.wrapping_mul(SCATTER));
-            slot.moves.extend(0..64);
-            let (mut found, mut expected) = ([slot.clone()], [slot]);
-            own.evaluate(&mut found)?;
-            others.evaluate(&mut expected)?;
-            let ([found], [expected]) = (&found, &expected);
-            let logits = found.logits.iter().zip(&expected.logits);
-            let mut numbers = logits.chain([(&found.evaluation.q, &expected.evaluation.q)]);
-            if numbers.any(|(a, b)| (a - b).abs() > TOLERANCE * (1.0 + b.abs())) {
-                return Err(ReplayError::OtherNumbers);
-            }
-        }
-        Ok(())
     }
 
     /// Opens a new session; the library then optimises the graph, which takes the time.
@@ -246,49 +203,4 @@ impl Drop for SessionPool {
         let _alone = self.alone();
         self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
-}
-
-/// Positions that are evaluated at once; only memory depends on it.
-const BATCH: usize = 32;
-
-/// Returns the ranges of the inner tensors of `model` over `positions`.
-///
-/// The model must take any batch size and be built in [`Float32`](crate::network::onnx::Precision::Float32) with
-/// [`Observe`](crate::network::onnx::Quantization::Observe).
-pub(crate) fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
-    let runtime = Runtime::get(Provider::Cpu)?;
-    let failed =
-        |error: ort::Error| BackendError::Evaluation { backend: NAME.into(), reason: error.to_string() };
-    let mut session = open_to_observe(runtime, &model.bytes).map_err(failed)?;
-    let mut ranges = Ranges::default();
-    for batch in positions.chunks(BATCH) {
-        record(&mut session, model, batch, &mut ranges).map_err(failed)?;
-    }
-    Ok(ranges)
-}
-
-fn open_to_observe(runtime: &Runtime, model: &[u8]) -> ort::Result<Session> {
-    Session::builder(runtime.environment())?
-        .with_optimization_level(GraphOptimizationLevel::Level1)?
-        .with_intra_threads(1)?
-        .commit_from_memory(model)
-}
-
-/// Evaluates `batch` and widens the ranges by the numbers of all outputs that hold but one.
-fn record(
-    session: &mut Session,
-    model: &OnnxModel,
-    batch: &[EvalSlot],
-    ranges: &mut Ranges,
-) -> ort::Result<()> {
-    let mut planes = ArrayD::<f32>::default(input_shape::<f32>(batch.len()));
-    write_batch(batch, model.input_format, planes.view_mut());
-    let outputs =
-        session.run(ort::inputs![model.names.input.as_str() => TensorRef::from_array_view(&planes)?])?;
-    for (name, value) in outputs.iter() {
-        if let (_, [number]) = value.try_extract_tensor::<f32>()? {
-            ranges.record(name, *number);
-        }
-    }
-    Ok(())
 }
