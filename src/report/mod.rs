@@ -18,5 +18,5 @@ pub use page::Page;
 pub(crate) use page::PageProgram;
 #[cfg(feature = "lab")]
 pub(crate) use plot::{Bar, BarPlot, Plot};
-pub(crate) use table::Align;
 pub use table::Table;
+pub(crate) use table::{Align, terminal_width, write_fact};

@@ -2,10 +2,12 @@
 
 use std::{fmt, io};
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
-
-/// The space behind a column.
-const PADDING: u16 = 2;
+/// The space between two columns, characters.
+const GAP: usize = 2;
+/// A word is broken behind punctuation only if it is longer, characters.
+const LONG_WORD: usize = 24;
+/// The room that a text gets beside its name in any terminal, characters.
+const LEAST_ROOM: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -56,57 +58,175 @@ impl Table {
 }
 
 impl fmt::Display for Table {
-    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a terminal, cells are
-    /// wrapped so that the table fits its width.
+    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a terminal, the table
+    /// fits its width.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
+        self.write(f, terminal_width())
     }
 }
 
-impl Table {
-    fn least_widths(&self) -> Vec<u16> {
-        let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
-        let of_column = |(index, (name, _)): (usize, &(String, Align))| {
-            let cells = self.rows.iter().map(|row| longest(&row[index]));
-            let width = cells.fold(longest(name), usize::max);
-            u16::try_from(width).unwrap_or(u16::MAX).saturating_add(PADDING)
-        };
-        self.columns.iter().enumerate().map(of_column).collect()
-    }
+/// The width of the terminal, characters; `None` where stdout is none.
+pub(crate) fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
 
-    /// Writes the table in at most `width` columns, or as wide as it is.
-    fn write(&self, f: &mut impl fmt::Write, width: Option<u16>) -> fmt::Result {
-        let mut text = comfy_table::Table::new();
-        let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-        text.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
-        if let Some(width) = width {
-            text.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+/// Writes `name` and, from the column `indent` on, `value`. Where stdout is a terminal, lines break between words.
+pub(crate) fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, value: &str) -> fmt::Result {
+    write_fact_in(f, name, indent, value, terminal_width())
+}
+
+fn write_fact_in(
+    f: &mut impl fmt::Write,
+    name: &str,
+    indent: usize,
+    value: &str,
+    width: Option<usize>,
+) -> fmt::Result {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST_ROOM));
+    let mut name = Some(name);
+    for line in wrapped(value, room) {
+        writeln!(f, "{}", format!("{:<indent$}{line}", name.take().unwrap_or_default()).trim_end())?;
+    }
+    Ok(())
+}
+
+impl Table {
+    /// Writes the table in at most `width` characters, or as wide as it is. No number and no word is broken. Columns without room
+    /// beside the others follow below, behind the first one again. Where two have no room, each row becomes a block.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        writeln!(f, "{}", self.caption)?;
+        let width = width.unwrap_or(usize::MAX);
+        let least = |column: &usize| self.width_of(*column, longest_piece);
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let (first, mut rest) = all.split_at(all.len().min(1));
+        let total = |columns: &[usize]| columns.iter().map(least).sum::<usize>() + GAP * (columns.len() - 1);
+        if rest.is_empty() || rest.iter().any(|&column| total(&[first[0], column]) > width) {
+            return if total(&all) <= width {
+                self.write_band(f, &all, width)
+            } else {
+                self.write_blocks(f, width)
+            };
         }
-        text.set_header(self.columns.iter().map(|(name, _)| name));
-        for row in &self.rows {
-            text.add_row(row);
-        }
-        for (column, (_, align)) in text.column_iter_mut().zip(&self.columns) {
-            column.set_padding((0, PADDING));
-            column.set_cell_alignment(match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            });
-        }
-        let least = self.least_widths();
-        // Words stay whole where there is room for that, and for the border between two columns.
-        let total = least.iter().map(|width| usize::from(*width) + 1).sum::<usize>();
-        if width.is_some_and(|width| total <= usize::from(width)) {
-            for (column, &least) in text.column_iter_mut().zip(&least) {
-                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+        while !rest.is_empty() {
+            let fits = |count: &usize| total(&[first, &rest[..*count]].concat()) <= width;
+            let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+            self.write_band(f, &[first, &rest[..count]].concat(), width)?;
+            rest = &rest[count..];
+            if !rest.is_empty() {
+                writeln!(f)?;
             }
         }
-        writeln!(f, "{}", self.caption)?;
-        for line in text.lines() {
+        Ok(())
+    }
+
+    /// The largest of what `measure` says of a column's texts. Numbers are never broken.
+    fn width_of(&self, column: usize, measure: fn(&str) -> usize) -> usize {
+        let (name, align) = &self.columns[column];
+        let of_cell = if *align == Align::Right { length } else { measure };
+        self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
+    }
+
+    /// Writes some of the columns beside each other, which must have room for their words.
+    fn write_band(&self, f: &mut impl fmt::Write, columns: &[usize], width: usize) -> fmt::Result {
+        let whole: Vec<usize> = columns.iter().map(|&column| self.width_of(column, length)).collect();
+        let least = columns.iter().map(|&column| self.width_of(column, longest_piece));
+        let gaps = GAP * (columns.len() - 1);
+        let mut widths = whole.clone();
+        if whole.iter().sum::<usize>() + gaps > width {
+            widths = least.collect();
+            for _ in widths.iter().sum::<usize>() + gaps..width {
+                // What is broken most gets the room that is left.
+                let missing = |&place: &usize| whole[place] - widths[place];
+                let Some(place) = (0..widths.len()).max_by_key(missing) else { break };
+                widths[place] += 1;
+            }
+        }
+        let names: Vec<&str> = columns.iter().map(|&column| self.columns[column].0.as_str()).collect();
+        self.write_row(f, columns, &names, &widths)?;
+        writeln!(f, "{}", "─".repeat(widths.iter().sum::<usize>() + gaps))?;
+        for row in &self.rows {
+            let cells: Vec<&str> = columns.iter().map(|&column| row[column].as_str()).collect();
+            self.write_row(f, columns, &cells, &widths)?;
+        }
+        Ok(())
+    }
+
+    fn write_row(
+        &self,
+        f: &mut impl fmt::Write,
+        columns: &[usize],
+        cells: &[&str],
+        widths: &[usize],
+    ) -> fmt::Result {
+        let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| wrapped(cell, width)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for index in 0..height {
+            let mut line = String::new();
+            for ((cell, &width), &column) in cells.iter().zip(widths).zip(columns) {
+                let part = cell.get(index).map_or("", String::as_str);
+                line += &match self.columns[column].1 {
+                    Align::Left => format!("{part:<width$}"),
+                    Align::Right => format!("{part:>width$}"),
+                };
+                line += &" ".repeat(GAP);
+            }
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
+
+    fn write_blocks(&self, f: &mut impl fmt::Write, width: usize) -> fmt::Result {
+        let indent = GAP + self.columns.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+        for row in &self.rows {
+            writeln!(f)?;
+            for ((name, _), cell) in self.columns.iter().zip(row) {
+                write_fact_in(f, name, indent, cell, Some(width))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn longest_piece(text: &str) -> usize {
+    pieces(text).map(|(_, piece)| length(piece)).max().unwrap_or(0)
+}
+
+/// The parts of a text that stay whole, and whether a blank stands before each: words, and parts of long words that end in
+/// punctuation. Numbers are no words of several parts.
+fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    text.split(' ').flat_map(|word| {
+        let ends = word
+            .char_indices()
+            .zip(word.chars().skip(1))
+            .filter(|((_, char), next)| ",;(/=&".contains(*char) && !next.is_ascii_digit());
+        let ends = ends.map(|((index, char), _)| index + char.len_utf8());
+        let ends: Vec<_> = ends.filter(|_| length(word) > LONG_WORD).chain([word.len()]).collect();
+        let begins = [0].into_iter().chain(ends.clone());
+        let parts: Vec<_> = begins.zip(ends).map(|(begin, end)| (begin == 0, &word[begin..end])).collect();
+        parts
+    })
+}
+
+/// The lines of a text in so much room, at least one. What stays whole may be longer.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (begins_word, piece) in pieces(text) {
+        // Invariant: there is a first line.
+        let line = lines.last_mut().expect("a line");
+        let is_fresh = line.is_empty();
+        let blank = usize::from(begins_word && !is_fresh);
+        if !is_fresh && length(line) + blank + length(piece) > room {
+            lines.push(piece.into());
+        } else {
+            line.push_str(&" "[..blank]);
+            line.push_str(piece);
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -135,23 +255,62 @@ mod tests {
         assert_eq!(table.to_markdown(), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
     }
 
-    /// A regression: lines wider than the terminal were broken by it, wherever its edge was.
+    fn written(table: &Table, width: Option<usize>) -> String {
+        let mut text = String::new();
+        table.write(&mut text, width).unwrap();
+        text
+    }
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(length).max().unwrap()
+    }
+
+    /// A regression: at 80 columns 17571 was printed as 1757 over 1, and as wide a table as that of several backends always was.
     #[test]
-    fn a_table_fits_the_terminal_and_loses_nothing() {
-        let mut table = Table::new("Caption", &[("name", Align::Left), ("points given away", Align::Right)]);
-        table.row(["some words that are wrapped".into(), "1.0".into()]);
-        let write = |width| {
-            let mut text = String::new();
-            table.write(&mut text, width).unwrap();
-            text
-        };
-        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
-        let (whole, narrow) = (write(None), write(Some(20)));
-        let natural = widest(&whole);
-        assert!(widest(&narrow) <= 20, "{narrow}");
-        for word in ["some", "words", "that", "are", "wrapped", "points", "given", "away", "1.0"] {
-            assert!(narrow.contains(word), "{word}: {narrow}");
+    fn a_table_fits_the_terminal_and_breaks_no_number() {
+        let names = [
+            "nps",
+            "evals/s",
+            "mean batch",
+            "busy %",
+            "ready s",
+            "first ms",
+            "W",
+            "nodes/J",
+            "± %",
+            "insta-moves",
+        ];
+        let mut table = Table::of_columns("Caption", &["time manager"], &names);
+        let number = |row: usize, column: usize| format!("{}.{column}", 17_571 * (row + 1) + column);
+        let manager = "smooth(mle-pieces,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
+        for row in 0..3 {
+            table.row([manager.into()].into_iter().chain((0..names.len()).map(|column| number(row, column))));
         }
-        assert_eq!(write(Some(natural as u16)), whole);
+        let natural = widest(&written(&table, None));
+        assert_eq!(written(&table, Some(natural)), written(&table, None));
+        for width in [40, 60, 80, 120] {
+            let text = written(&table, Some(width));
+            assert!(widest(&text) <= width, "{width}: {text}");
+            for row in 0..3 {
+                for column in 0..names.len() {
+                    let whole = text.split_whitespace().any(|word| word == number(row, column));
+                    assert!(whole, "{}, {width}: {text}", number(row, column));
+                }
+            }
+            for name in names.iter().flat_map(|name| name.split(' ')) {
+                assert!(text.split_whitespace().any(|word| word == name), "{name}, {width}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_broken_between_words_and_behind_the_punctuation_of_long_ones() {
+        assert_eq!(wrapped("some words here", 10), ["some words", "here"]);
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("12345678901234567890,12345678901", 5), ["12345678901234567890,12345678901"]);
+        assert_eq!(wrapped("smooth(mle-pieces,move-weight=x)", 18), ["smooth(mle-pieces,", "move-weight=x)"]);
+        let mut text = String::new();
+        write_fact_in(&mut text, "name", 6, "a value that is long, in words", Some(26)).unwrap();
+        assert_eq!(text, "name  a value that is\n      long, in words\n");
     }
 }

@@ -17,7 +17,7 @@ use super::{Failure, Output};
 use crate::chess::split_epd;
 use crate::engine::{Engine, FinishedSearch, Settings};
 use crate::network::BackendInfo;
-use crate::report::Table;
+use crate::report::{Table, terminal_width, write_fact};
 use crate::search::{CounterValues, SearchSummary};
 use crate::serve::{Searcher, positions_at_once};
 use crate::system::cpu_time;
@@ -255,9 +255,43 @@ impl SearchFigures {
     }
 }
 
-/// The heads of the columns of [`PositionRow`].
-const HEAD: &str =
-    "move       nodes       nps  time ms    evals     cached terminals  collided   batch  position\n";
+/// The heads of the columns of [`PositionRow`], and their widths.
+const HEADS: [(&str, usize); 9] = [
+    ("move", 6),
+    ("nodes", 10),
+    ("nps", 10),
+    ("time ms", 9),
+    ("evals", 10),
+    ("cached", 10),
+    ("terminals", 10),
+    ("collided", 10),
+    ("batch", 8),
+];
+/// Terminals that are narrower get the first columns only.
+const FEW_BELOW: usize = 120;
+const FEW: usize = 4;
+/// The column at which the values of facts begin.
+const FACT_INDENT: usize = 18;
+
+/// Returns a line of these cells and a position, which is cut where a terminal has no room for it.
+fn line_of(cells: &[String; HEADS.len()], position: &str, width: Option<usize>) -> String {
+    let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { HEADS.len() };
+    let mut line = format!("{:<width$}", cells[0], width = HEADS[0].1);
+    for (cell, (_, width)) in cells.iter().zip(HEADS).take(count).skip(1) {
+        line += &format!("{cell:>width$}");
+    }
+    line += "  ";
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count()));
+    match position.char_indices().nth(room) {
+        Some(_) => line.extend(position.chars().take(room - 1).chain(['…'])),
+        None => line += position,
+    }
+    line + "\n"
+}
+
+fn head(width: Option<usize>) -> String {
+    line_of(&HEADS.map(|(name, _)| name.to_owned()), "position", width)
+}
 
 /// One position's search.
 #[derive(Clone, Debug, Serialize)]
@@ -337,7 +371,8 @@ pub(super) fn search_all(
     output: &mut Output,
     mut between: impl FnMut(),
 ) -> Result<SpeedReport, Failure> {
-    output.write_ahead(&HEAD)?;
+    let width = terminal_width();
+    output.write_ahead(&head(width))?;
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     let (mut figures, mut rows, mut hash) = (SearchFigures::default(), Vec::new(), 0xcbf2_9ce4_8422_2325);
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
@@ -358,7 +393,7 @@ pub(super) fn search_all(
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             }
         }
-        output.write_ahead(&row)?;
+        output.write_ahead(&row.line(width))?;
         rows.push(row);
     }
     let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
@@ -434,33 +469,29 @@ impl SpeedReport {
     }
 
     pub(super) fn lines(&self) -> String {
-        [HEAD.to_owned()].into_iter().chain(self.positions.iter().map(PositionRow::to_string)).collect()
+        [head(None)].into_iter().chain(self.positions.iter().map(|row| row.line(None))).collect()
     }
 }
 
 pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
-    facts.into_iter().try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))
+    facts.into_iter().try_for_each(|(name, value)| write_fact(f, name, FACT_INDENT, &value))
 }
 
-impl fmt::Display for PositionRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SearchFigures {
-            nodes,
-            nps,
-            time_ms,
-            evaluations,
-            cache_hits,
-            terminals,
-            collisions,
-            mean_batch,
-            ..
-        } = self.figures;
-        writeln!(
-            f,
-            "{:6} {nodes:>9} {nps:>9} {time_ms:>8.0} {evaluations:>9} {cache_hits:>9} {terminals:>9} \
-             {collisions:>9} {mean_batch:>7.1}  {}",
-            self.best_move, self.position
-        )
+impl PositionRow {
+    fn line(&self, width: Option<usize>) -> String {
+        let figures = &self.figures;
+        let cells = [
+            self.best_move.clone(),
+            figures.nodes.to_string(),
+            figures.nps.to_string(),
+            format!("{:.0}", figures.time_ms),
+            figures.evaluations.to_string(),
+            figures.cache_hits.to_string(),
+            figures.terminals.to_string(),
+            figures.collisions.to_string(),
+            format!("{:.1}", figures.mean_batch),
+        ];
+        line_of(&cells, &self.position, width)
     }
 }
 
