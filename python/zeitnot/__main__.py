@@ -17,17 +17,15 @@ def main():
     parser.add_argument("--nodes", type=int, default=400, help="visits of each position")
     parser.add_argument("moves", nargs="*", help="the moves of the game, as in e4 or e2e4")
     args = parser.parse_args()
-    game = {"id": "game", "moves": args.moves, "plies": "all", "nodes": args.nodes, "multipv": 1}
-    known = {}
-    for answer in zeitnot.answers([game], args.engine):
-        if "error" in answer:
-            raise SystemExit(f"{answer['field']}: {answer['error']}")
-        known[answer["ply"]] = answer
-    for ply, answer in sorted(known.items()):
-        played = args.moves[ply - 1] if ply else "start"
-        line = " ".join(answer["moves"][0]["pv"][:6]) if answer["moves"] else answer["reason"]
-        score = f"{answer['q']:+.3f}" if answer["moves"] else ""
-        print(f"{ply:>3} {played:<7} {answer['turn']:<5} {score:>6}  {line}")
+    game = {"moves": args.moves, "plies": "all", "multipv": 1}
+    try:
+        for answer in zeitnot.answers([game], args.engine, in_order=True, nodes=args.nodes):
+            played = args.moves[answer.ply - 1] if answer.ply else "start"
+            line = " ".join(answer.moves[0].pv[:6]) if answer.moves else answer.reason
+            score = f"{answer.q:+.3f}" if answer.moves else ""
+            print(f"{answer.ply:>3} {played:<7} {answer.turn:<5} {score:>6}  {line}")
+    except (zeitnot.EngineError, zeitnot.QueryError) as error:
+        raise SystemExit(f"python -m zeitnot: {error}") from None
 
 
 if __name__ == "__main__":
