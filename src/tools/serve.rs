@@ -15,7 +15,10 @@ use crate::engine::Settings;
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port; each has two threads.
-const MAX_CLIENTS: usize = 64;
+const MAX_CLIENTS: usize = 512;
+/// The time without a word from a client after which the system asks whether its machine is still there.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+const SILENCE: Duration = Duration::from_secs(60);
 /// The time after which a client is accepted again where the system had no room for one.
 const FAILURE_PAUSE: Duration = Duration::from_millis(100);
 
@@ -97,13 +100,26 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the system find out that a client's machine is gone without a word, which would keep its queries for ever.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
+    set_socket_keepalive(stream, true)?;
+    Ok(set_tcp_keepidle(stream, SILENCE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn watch(_: &TcpStream) -> io::Result<()> {
+    Ok(())
+}
+
 /// Serves a client until it is gone, or all that it asked for before it ended its input is answered.
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {
         // That a client is gone is no fault.
         scope.spawn(move || drop(client.read(BufReader::new(stream))));
-        let _ = stream.set_nodelay(true).and_then(|()| answers.write(&mut &*stream));
+        let _ = stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
         let _ = stream.shutdown(Shutdown::Both);
     });
 }

@@ -429,6 +429,22 @@ fn clients_take_turns_and_do_not_see_each_other() {
     assert_eq!(few.lines.read_line(&mut String::new()).unwrap(), 0);
 }
 
+#[test]
+fn two_hundred_clients_are_served_beside_one_that_never_reads() {
+    let (_server, address) = listen(&["serve", "--backend=random", "--threads=2", "--queue=1000"]);
+    let mut silent = Connection::open(&address);
+    let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"].into_iter().cycle().take(200).collect();
+    let query = json!({"id": "unread", "moves": moves, "plies": "all", "nodes": 20}).to_string();
+    (0..4).for_each(|_| silent.send(&query));
+    let mut clients: Vec<_> = (0..200).map(|_| Connection::open(&address)).collect();
+    clients.iter_mut().for_each(|client| client.send(r#"{"id":1,"nodes":5}"#));
+    for client in &mut clients {
+        assert_eq!(client.read()["visits"], 5);
+    }
+    // What it has not read is still there for it.
+    assert!((0..804).all(|_| silent.read()["id"] == "unread"));
+}
+
 const SERVER_OF_TEST: &str = "ZEITNOT_SERVER_OF_TEST";
 
 /// Sends queries without an end of their own, and waits for the first answer.
