@@ -11,8 +11,9 @@
 //! | `moves_left` | moves-left estimators on recorded games |
 //! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
-//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of several machines are
-//! put together), [`pgn`] (recorded games), `compressed` (opens files within bounds) and `uci_process` (external engines). [`Phase`]
+//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of several machines are put
+//! together), `viewer` (the page's board and graphs), [`pgn`] (recorded games), `compressed` (opens files within bounds) and
+//! `uci_process` (external engines). [`Phase`]
 //! says what opening, middlegame and endgame are, and [`LabError`] why a measurement could not be made. [`training`] makes the games
 //! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
@@ -28,6 +29,7 @@ pub(crate) mod runner;
 pub mod training;
 pub(crate) mod tuning;
 mod uci_process;
+mod viewer;
 
 use std::path::PathBuf;
 

@@ -63,7 +63,7 @@ fn the_page_takes_names_for_text() {
         let folder = tempfile::tempdir().unwrap();
         let (_, html) = page_about(folder.path(), name);
         assert_eq!(html.matches("<script").count(), 2, "the program and its data");
-        assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains("<svg"), "{name}");
+        assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains("<svg onload"), "{name}");
     }
 }
 
@@ -72,15 +72,162 @@ fn the_page_takes_names_for_text() {
 fn the_page_steps_through_games_in_a_browser() {
     for name in NAMES {
         let folder = tempfile::tempdir().unwrap();
-        let (page, html) = page_about(folder.path(), name);
-        // The last position, as if a reader had pressed the key.
-        let last = html.replace("show(0);\n})", "show(0);go(6);\n})");
-        assert_ne!(last, html);
-        std::fs::write(&page, last).unwrap();
-        let Some(dom) = seen_by_a_browser(&page) else { return };
-        assert!(dom.contains("<title>Analysis"), "a name was run: {name}");
-        assert!(dom.contains("data-ply=\"6\"") && dom.contains("now\">Nf6"), "{dom}");
-        assert!(dom.matches("class=\"graph\"").count() == 5 && !dom.contains("<img"), "{name}");
+        let (page, _) = page_about(folder.path(), name);
+        // The last position of the first game, by its link.
+        let Some(dom) = seen_by_a_browser(&format!("{}#1/6", page.display())) else { return };
+        assert!(dom.contains("<title>2 games"), "a name was run: {name}");
+        assert!(dom.contains("data-ply=\"6\"") && dom.contains("aria-current=\"true\">Nf6"), "{dom}");
+        assert!(dom.matches("class=\"graph\"").count() == 4 && !dom.contains("<img"), "{name}");
+        assert_eq!(dom.matches("class=\"outline\"").count(), 32, "pieces are drawn");
+    }
+}
+
+/// Castling on both sides, en passant, a promotion with a capture, and a castling right that goes with a captured rook.
+const SPECIAL: &str = "[White \"A\"]\n[Black \"B\"]\n[Result \"*\"]\n[TimeControl \"180+2\"]\n\n1. e4 {[%clk 0:03:00]} Nf6 {[%clk 0:02:58]} 2. e5 \
+                       {[%clk 0:02:59]} d5 {[%clk 0:02:50]} 3. exd6 {[%clk 0:02:50]} g6 {[%clk 0:02:00]} 4. dxc7 {[%clk 0:02:40]} Bg7 \
+                       {[%clk 0:01:50]} 5. Nf3 {[%clk 0:02:30]} O-O {[%clk 0:01:30]} 6. Be2 {[%clk 0:02:20]} Nc6 {[%clk 0:01:20]} 7. O-O \
+                       {[%clk 0:02:10]} b5 {[%clk 0:00:20]} 8. cxd8=N {[%clk 0:02:00]} a5 {[%clk 0:00:15]} 9. a4 {[%clk 0:01:58]} b4 \
+                       {[%clk 0:00:12]} 10. c4 {[%clk 0:01:56]} *\n";
+
+/// Reads a position in Chess960 too: the board of the page is one of its own.
+#[test]
+#[ignore = "needs Chromium"]
+fn positions_of_the_page_are_those_of_the_game() {
+    let random = "[Result \"*\"]\n[Variant \"Chess960\"]\n[SetUp \"1\"]\n[FEN \"bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w FCfc - 0 1\"]\n\n\
+                  1. f4 f5 2. Nf2 Nf7 3. O-O Nd6 4. Nc3 *\n";
+    for text in [SPECIAL, random] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        let expected = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        let link = format!("{}#{}", out.join("index.html").display(), expected.moves.len());
+        let Some(dom) = seen_by_a_browser(&link) else { return };
+        let (_, rest) = dom.split_once("data-fen=\"").unwrap();
+        assert_eq!(rest.split('"').next(), Some(expected.end.to_fen().as_str()));
+    }
+}
+
+/// Presses keys and buttons, and notes the ply and whether the board shows a line.
+const PRESS: &str = r#"<script>
+const told = [];
+const note = () => told.push(document.body.dataset.ply + (document.querySelector('.said button') ? ' line' : ''));
+for (const key of ['n', 'ArrowRight', 'Home', 'End', 'p']) {
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  note();
+}
+document.querySelector('.line.better button').click();
+note();
+document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+note();
+document.body.dataset.told = told.join(', ');
+</script></body>"#;
+
+#[test]
+#[ignore = "needs Chromium"]
+fn keys_lead_to_mistakes_and_lines_can_be_clicked() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mate = "1. f3 e5 2. g4 Qh4# 0-1\n";
+    assert!(analyse(folder.path(), mate, &["--out", out.to_str().unwrap()]).status.success());
+    let page = out.join("index.html");
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("2.g4?? allows mate in 1: "), "{html}");
+    std::fs::write(&page, html.replace("</body>", PRESS)).unwrap();
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+    assert!(dom.contains("data-told=\"3, 4, 0, 4, 3, 3 line, 3\""), "{}", &dom[dom.find("<body").unwrap()..]);
+}
+
+/// Shows the page in frames of three widths, and lists what is wider than its frame.
+const FRAMES: &str = r#"<!DOCTYPE html><body><script>
+const told = [];
+addEventListener('message', ({ data }) => { told.push(data); document.body.dataset.told = told.sort().join('; '); });
+for (const width of [390, 900, 1400]) {
+  const frame = document.createElement('iframe');
+  frame.src = 'index.html#20';
+  frame.style = `width:${width}px;height:900px`;
+  document.body.append(frame);
+}
+</script></body>"#;
+
+/// Tells the frame's parent what is cut off. What scrolls in its own box may be wider.
+const MEASURE: &str = r#"<script>
+setTimeout(() => {
+  const cut = document.documentElement.scrollWidth > innerWidth ? ['the page'] : [];
+  document.querySelectorAll('body *').forEach((one) => {
+    const { left, right, width } = one.getBoundingClientRect();
+    const isOut = width > 0 && (left < -1 || right > innerWidth + 1) && !one.closest('.table');
+    const isCut = getComputedStyle(one).overflowX === 'hidden' && one.scrollWidth > one.clientWidth && one.tagName !== 'svg';
+    if (isOut || isCut) cut.push(`${one.tagName} ${one.className.baseVal ?? one.className}`);
+  });
+  parent.postMessage(`${innerWidth}: ${cut.slice(0, 5).join(', ') || 'whole'}`, '*');
+}, 500);
+</script></body>"#;
+
+#[test]
+#[ignore = "needs Chromium"]
+fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
+    let name = "A-very-long-name-without-any-space-in-it-as-some-programs-have";
+    let marked =
+        games(name).replace("1/2-1/2\n\n[White \"C\"]", "1/2-1/2\n\n[WhiteElo \"2500\"]\n[White \"C\"]");
+    for text in [SPECIAL, &marked] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        let page = out.join("index.html");
+        let html = std::fs::read_to_string(&page).unwrap();
+        std::fs::write(&page, html.replace("</body>", MEASURE)).unwrap();
+        let frames = out.join("frames.html");
+        std::fs::write(&frames, FRAMES).unwrap();
+        let Some(dom) = seen_by_a_browser(&frames.display().to_string()) else { return };
+        let whole = "data-told=\"1400: whole; 390: whole; 900: whole\"";
+        assert!(dom.contains(whole), "{}", &dom[dom.find("<body").unwrap()..]);
+    }
+}
+
+#[test]
+fn the_page_of_a_long_game_is_light() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let moves = "Nf3 Nf6 Ng1 Ng8 ".repeat(45);
+    let output = analyse(folder.path(), &format!("{moves} *\n"), &["--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let bytes = out.join("index.html").metadata().unwrap().len();
+    assert!(bytes < 400_000, "{bytes} bytes for 180 plies");
+}
+
+/// A regression: with few visits, most moves got `?!`.
+#[test]
+fn few_visits_say_that_they_cannot_judge() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let pgn = folder.path().join("in.pgn");
+    std::fs::write(&pgn, SPECIAL).unwrap();
+    let report = json(
+        &zeitnot(&["analyse", "--backend=random", "--nodes=10", "--threads=1", "--json"])
+            .arg(&pgn)
+            .output()
+            .unwrap(),
+    );
+    let white = &report["games"][0]["white"];
+    assert!(white["accuracy"].is_null() && white["inaccuracies"] == 0, "{report}");
+    let options = ["--backend=random", "--nodes=10", "--threads=1", "--out", out.to_str().unwrap()];
+    assert!(zeitnot(&["analyse"]).arg(&pgn).args(options).output().unwrap().status.success());
+    let html = std::fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(html.contains("[\"Accuracy\",\"too few visits to judge\""), "{html}");
+}
+
+#[test]
+fn the_time_of_a_game_is_told_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let text = SPECIAL.replace("\"*\"", "\"1-0\"").replace(" *\n", " 1-0\n");
+    let text = text.replace("[TimeControl", "[Termination \"Time forfeit\"]\n[TimeControl");
+    let report = json(&analyse(folder.path(), &text, &["--json"]));
+    assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
+    assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
+    let html = std::fs::read_to_string(out.join("index.html")).unwrap();
+    for words in ["Black lost on time", "began with 3:00 min", "The clock was not low at the end"] {
+        assert!(html.contains(words), "{words}");
     }
 }
 

@@ -189,7 +189,39 @@ fn shards_put_together_are_the_whole_match() {
         let read = |folder: &Path| std::fs::read_to_string(folder.join(name)).unwrap();
         assert!(read(&merged_folder) == read(&whole_folder), "{name} differs from that of one run");
     }
-    assert!(whole_folder.join("index.html").exists());
+    for folder in [&whole_folder, &merged_folder] {
+        assert_eq!(viewed_games(folder).len(), 14, "{}", folder.display());
+    }
+}
+
+/// Returns the games that the page of a match shows.
+fn viewed_games(folder: &Path) -> Vec<Value> {
+    let html = std::fs::read_to_string(folder.join("index.html")).unwrap();
+    let (_, json) = html.split_once("id=\"games\">").unwrap();
+    let (json, _) = json.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(json).unwrap();
+    data["games"].as_array().unwrap().clone()
+}
+
+/// A regression: the page of a match told its result, and no game could be looked at.
+#[test]
+fn the_page_shows_the_games_with_both_evaluations_and_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ["--backend=random", "--games=2", "--nodestime=1", "--tc=1+0.02", "--move-overhead=0"];
+    let (_, pgn) = play(folder.path(), &[&clock[..], &["--a=name=One", "--b=name=Two"]].concat());
+    let games = viewed_games(folder.path());
+    assert_eq!(games.iter().map(|game| game["pgn"].as_str().unwrap()).collect::<String>(), pgn);
+    let game = &games[1]["game"];
+    assert_eq!((&game["players"][0]["name"], &game["players"][1]["name"]), (&"Two".into(), &"One".into()));
+    assert_eq!((&game["number"], &game["by_players"]), (&2.into(), &true.into()));
+    let [positions, plies] = ["positions", "plies"].map(|key| game[key].as_array().unwrap());
+    assert_eq!(positions.len(), plies.len() + 1);
+    let known = |rows: &[Value], key: &str| rows.iter().filter(|row| !row[key].is_null()).count();
+    assert!(known(positions, "win") + 10 > plies.len(), "{game}");
+    for key in ["used", "planned", "clock"] {
+        assert!(known(plies, key) + 10 > plies.len(), "{key}: {game}");
+    }
+    assert!(game["time"][0][0]["text"].as_str().unwrap().starts_with("White used "), "{game}");
 }
 
 #[test]

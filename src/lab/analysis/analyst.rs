@@ -185,7 +185,8 @@ impl Analyst {
         let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
             let positions: Vec<_> = positions.into_iter().flatten().collect();
             let planned_ms = plan.spend(&recorded, &positions, self.nps());
-            (place, AnalysedGame { recorded, positions, planned_ms })
+            let control = control_of(&recorded).or(plan.control);
+            (place, AnalysedGame { recorded, positions, control, planned_ms })
         });
         Ok(Some(analysed.collect()))
     }

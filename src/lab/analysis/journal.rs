@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::analyst::SearchEffort;
-use super::page::{ViewedGame, viewed_game};
+use super::page::viewed_game;
 use super::pgn::write_pgn;
 use super::{AnalysedGame, AnalysisSummary};
 use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{JsonLines, RowError, make_folder};
+use crate::lab::viewer::ViewedGame;
 
 /// The journal in the folder of a run. It is there as long as the run is unfinished.
 const JOURNAL: &str = "unfinished.jsonl";
@@ -40,12 +41,13 @@ impl AnalysisRow {
         let mut pgn = Vec::new();
         // Writing into memory cannot fail.
         let _ = write_pgn(&mut pgn, game, engine);
+        let summary = AnalysisSummary::of(game);
         AnalysisRow {
             run: run.to_owned(),
             game: fingerprint(&game.recorded),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
-            summary: AnalysisSummary::of(game),
-            viewed: viewed_game(game),
+            viewed: viewed_game(game, &summary),
+            summary,
             effort: SearchEffort {
                 new_nodes: game.positions.iter().map(|found| found.effort.new_nodes).sum(),
                 time_ms: game.positions.iter().map(|found| found.effort.time_ms).sum(),

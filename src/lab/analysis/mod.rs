@@ -1,12 +1,14 @@
 //! Analysis of recorded games: every position is searched, every move judged.
 //!
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time manager would have spent on
-//! each move. `pgn` writes the game with comments and variations, [`page`](fn@page) one page with all games on a board. [`AnalysisJournal`]
-//! keeps a row of each game, from which a run that was stopped goes on. The command `analyse` calls this module; it uses `engine` and what
-//! lies below it.
+//! each move. `judgement` says how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
+//! with all games in the [viewer](crate::lab::viewer) and what `groups` adds up over them. [`AnalysisJournal`] keeps a row of each game,
+//! from which a run that was stopped goes on. The command `analyse` calls this module; it uses `engine` and what lies below it.
 
 mod analyst;
+mod groups;
 mod journal;
+mod judgement;
 mod page;
 mod pgn;
 
@@ -15,12 +17,17 @@ pub(crate) use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
 pub(crate) use page::{page, table};
 pub(crate) use pgn::is_analysis;
 
+use groups::{MoveSums, TimesOfMove};
+use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
+
 use serde::{Deserialize, Serialize};
 
 use crate::chess::{History, Move, Position};
+use crate::lab::Phase;
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
-use crate::lab::replay::control_of;
+use crate::lab::viewer::{control_in_words, decided_by_clock, ending_of, timed_moves};
+use crate::time::TimeControl;
 
 /// A line that a search found, from the point of view of the side that moves first in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +41,6 @@ pub(crate) struct AnalysedLine {
     pub(crate) moves_left: Option<f64>,
     /// The moves; none where the game is over.
     pub(crate) moves: Vec<Move>,
-}
-
-impl AnalysedLine {
-    pub(crate) fn points(&self) -> f64 {
-        (1.0 + self.wl) / 2.0
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +64,8 @@ pub(crate) struct AnalysedGame {
     pub(crate) recorded: RecordedGame,
     /// What was found of each position, that after the last move included.
     pub(crate) positions: Vec<AnalysedPosition>,
+    /// The time control, if it is known.
+    pub(crate) control: Option<TimeControl>,
     /// Time that a time manager would have spent on each move, ms, where there is a clock.
     pub(crate) planned_ms: Vec<Option<f64>>,
 }
@@ -78,19 +81,51 @@ impl AnalysedGame {
 
     pub(crate) fn judgement(&self, ply: usize) -> Judgement {
         let [before, after] = [&self.positions[ply], &self.positions[ply + 1]];
-        Judgement::of(self.recorded.moves[ply].r#move, before, after)
+        let played = &self.recorded.moves[ply];
+        let judged = Judgement::of(played.r#move, before, after);
+        // What the book says is no player's choice.
+        if played.is_book {
+            Judgement { mark: None, is_unclear: false, mate: None, ..judged }
+        } else {
+            judged
+        }
+    }
+
+    /// lichess' accuracy of White and Black, percent; `None` where there are no moves or too few visits to judge.
+    pub(crate) fn accuracy(&self) -> [Option<f64>; 2] {
+        if self.least_certain_loss() > Mark::Mistake.least_loss() {
+            return [None; 2];
+        }
+        let white_begins = self.recorded.start.turn().is_white();
+        let wins: Vec<_> = (0..self.positions.len()).map(|index| self.white_wins(index)).collect();
+        let counts: Vec<_> = self.recorded.moves.iter().map(|played| !played.is_book).collect();
+        game_accuracy(&wins, white_begins, &counts)
+    }
+
+    /// White's winning chances in a position, percent.
+    pub(crate) fn white_wins(&self, index: usize) -> f64 {
+        let chances = self.positions[index].best().score.win_percent();
+        let is_white = self.recorded.start.turn().is_white() == index.is_multiple_of(2);
+        if is_white { chances } else { 100.0 - chances }
+    }
+
+    /// The loss of winning chances, percent, that the visits of a position can tell from none; that of the median position.
+    pub(crate) fn least_certain_loss(&self) -> f64 {
+        let mut visits: Vec<_> =
+            self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0).collect();
+        visits.sort_unstable();
+        visits.get(visits.len() / 2).map_or(0.0, |&visits| least_certain_loss(visits))
     }
 
     /// The time that was used for a move, ms: as recorded, or by the clock before and after it.
     pub(crate) fn used_ms(&self, ply: usize) -> Option<f64> {
         let moves = &self.recorded.moves;
         let by_clock = || {
-            let control = control_of(&self.recorded);
             let before = match ply.checked_sub(2) {
                 Some(last) => moves[last].clock_ms?,
-                None => control?.time.0,
+                None => self.control?.time.0,
             };
-            let increment = control.map_or(0.0, |control| control.inc.0);
+            let increment = self.control.map_or(0.0, |control| control.inc.0);
             Some((before + increment - moves[ply].clock_ms?).max(0.0))
         };
         moves[ply].used_ms.or_else(by_clock)
@@ -101,50 +136,6 @@ fn history_of(game: &RecordedGame) -> History {
     History::from_position(game.start.clone(), game.variant)
 }
 
-/// Losses of expected points, 0 to 1, from which on a move is an inaccuracy, a mistake, a blunder: those of lichess, which counts
-/// winning chances from -1 to 1 and has twice as much.
-const INACCURACY: f64 = 0.05;
-const MISTAKE: f64 = 0.10;
-const BLUNDER: f64 = 0.15;
-
-/// How good a move was.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Judgement {
-    /// Expected points that it gave away, 0 to 1.
-    pub(crate) loss: f64,
-    /// True if it is the move that the search would have played.
-    pub(crate) is_best: bool,
-}
-
-impl Judgement {
-    /// Judges the move `played` by the positions before and after it.
-    pub(super) fn of(played: Move, before: &AnalysedPosition, after: &AnalysedPosition) -> Judgement {
-        let is_best = before.best().moves.first() == Some(&played);
-        // What a later search sees in the best move is no fault of the player.
-        let loss = if is_best { 0.0 } else { before.best().points() - (1.0 - after.best().points()) };
-        Judgement { loss: loss.max(0.0), is_best }
-    }
-
-    /// The number of the PGN standard's glyph, if it deserves one: `?!` 6, `?` 2, `??` 4.
-    pub(crate) fn nag(self) -> Option<u8> {
-        match self.loss {
-            loss if loss >= BLUNDER => Some(4),
-            loss if loss >= MISTAKE => Some(2),
-            loss if loss >= INACCURACY => Some(6),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn glyph(self) -> &'static str {
-        match self.nag() {
-            Some(4) => "??",
-            Some(2) => "?",
-            Some(_) => "?!",
-            None => "",
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideSummary {
     /// The tag `White` or `Black`.
@@ -153,7 +144,9 @@ pub(crate) struct SideSummary {
     pub(crate) moves: u32,
     /// Share of them that the search would have played too.
     pub(crate) agreement: f64,
-    /// Expected points that a move gave away in the mean, 0 to 1.
+    /// lichess' accuracy, percent; `None` without moves, or with too few visits to judge.
+    pub(crate) accuracy: Option<f64>,
+    /// Winning chances that a move gave away in the mean, 0 to 1.
     pub(crate) mean_loss: f64,
     /// Moves that got `?!`.
     pub(crate) inaccuracies: u32,
@@ -161,10 +154,16 @@ pub(crate) struct SideSummary {
     pub(crate) mistakes: u32,
     /// Moves that got `??`.
     pub(crate) blunders: u32,
+    /// Moves that seem bad, with too few visits to judge.
+    pub(crate) unclear: u32,
     /// Time used, ms, where the game has clocks.
     pub(crate) used_ms: Option<f64>,
     /// Time that the time manager would have used for the same moves, ms.
     pub(crate) planned_ms: Option<f64>,
+    /// True if the clock decided the game against it.
+    pub(crate) lost_by_clock: bool,
+    /// Sums over its moves in each phase of the game.
+    pub(crate) phases: [MoveSums; 3],
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,6 +172,8 @@ pub(crate) struct AnalysisSummary {
     pub(crate) game: u64,
     /// The tag `Result`.
     pub(crate) result: String,
+    /// The time control, if it is known.
+    pub(crate) control: Option<String>,
     pub(crate) white: SideSummary,
     pub(crate) black: SideSummary,
 }
@@ -180,60 +181,48 @@ pub(crate) struct AnalysisSummary {
 impl AnalysisSummary {
     pub(crate) fn of(game: &AnalysedGame) -> AnalysisSummary {
         let tag = |name| game.recorded.tags.get(name).unwrap_or("?").to_owned();
-        let white_first = game.recorded.start.turn().is_white();
-        let side = |is_white: bool, name| side(game, usize::from(is_white != white_first), tag(name));
+        let accuracy = game.accuracy();
         AnalysisSummary {
             game: game.recorded.number,
             result: tag("Result"),
-            white: side(true, "White"),
-            black: side(false, "Black"),
+            control: game.control.map(control_in_words),
+            white: SideSummary { name: tag("White"), accuracy: accuracy[0], ..side(game, true) },
+            black: SideSummary { name: tag("Black"), accuracy: accuracy[1], ..side(game, false) },
         }
     }
 }
 
-/// Computes the figures of the side that makes the `first` move and every second one from there.
-fn side(game: &AnalysedGame, first: usize, name: String) -> SideSummary {
-    let own = (first..game.recorded.moves.len()).step_by(2);
-    let plies: Vec<usize> = own.filter(|&ply| !game.recorded.moves[ply].is_book).collect();
-    let judged: Vec<_> = plies.iter().map(|&ply| game.judgement(ply)).collect();
-    let count = |glyph| judged.iter().filter(|judged| judged.glyph() == glyph).count() as u32;
-    let share = |sum: f64| if judged.is_empty() { 0.0 } else { sum / judged.len() as f64 };
-    let time =
-        |of: &dyn Fn(usize) -> Option<f64>| plies.iter().filter_map(|&ply| of(ply)).reduce(|a, b| a + b);
+/// Computes the figures of White or Black.
+fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
+    let (recorded, boards) = (&game.recorded, game.boards());
+    let first = usize::from(is_white != recorded.start.turn().is_white());
+    let base_ms = game.control.map(|control| control.time.0);
+    let mut phases = [MoveSums::default(); 3];
+    for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
+        let phase = Phase::of(boards[ply].piece_count() as u32);
+        let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
+        let times =
+            TimesOfMove { used: game.used_ms(ply), planned: game.planned_ms[ply], clock, base: base_ms };
+        phases[phase as usize].add(game.judgement(ply), times);
+    }
+    let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
+    let share = |sum: f64| sum / f64::from(all.moves.max(1));
+    let [inaccuracies, mistakes, blunders] = all.marks;
+    let (moves, _) = timed_moves(recorded, &page::viewed_moves(game, &boards), base_ms, is_white);
+    let ending = ending_of(&recorded.tags, is_white);
     SideSummary {
-        name,
-        moves: judged.len() as u32,
-        agreement: share(judged.iter().filter(|judged| judged.is_best).count() as f64),
-        mean_loss: share(judged.iter().map(|judged| judged.loss).sum()),
-        inaccuracies: count("?!"),
-        mistakes: count("?"),
-        blunders: count("??"),
-        used_ms: time(&|ply| game.used_ms(ply)),
-        planned_ms: time(&|ply| game.planned_ms[ply]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn position(wl: f64, mv: Move) -> AnalysedPosition {
-        let line =
-            AnalysedLine { wl, d: 0.0, score: MoveScore::Centipawns(0), moves_left: None, moves: vec![mv] };
-        AnalysedPosition { lines: vec![line], nodes: 1, effort: SearchEffort::default() }
-    }
-
-    #[test]
-    fn a_move_is_judged_by_the_points_that_it_gives_away() {
-        let start = Position::start();
-        let [e4, d4] = ["e4", "d4"].map(|san| start.parse_san(san).unwrap());
-        let judged = |played, after| Judgement::of(played, &position(0.2, e4), &position(after, e4));
-        // 0.6 points before, and then 0.54, 0.48, 0.44 and 0.65.
-        assert_eq!(judged(d4, -0.08).glyph(), "?!");
-        assert_eq!(judged(d4, 0.04).glyph(), "?");
-        assert_eq!(judged(d4, 0.12).nag(), Some(4));
-        assert_eq!(judged(d4, -0.3).nag(), None, "better than expected");
-        let best = judged(e4, 0.4);
-        assert!(best.is_best && best.loss == 0.0, "{best:?}");
+        name: String::new(),
+        moves: all.moves,
+        agreement: share(f64::from(all.best)),
+        accuracy: None,
+        mean_loss: share(all.loss) / 100.0,
+        inaccuracies,
+        mistakes,
+        blunders,
+        unclear: all.unclear,
+        used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
+        planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
+        lost_by_clock: base_ms.is_some_and(|base| decided_by_clock(&moves, base, ending).is_some()),
+        phases,
     }
 }

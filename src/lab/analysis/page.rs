@@ -1,86 +1,48 @@
-//! The page of analysed games: the figures of the players, and a board to step through with graphs, drawn by a program of the
-//! page's own. All games are in the one file.
+//! The page of analysed games: the viewer with what was found of them, what they have in common, and how it was found.
 
-use serde::{Deserialize, Serialize};
-
-use super::pgn::{number, numbered_moves, permille_of_white};
-use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
-use crate::chess::{Move, Position, Variant};
+use super::judgement::{Mark, MateStory};
+use super::pgn::permille_of_white;
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary, groups};
+use crate::chess::Position;
 use crate::lab::matches::{MoveScore, eval_of_white};
-use crate::report::{Align, Page, PageProgram, Table};
-
-/// Most plies of a line.
-const LONGEST: usize = 14;
-
-/// The program that shows the games.
-const VIEWER: PageProgram = PageProgram {
-    id: "games",
-    style: include_str!("viewer.css"),
-    markup: "<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>",
-    script: include_str!("viewer.js"),
+use crate::lab::viewer::{
+    self, Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line,
 };
+use crate::report::{Align, Page, Table};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct ViewedGame {
-    title: String,
-    result: String,
-    /// Plies before the first position, and the two of the first move, from which move numbers are counted.
-    first: u32,
-    /// One more than `moves`.
-    positions: Vec<ViewedPosition>,
-    moves: Vec<ViewedMove>,
-}
+/// Most turning points of a game.
+const MOST_TURNS: usize = 8;
+/// Winning chances, percent, with less than which a game is not yet won.
+const NOT_YET_WON: f64 = 55.0;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ViewedPosition {
-    /// The first field of the FEN.
-    board: String,
-    /// White's win, draw and loss, permille.
-    wdl: [u32; 3],
-    /// The evaluation from White's point of view.
-    eval: String,
-    /// Plies left, as the search sees them.
-    ml: Option<f64>,
-    /// Plies that were really left.
-    left: usize,
-    /// The best move, as two squares.
-    best: Option<String>,
-    lines: Vec<ViewedLine>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ViewedLine {
-    eval: String,
-    text: String,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ViewedMove {
-    number: String,
-    white: bool,
-    san: String,
-    glyph: String,
-    from: String,
-    to: String,
-    /// The mover's clock after it, ms.
-    clock: Option<f64>,
-    /// Time used, ms.
-    used: Option<f64>,
-    /// Time that the time manager would have used, ms.
-    planned: Option<f64>,
-}
-
-/// The page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
+/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the players.
 pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
-    let viewed: Vec<_> = games.iter().map(|game| &game.viewed).collect();
-    Page::new("Analysis")
-        .paragraph(&format!("By {engine}. The time manager is {manager}."))
-        .program(&VIEWER, &serde_json::json!({ "games": viewed }))
-        .heading("Players")
-        .paragraph(
-            "?!, ? and ?? are moves that give away at least 5, 10 and 15 % of a point, as the search expects it, against its best move.",
-        )
-        .table(&table(games.iter().map(|game| &game.summary)))
+    let title = match games {
+        [game] => {
+            let AnalysisSummary { white, black, result, .. } = &game.summary;
+            format!("{} – {}  {}", white.name, black.name, result.replace("1/2", "½"))
+        }
+        games => format!("{} games", games.len()),
+    };
+    let viewed = games.iter().map(|game| (&game.viewed, game.pgn.as_str()));
+    let page = Page::new(title).program(&VIEWER, &viewer::data(viewed));
+    let summaries: Vec<_> = games.iter().map(|game| &game.summary).collect();
+    groups::add_to(page, &summaries)
+        .heading("How this was found")
+        .paragraph(&format!(
+            "Winning chances, the accuracy of moves and games, and the limits of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are \
+             those that lichess publishes (lichess.org/page/accuracy). The evaluations are Zeitnot's, so figures differ a little from \
+             those of other engines. A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the \
+             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}.",
+            super::judgement::ERROR_OF_ONE_VISIT,
+            super::judgement::visits_for(Mark::Inaccuracy),
+            super::judgement::visits_for(Mark::Mistake),
+        ))
+        .paragraph(&format!(
+            "The planned time is what Zeitnot's time manager would spend on the move with the same clock. It knows the evaluation, how \
+             long the game may last, and how much a longer look may change. Manager: {manager}."
+        ))
+        .paragraph(&format!("Analysed by {engine}."))
 }
 
 pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
@@ -90,28 +52,31 @@ pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) ->
         ("player", Left),
         ("result", Left),
         ("moves", Right),
-        ("as the engine, %", Right),
-        ("points given away per move, %", Right),
+        ("accuracy, %", Right),
         ("?!", Right),
         ("?", Right),
         ("??", Right),
+        ("too few visits to judge", Right),
+        ("as the engine, %", Right),
         ("time used, s", Right),
-        ("by the time manager, s", Right),
+        ("planned, s", Right),
     ];
     let mut table = Table::new("", &columns);
     for game in games {
         for (side, result) in [(&game.white, game.result.as_str()), (&game.black, "")] {
-            let seconds = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{:.1}", ms / 1000.0));
+            let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
+            let seconds = |ms: Option<f64>| figure(ms.map(|ms| ms / 1000.0));
             table.row([
                 game.game.to_string(),
                 side.name.clone(),
                 result.to_owned(),
                 side.moves.to_string(),
-                format!("{:.0}", 100.0 * side.agreement),
-                format!("{:.1}", 100.0 * side.mean_loss),
+                figure(side.accuracy),
                 side.inaccuracies.to_string(),
                 side.mistakes.to_string(),
                 side.blunders.to_string(),
+                side.unclear.to_string(),
+                format!("{:.0}", 100.0 * side.agreement),
                 seconds(side.used_ms),
                 seconds(side.planned_ms),
             ]);
@@ -120,28 +85,79 @@ pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) ->
     table
 }
 
-pub(super) fn viewed_game(game: &AnalysedGame) -> ViewedGame {
-    let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
+pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let moves = (0..boards.len() - 1).map(|ply| viewed_move(game, &boards[ply], ply));
-    let event = match game.recorded.tags.get("Event") {
-        Some(event) if event != "?" => format!(", {event}"),
-        _ => String::new(),
+    let plies = viewed_moves(game, &boards);
+    let turns = turns(game, &plies);
+    let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
+    (viewed.figures, viewed.turns) = (figures(summary), turns);
+    viewed
+}
+
+fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
+    let AnalysisSummary { white, black, .. } = summary;
+    let row = |name: &str, figure: &dyn Fn(&super::SideSummary) -> String| {
+        [name.to_owned(), figure(white), figure(black)]
     };
-    ViewedGame {
-        title: format!(
-            "{}. {} – {}  {}{event}",
-            game.recorded.number,
-            tag("White"),
-            tag("Black"),
-            tag("Result")
-        ),
-        result: tag("Result").to_owned(),
-        first: game.recorded.start.game_ply() + 2,
-        positions: positions.collect(),
-        moves: moves.collect(),
+    let mut rows = vec![
+        row("Accuracy", &|side| match side.accuracy {
+            Some(accuracy) => format!("{accuracy:.0} %"),
+            None => "too few visits to judge".into(),
+        }),
+        row("?! Inaccuracies", &|side| side.inaccuracies.to_string()),
+        row("? Mistakes", &|side| side.mistakes.to_string()),
+        row("?? Blunders", &|side| side.blunders.to_string()),
+    ];
+    if white.unclear + black.unclear > 0 {
+        rows.push(row("Too few visits to judge", &|side| side.unclear.to_string()));
     }
+    rows
+}
+
+/// Returns the last position in which the winner had not yet won, by White's winning chances in all positions.
+fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
+    let chances = |&white: &f64| match result {
+        Some(1) => Some(white),
+        Some(-1) => Some(100.0 - white),
+        _ => None,
+    };
+    let open =
+        white_wins.iter().rposition(|white| chances(white).is_some_and(|chances| chances < NOT_YET_WON))?;
+    (open + 1 < white_wins.len()).then_some(open)
+}
+
+/// The move that decided the game, and the worst ones in their order.
+fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
+    let judged = |ply: usize| game.judgement(ply);
+    let mut worst: Vec<_> = (0..plies.len()).filter(|&ply| judged(ply).mark.is_some()).collect();
+    worst.sort_by(|&a, &b| {
+        let [a, b] = [judged(a), judged(b)];
+        b.mark.cmp(&a.mark).then(b.loss().total_cmp(&a.loss()))
+    });
+    worst.truncate(MOST_TURNS);
+    worst.sort_unstable();
+    if worst.is_empty() {
+        let unclear = (0..plies.len()).filter(|&ply| judged(ply).is_unclear).count();
+        let text = match unclear {
+            0 => "No move gave away 5 % or more.".to_owned(),
+            _ => format!(
+                "Too few visits to judge: some moves seem to give away 5 % or more, but only a loss of {:.0} % would be certain.",
+                game.least_certain_loss()
+            ),
+        };
+        return vec![Remark { text, plies: Vec::new() }];
+    }
+    let wins: Vec<_> = (0..game.positions.len()).map(|index| game.white_wins(index)).collect();
+    let decisive = last_open(&wins, game.recorded.tags.result()).map(|ply| {
+        let before = &game.boards()[ply];
+        let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
+        let (from, to) = (wins[ply], wins[ply + 1]);
+        let text = format!("{name} decided the game: White’s winning chances went from {from:.0} % to {to:.0} % and not back.");
+        Remark { text, plies: vec![ply + 1] }
+    });
+    let worst = worst.into_iter().map(|ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
+    decisive.into_iter().chain(worst).collect()
 }
 
 fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
@@ -152,40 +168,64 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
     };
     let best = found.best();
     let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
-    let lines = lines.map(|line| ViewedLine { eval: eval(line.score), text: line_text(board, &line.moves) });
-    let fen = board.to_fen();
     ViewedPosition {
-        board: fen.split(' ').next().unwrap_or_default().to_owned(),
-        wdl: permille_of_white(best, turn),
+        win: Some(game.white_wins(index)),
+        wdl: Some(permille_of_white(best, turn)),
         eval: eval(best.score),
         ml: best.moves_left,
-        left: game.recorded.moves.len() - index,
-        best: best.moves.first().map(|&mv| squares(board, mv)),
-        lines: lines.collect(),
+        lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),
     }
 }
 
-fn squares(board: &Position, mv: Move) -> String {
-    board.format_move(mv, Variant::Standard).chars().take(4).collect()
-}
-
-fn line_text(start: &Position, moves: &[Move]) -> String {
-    numbered_moves(start, &moves[..moves.len().min(LONGEST)]).join(" ")
+/// The moves with their marks and times, and what is said of them.
+pub(super) fn viewed_moves(game: &AnalysedGame, boards: &[Position]) -> Vec<ViewedMove> {
+    (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect()
 }
 
 fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
     let played = &game.recorded.moves[ply];
-    let squares = squares(before, played.r#move);
-    let (from, to) = squares.split_at(2);
+    let judged = game.judgement(ply);
+    let name = move_name(before, played.r#move, judged.glyph());
+    let best = game.positions[ply].best().moves.first();
+    let best = best.map_or(String::new(), |&best| before.format_san(best));
+    let loss = judged.loss();
+    let note = match (judged.mate, judged.mark) {
+        _ if played.is_book => format!("{name} is from the opening book."),
+        _ if judged.is_best => format!("{name} is best."),
+        (Some(MateStory::Allowed(0)), _) => format!("{name} runs into mate: {best} was best."),
+        (Some(MateStory::Allowed(moves)), _) => format!("{name} allows mate in {moves}: {best} was best."),
+        (Some(MateStory::Missed(moves)), _) => format!("{name} misses mate in {moves}: {best} was best."),
+        (_, Some(_)) => format!("{name} gave away {loss:.0} %: {best} was best."),
+        _ if judged.is_unclear => {
+            format!(
+                "{name} seems to give away {loss:.0} %, but these are too few visits to judge. {best} looks better."
+            )
+        }
+        _ if loss >= 1.0 => format!("{name} is good. {best} may be better, by {loss:.0} %."),
+        _ => format!("{name} is as good as {best}."),
+    };
     ViewedMove {
-        number: number(before),
-        white: before.turn().is_white(),
-        san: before.format_san(played.r#move),
-        glyph: game.judgement(ply).glyph().to_owned(),
-        from: from.to_owned(),
-        to: to.to_owned(),
         clock: played.clock_ms,
         used: game.used_ms(ply),
         planned: game.planned_ms[ply],
+        mark: judged.glyph().to_owned(),
+        note,
+        has_better: judged.mark.is_some() || judged.is_unclear,
+        chances: Some((judged.before, judged.after)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_open_position_is_before_the_move_that_decided() {
+        let wins = [50.0, 70.0, 54.0, 80.0, 97.0];
+        assert_eq!(last_open(&wins, Some(1)), Some(2));
+        assert_eq!(last_open(&wins, Some(0)), None, "a draw");
+        assert_eq!(last_open(&wins, None), None, "unfinished");
+        assert_eq!(last_open(&wins, Some(-1)), None, "White lost all the same, on time");
+        assert_eq!(last_open(&[50.0, 40.0, 3.0], Some(-1)), Some(0), "40 % for White are 60 % for Black");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::chess::{Color, Move, Position};
 use crate::lab::matches::{MoveScore, eval_of_white};
@@ -43,7 +44,7 @@ fn movetext(game: &AnalysedGame) -> String {
     for (ply, played) in game.recorded.moves.iter().enumerate() {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
         let _ = write!(text, "{} {}", number(before), before.format_san(played.r#move));
-        if let Some(nag) = judgement.nag() {
+        if let Some(nag) = judgement.mark.map(Mark::nag) {
             let _ = write!(text, " ${nag}");
         }
         let book = if played.is_book { "{book} " } else { "" };
@@ -61,7 +62,7 @@ fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item 
 }
 
 /// The number of the move from a position, with one dot or three.
-pub(super) fn number(before: &Position) -> String {
+fn number(before: &Position) -> String {
     let dots = if before.turn().is_white() { "." } else { "..." };
     format!("{}{dots}", before.game_ply() / 2 + 1)
 }
@@ -75,7 +76,7 @@ fn variation(start: &Position, line: &AnalysedLine) -> String {
 }
 
 /// The moves of a line in SAN, the first one and those of White with their numbers.
-pub(super) fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
+fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
     let mut position = start.clone();
     let mut texts = Vec::with_capacity(moves.len());
     for (ply, &mv) in moves.iter().enumerate() {

@@ -100,6 +100,9 @@ pub(crate) struct GameEnd {
     pub(super) termination: Termination,
 }
 
+/// A mate in 0 moves, in centipawns.
+const MATE: i32 = 30_000;
+
 /// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MoveScore {
@@ -112,11 +115,33 @@ pub enum MoveScore {
 impl MoveScore {
     /// Returns the score in centipawns; mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
-        const MATE: i32 = 30_000;
         match self {
             MoveScore::Centipawns(score) => score,
             MoveScore::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
         }
+    }
+
+    /// Returns the score that [`MoveScore::centipawns`] has made so many of.
+    pub(crate) fn of_centipawns(score: i32) -> MoveScore {
+        if score.abs() < MATE - 1000 {
+            return MoveScore::Centipawns(score);
+        }
+        MoveScore::Mate((MATE - score.abs()) * score.signum())
+    }
+
+    /// Returns the winning chances of the side whose score it is, in percent, as lichess publishes them
+    /// (<https://lichess.org/page/accuracy>).
+    pub(crate) fn win_percent(self) -> f64 {
+        /// Fitted by lichess to games of its players.
+        const STEEPNESS: f64 = 0.003_682_08;
+        /// Centipawns beyond which chances stay as they are. Mates count as so many.
+        const CEILING: f64 = 1000.0;
+        let centipawns = match self {
+            MoveScore::Centipawns(score) => f64::from(score).clamp(-CEILING, CEILING),
+            // In 0 moves: it is mated.
+            MoveScore::Mate(moves) => CEILING * if moves > 0 { 1.0 } else { -1.0 },
+        };
+        100.0 / (1.0 + (-STEEPNESS * centipawns).exp())
     }
 }
 
@@ -538,6 +563,19 @@ mod tests {
         let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
         assert_eq!(judged(&rules, &black_wins), Some((4, GameOutcome::Win(Color::Black))));
         assert_eq!(judged(&rules, &[Some(700); 20]), None, "each thinks it is winning");
+    }
+
+    #[test]
+    fn winning_chances_are_those_of_lichess() {
+        let chances = |centipawns| MoveScore::Centipawns(centipawns).win_percent();
+        assert_eq!(chances(0), 50.0);
+        // 100 / (1 + exp(−0.368208)).
+        assert!((chances(100) - 59.10).abs() < 0.01 && (chances(-100) - 40.90).abs() < 0.01);
+        assert_eq!(chances(5000), MoveScore::Mate(3).win_percent());
+        assert_eq!(MoveScore::Mate(0).win_percent(), MoveScore::Mate(-9).win_percent(), "mated");
+        for score in [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(999)] {
+            assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
+        }
     }
 
     #[test]

@@ -408,7 +408,7 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
 }
 
 /// Returns 0 and the bytes up to the end of each whole game of a PGN file, behind which is an empty line.
-fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
+pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
     let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
     if !path.exists() {
         return Ok(ends);

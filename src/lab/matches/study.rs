@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use super::rows::{MatchGameRow, MatchMoveRow};
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
+use super::viewed::viewed_games;
 use crate::lab::RowError;
 use crate::lab::rows::{MergedGames, files_of};
+use crate::lab::viewer::{self, VIEWER};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match: the first points swing
@@ -144,6 +146,21 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
         }
     }
     page
+}
+
+/// Adds the games that lie beside the `files` of rows, for a look at each.
+pub(crate) fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, RowError> {
+    let games = viewed_games(files)?;
+    if games.is_empty() {
+        return Ok(page);
+    }
+    let all = studies.iter().map(|study| study.games.len()).sum::<usize>();
+    let which =
+        if games.len() < all { format!(" Here are {} of {all} games.", games.len()) } else { String::new() };
+    let about =
+        "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
+    let page = page.heading("Games").paragraph(&format!("{about}{which}"));
+    Ok(page.program(&VIEWER, &viewer::data(games.iter().map(|(game, pgn)| (game, pgn.as_str())))))
 }
 
 type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);

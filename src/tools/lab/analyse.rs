@@ -1,4 +1,4 @@
-//! `zeitnot analyse`: searches every position of recorded games; writes them with comments, and a page to step through them.
+//! `zeitnot analyse`: searches every position of recorded games; writes them with comments, and a page that tells what happened.
 
 use std::fmt;
 use std::ops::ControlFlow;

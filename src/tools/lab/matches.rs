@@ -99,13 +99,23 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     }
     if let Some(folder) = &args.out {
         let files = MatchRowFiles::paths(folder);
-        matches::page(&MatchStudy::read(&files, sprt.as_ref())?, None).write(folder)?;
+        write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, folder)?;
     }
     if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
         tell_stopped(args.out.is_some());
     }
     output.write(&summary, &summary)?;
     Ok(ExitStatus::Success)
+}
+
+fn write_page(
+    studies: &[MatchStudy],
+    ranking: Option<&Ranking>,
+    files: &[PathBuf],
+    folder: &Path,
+) -> Result<(), Failure> {
+    matches::add_games(matches::page(studies, ranking), studies, files)?.write(folder)?;
+    Ok(())
 }
 
 fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
@@ -350,7 +360,7 @@ pub(super) fn report(
     }
     let ranking = MatchStudy::ranking(&studies);
     if let Some(folder) = out {
-        matches::page(&studies, ranking.as_ref()).write(folder)?;
+        write_page(&studies, ranking.as_ref(), files, folder)?;
     }
     let matches = studies.into_iter().map(|study| study.summary).collect();
     let report = MatchesReport { matches, ranking };

@@ -18,7 +18,7 @@ use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
-    /// Analyse recorded games: comments, glyphs and variations, and a page with board and graphs
+    /// Analyse recorded games: what should have been played, and where the time went, as comments and a page
     #[command(visible_alias = "analyze")]
     Analyse(Box<analyse::AnalyseArgs>),
     /// Play engine A against engine B, many games at once, and say which is stronger

@@ -1,0 +1,539 @@
+// Shows the games of the element `games`: a board to step through, what is said of the moves, and graphs over them. Text from the games is
+// only ever set as text, never as markup.
+'use strict';
+(() => {
+  const { games } = JSON.parse(document.getElementById('games').textContent);
+  const SVG = 'http://www.w3.org/2000/svg';
+  // Each piece on a square of 100: its outline, and lines within it. Drawn for this page.
+  const PIECES = {
+    p: ['M50 21a13 13 0 0 1 9 22c-3 3-2 4 4 6v6h-7c1 13 6 18 13 23v9H31v-9c7-5 12-10 13-23h-7v-6c6-2 7-3 4-6a13 13 0 0 1 9-22z', 'M44 55h12'],
+    n: ['M40 21l-2-11 11 8c18 2 30 15 32 37l1 32H33c0-15 5-22 13-29 4-4 4-7 2-9-5 5-11 6-16 8l-7 7c-5 2-11-1-10-7l11-18c1-8 6-14 14-18z', 'M39 34h.1M60 32c9 6 13 15 13 28'],
+    b: ['M50 10a6 6 0 0 1 4 11c10 7 17 17 17 27 0 7-4 12-9 15l2 8h7v16H29V71h7l2-8c-5-3-9-8-9-15 0-10 7-20 17-27a6 6 0 0 1 4-11z', 'M50 34v18M41 43h18M37 71h26'],
+    r: ['M27 18h11v8h7v-8h10v8h7v-8h11v17l-9 8v25l7 6v13H29V74l7-6V43l-9-8z', 'M36 43h28M36 68h28'],
+    q: ['M18 37L31 60 33 24 44 53 50 18 56 53 67 24 69 60 82 37 74 72v15H26V72z', 'M27 72h46M18 34h.1M33 21h.1M50 15h.1M67 21h.1M82 34h.1'],
+    k: ['M46 9h8v6h7v8h-7v8c16-6 30 2 30 15 0 10-8 16-12 23v18H28V69c-4-7-12-13-12-23 0-13 14-21 30-15v-8h-7v-8h7z', 'M28 71h44M50 36v30'],
+  };
+  const NAMES = { k: 'king', q: 'queen', r: 'rook', b: 'bishop', n: 'knight', p: 'pawn' };
+  const KINDS = { '?!': 'inaccuracy', '?': 'mistake', '??': 'blunder' };
+  const FILES = 'abcdefgh';
+  const isWhite = (piece) => piece < 'a';
+
+  function make(name, attributes, ...children) {
+    const made = document.createElement(name);
+    Object.entries(attributes || {}).forEach(([key, value]) => made.setAttribute(key, value));
+    made.append(...children);
+    return made;
+  }
+
+  function draw(parent, name, attributes, text) {
+    const made = document.createElementNS(SVG, name);
+    Object.entries(attributes || {}).forEach(([key, value]) => made.setAttribute(key, value));
+    if (text !== undefined) made.textContent = text;
+    if (parent) parent.append(made);
+    return made;
+  }
+
+  function button(content, label, act) {
+    const made = make('button', { type: 'button', title: label, 'aria-label': label }, content);
+    made.addEventListener('click', act);
+    return made;
+  }
+
+  function icon(path) {
+    const svg = draw(null, 'svg', { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
+    draw(svg, 'path', { d: path });
+    return svg;
+  }
+
+  // A position from its FEN: pieces by square, rooks that may castle by square, and the other fields.
+  function position(fen) {
+    const [board, turn, castling, passant, half, full] = fen.split(' ');
+    const pieces = {};
+    board.split('/').forEach((row, index) => {
+      let file = 0;
+      for (const sign of row) {
+        if (sign >= '1' && sign <= '8') file += Number(sign);
+        else pieces[FILES[file++] + (8 - index)] = sign;
+      }
+    });
+    const rights = {};
+    for (const letter of castling.replace('-', '')) {
+      const [rank, rook] = isWhite(letter) ? ['1', 'R'] : ['8', 'r'];
+      const files = letter.toLowerCase() === 'k' ? [...FILES].reverse() : letter.toLowerCase() === 'q' ? [...FILES] : [letter.toLowerCase()];
+      rights[files.find((file) => pieces[file + rank] === rook) + rank] = letter;
+    }
+    return { pieces, turn, rights, passant, half: Number(half), full: Number(full), played: [] };
+  }
+
+  // The position after a move, which is legal. Castling is the king that takes its own rook.
+  function after(before, move) {
+    const [from, to, promotion] = [move.slice(0, 2), move.slice(2, 4), move[4]];
+    const [pieces, rights] = [{ ...before.pieces }, { ...before.rights }];
+    const [piece, taken] = [pieces[from], pieces[to]];
+    const white = before.turn === 'w';
+    const next = { pieces, rights, turn: white ? 'b' : 'w', passant: '-', half: before.half + 1, full: before.full + (white ? 0 : 1), played: [from, to] };
+    delete pieces[from];
+    delete rights[from];
+    delete rights[to];
+    if (piece.toLowerCase() === 'k') Object.keys(rights).filter((square) => isWhite(rights[square]) === white).forEach((square) => delete rights[square]);
+    if (taken && isWhite(taken) === white) {
+      const [king, rook] = to > from ? ['g', 'f'] : ['c', 'd'];
+      delete pieces[to];
+      pieces[king + to[1]] = piece;
+      pieces[rook + to[1]] = taken;
+      next.played[1] = king + to[1];
+      return next;
+    }
+    const isPawn = piece.toLowerCase() === 'p';
+    if (taken || isPawn) next.half = 0;
+    if (isPawn && from[0] !== to[0] && !taken) delete pieces[to[0] + from[1]];
+    if (isPawn && Math.abs(to[1] - from[1]) === 2) {
+      const beside = [-1, 1].map((step) => pieces[FILES[FILES.indexOf(to[0]) + step] + to[1]]);
+      if (beside.includes(white ? 'p' : 'P')) next.passant = from[0] + (Number(from[1]) + Number(to[1])) / 2;
+    }
+    pieces[to] = promotion ? (white ? promotion.toUpperCase() : promotion) : piece;
+    return next;
+  }
+
+  function fenOf({ pieces, turn, rights, passant, half, full }) {
+    const rows = [8, 7, 6, 5, 4, 3, 2, 1].map((rank) => [...FILES].map((file) => pieces[file + rank] || '1').join('').replace(/1+/g, (empty) => empty.length));
+    const letters = Object.values(rights).sort((a, b) => isWhite(b) - isWhite(a) || a.localeCompare(b));
+    return [rows.join('/'), turn, letters.join('') || '-', passant, half, full].join(' ');
+  }
+
+  // The moves of a line as [squares, SAN], its positions, and its moves' numbers, from a position.
+  function lineFrom(start, text) {
+    const words = text.split(' ').filter(Boolean);
+    const line = { moves: [], positions: [start], numbers: [] };
+    for (let at = 0; at < words.length; at += 2) {
+      const last = line.positions[line.positions.length - 1];
+      const isNumbered = last.turn === 'w' || at === 0;
+      line.numbers.push(isNumbered ? `${last.full}${last.turn === 'w' ? '.' : '…'}` : '');
+      line.moves.push([words[at], words[at + 1]]);
+      line.positions.push(after(last, words[at]));
+    }
+    return line;
+  }
+
+  // A number stays with its unit at the end of a row.
+  const kept = (text) => text.replace(/(\d) (%|s|min|h)(?![a-z])/g, '$1\u00a0$2');
+  const seconds = (ms) => (ms < 950 ? `${(ms / 1000).toFixed(2)} s` : ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : ms < 59500 ? `${Math.round(ms / 1000)} s` : `${clock(ms)}`);
+  function clock(ms) {
+    const all = Math.max(0, ms < 10000 ? Math.floor(ms / 100) / 10 : Math.floor(ms / 1000));
+    const [hours, minutes] = [Math.floor(all / 3600), Math.floor(all / 60) % 60];
+    const rest = (all % 60).toFixed(ms < 10000 ? 1 : 0).padStart(ms < 10000 ? 4 : 2, '0');
+    return hours ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
+  }
+
+  let shown = 0;
+  let game = null;
+  let pgn = '';
+  let main = null;
+  let ply = 0;
+  // A line that is clicked through: `lineFrom`, the ply it starts at, and how many of its moves are made.
+  let aside = null;
+  let flipped = false;
+  let cursors = [];
+  let paintings = [];
+
+  const viewer = document.getElementById('viewer');
+  const board = draw(null, 'svg', { viewBox: '0 0 800 800', class: 'board', role: 'img' });
+  const bar = make('div', { class: 'bar', 'aria-hidden': 'true' }, make('i'), make('i'), make('i'));
+  const players = [make('div', { class: 'player' }), make('div', { class: 'player' })];
+  const said = make('div', { class: 'said', 'aria-live': 'polite' });
+  const lines = make('div', { class: 'lines' });
+  const moves = make('div', { class: 'moves', tabindex: '0', role: 'group', 'aria-label': 'moves' });
+  const figures = make('table', { class: 'figures-of-game' });
+  const turns = make('ul', { class: 'remarks' });
+  const time = make('section', { class: 'time' });
+  const facts = make('p', { class: 'facts' });
+  const mainGraphs = make('div');
+  const moreGraphs = make('div', { class: 'figures' });
+  const list = make('div', { class: 'table games', tabindex: '0' });
+  const told = make('span', { class: 'told', role: 'status' });
+
+  const steps = make('div', { class: 'buttons' },
+    button(icon('M5 4h3v16H5zM19 4v16L8 12z'), 'first position (Home)', () => go(0)),
+    button(icon('M17 4v16L6 12z'), 'back (left arrow)', () => step(-1)),
+    button(icon('M7 4v16l11-8z'), 'forward (right arrow)', () => step(1)),
+    button(icon('M16 4h3v16h-3zM5 4v16l11-8z'), 'last position (End)', () => go(game.plies.length)),
+    button(icon('M7 3l5 6H9v12H5V9H2zM17 21l-5-6h3V3h4v12h3z'), 'turn the board (f)', () => { flipped = !flipped; go(ply); }));
+  const errors = make('div', { class: 'buttons errors' },
+    button('Previous mistake', 'previous mistake (p)', () => seek(-1)),
+    button('Next mistake', 'next mistake (n)', () => seek(1)));
+  const copies = make('div', { class: 'buttons copies' },
+    button('Copy FEN', 'copy this position', () => copy(fenOf(current()), 'FEN')),
+    button('Copy PGN', 'copy the game', () => copy(pgn, 'PGN')),
+    button('Download PGN', 'save the game as a file', download),
+    button('Copy link', 'copy a link to this position', () => copy(location.href, 'Link')));
+  viewer.append(facts, make('div', { class: 'game' },
+    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, bar, board), players[0], steps, errors, make('p', { class: 'hint' }, 'Keys: ← → move, p n mistakes, f turns the board'), said, lines),
+    make('div', { class: 'right' }, mainGraphs, make('div', { class: 'story' },
+      make('div', {}, figures, make('h3', {}, 'Turning points'), turns),
+      make('div', {}, make('h3', {}, 'Moves'), moves)), copies, told)), time, moreGraphs);
+  if (games.length > 1) viewer.prepend(list);
+
+  function current() {
+    return aside ? aside.line.positions[aside.made] : main.positions[ply];
+  }
+
+  async function copy(text, what) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const field = make('textarea');
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      document.execCommand('copy');
+      field.remove();
+    }
+    told.textContent = `${what} copied.`;
+  }
+
+  function download() {
+    const link = make('a', { download: 'game.pgn', href: URL.createObjectURL(new Blob([pgn], { type: 'application/x-chess-pgn' })) });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // The corner of a square's picture.
+  function corner(square) {
+    const [file, rank] = [FILES.indexOf(square[0]), Number(square[1]) - 1];
+    return flipped ? [100 * (7 - file), 100 * rank] : [100 * file, 100 * (7 - rank)];
+  }
+
+  function arrow(move, kind) {
+    const [[x1, y1], [x2, y2]] = [corner(move.slice(0, 2)), corner(move.slice(2, 4))];
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+    const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
+    const [ex, ey] = [x2 + 50 - 24 * ux, y2 + 50 - 24 * uy];
+    const head = `M${ex + 22 * ux} ${ey + 22 * uy}L${ex - 18 * ux - 22 * uy} ${ey - 18 * uy + 22 * ux}L${ex - 18 * ux + 22 * uy} ${ey - 18 * uy - 22 * ux}Z`;
+    draw(board, 'path', { class: `arrow ${kind}`, d: `M${x1 + 50 + 24 * ux} ${y1 + 50 + 24 * uy}L${ex} ${ey}` });
+    draw(board, 'path', { class: `arrow-head ${kind}`, d: head });
+  }
+
+  function drawBoard(at) {
+    board.replaceChildren();
+    for (let i = 0; i < 64; i++) {
+      const square = FILES[i % 8] + (1 + Math.floor(i / 8));
+      const [x, y] = corner(square);
+      const dark = (i + Math.floor(i / 8)) % 2 === 0 ? 'dark' : 'light';
+      draw(board, 'rect', { x, y, width: 100, height: 100, class: at.played.includes(square) ? `${dark} last` : dark });
+      if (x === 0) draw(board, 'text', { x: 5, y: y + 22, class: `name ${dark}` }, square[1]);
+      if (y === 700) draw(board, 'text', { x: x + 84, y: 794, class: `name ${dark}` }, square[0]);
+    }
+    const told = { w: [], b: [] };
+    Object.entries(at.pieces).forEach(([square, piece]) => {
+      const [x, y] = corner(square);
+      const [color, kind] = [isWhite(piece) ? 'white' : 'black', piece.toLowerCase()];
+      const group = draw(board, 'g', { class: `piece ${color}`, transform: `translate(${x} ${y})` });
+      PIECES[kind].forEach((path, index) => draw(group, 'path', { d: path, class: index ? 'detail' : 'outline' }));
+      told[color[0]].push(`${NAMES[kind]} ${square}`);
+    });
+    board.setAttribute('aria-label', `White: ${told.w.sort().join(', ')}. Black: ${told.b.sort().join(', ')}.`);
+  }
+
+  // A line as buttons that lead through it.
+  function lineButtons(label, kind, at, [evaluation, text]) {
+    const line = lineFrom(main.positions[at], text);
+    const row = make('div', { class: `line ${kind}` }, make('b', {}, `${label} ${evaluation}`));
+    line.moves.forEach(([, san], index) => {
+      const isNow = aside && aside.at === at && aside.text === text && aside.made === index + 1;
+      const one = button(line.numbers[index] + san, `show ${san}`, () => { aside = { line, at, text, made: index + 1 }; show(); });
+      if (isNow) one.setAttribute('aria-current', 'true');
+      row.append(one);
+    });
+    return row;
+  }
+
+  function drawPlayers() {
+    game.players.forEach((player, color) => {
+      const of = (at) => (main.positions[at].turn === 'w') === (color === 0);
+      let left = game.base;
+      for (let at = 0; at < ply; at++) if (of(at) && game.plies[at].clock !== undefined) left = game.plies[at].clock;
+      const title = player.title ? `${player.title} ` : '';
+      const row = players[flipped ? 1 - color : color];
+      row.replaceChildren(make('i', { class: color ? 'black' : 'white', 'aria-hidden': 'true' }), make('b', {}, title + player.name), player.rating ? ` ${player.rating}` : '');
+      const hasClock = game.plies.some((played) => played.clock !== undefined);
+      const low = left !== null && left < game.low ? ' low' : '';
+      if (hasClock && left !== null) row.append(make('span', { class: `clock${low}`, 'aria-label': `clock of ${color ? 'Black' : 'White'}` }, clock(left)));
+    });
+  }
+
+  // Shows the state: board, players, what is said, lines, the move in the list and on the graphs.
+  function show() {
+    const at = current();
+    drawBoard(at);
+    drawPlayers();
+    const [here, played] = [game.positions[ply], game.plies[ply - 1]];
+    const before = played && played.has_better ? game.positions[ply - 1].lines || [] : [];
+    const best = here.lines || [];
+    lines.replaceChildren();
+    said.replaceChildren();
+    if (aside) {
+      said.append('A line, not the game. ', button('Back to the game', 'back to the game (Esc)', () => { aside = null; show(); }));
+    } else {
+      const evaluation = here.eval ? `${here.eval === 'mate' ? 'Mate' : `Evaluation ${here.eval}`}` : '';
+      const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
+      const note = played ? played.note : 'The first position.';
+      said.append(make('p', { class: `note ${played ? KINDS[played.mark] || '' : ''}` }, kept(note || main.moves[ply - 1][1])), make('p', {}, kept(evaluation + (evaluation && chances))));
+      if (played && played.used !== undefined) {
+        const plan = played.planned === undefined ? '' : `, planned ${seconds(played.planned)}`;
+        said.append(make('p', {}, `Time ${seconds(played.used)}${plan}`));
+      }
+      if (before.length) arrow(before[0][1].slice(0, 4), 'better');
+      else if (best.length) arrow(best[0][1].slice(0, 4), 'best');
+    }
+    before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
+    best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
+    const shares = here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]);
+    (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of, place) => {
+      bar.children[place].className = ['white', 'draw', 'black'][of];
+      bar.children[place].style.flexGrow = shares[of];
+    });
+    moves.querySelectorAll('button').forEach((one, index) => {
+      if (index + 1 === ply) one.setAttribute('aria-current', 'true');
+      else one.removeAttribute('aria-current');
+    });
+    const now = moves.querySelector('[aria-current]');
+    moves.scrollTop = now ? now.offsetTop - moves.offsetTop - moves.clientHeight / 2 : 0;
+    cursors.forEach((place) => place());
+    document.body.dataset.ply = ply;
+    document.body.dataset.fen = fenOf(at);
+    const hash = games.length > 1 ? `#${shown + 1}/${ply}` : `#${ply}`;
+    if (location.hash !== hash && (location.hash || ply || shown)) history.replaceState(null, '', hash);
+  }
+
+  function go(goal) {
+    aside = null;
+    ply = Math.min(Math.max(goal, 0), game.plies.length);
+    show();
+  }
+
+  function step(by) {
+    if (!aside) go(ply + by);
+    else if (aside.made + by < 1) go(ply);
+    else {
+      aside.made = Math.min(aside.made + by, aside.line.moves.length);
+      show();
+    }
+  }
+
+  // The next position after a mistake, or the one before.
+  function seek(by) {
+    for (let at = ply + by; at > 0 && at <= game.plies.length; at += by) if (game.plies[at - 1].mark) return go(at);
+    told.textContent = by > 0 ? 'No mistake after this.' : 'No mistake before this.';
+    return undefined;
+  }
+
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const act = {
+      ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => go(ply),
+      n: () => seek(1), p: () => seek(-1), f: () => { flipped = !flipped; show(); },
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+  let touched = null;
+  board.addEventListener('pointerdown', (event) => { touched = event.clientX; });
+  board.addEventListener('pointerup', (event) => {
+    const moved = touched === null ? 0 : event.clientX - touched;
+    if (Math.abs(moved) > 30) step(moved < 0 ? 1 : -1);
+    touched = null;
+  });
+
+  // A graph over the plies, as wide as its place. `paint` gets the drawing and the scales; `ticks` are texts with their heights, 0 to 1.
+  // It is painted by `paintings`, when all graphs have their places.
+  function graph(place, title, legend, { height = 170, ticks = [], paint }) {
+    const names = legend.map(([name, kind]) => make('span', { class: `key ${kind}` }, name));
+    const figure = make('figure', { class: 'graph' }, make('figcaption', {}, make('b', {}, title), ...names));
+    place.append(figure);
+    paintings.push(() => paintGraph(figure, title, { height, ticks, paint }));
+  }
+
+  function paintGraph(figure, title, { height, ticks, paint }) {
+    const width = Math.max(260, figure.clientWidth);
+    const [left, right, top, bottom] = [44, 8, 8, 20];
+    const count = Math.max(game.plies.length, 1);
+    const x = (at) => left + ((width - left - right) * at) / count;
+    const y = (share) => height - bottom - (height - bottom - top) * share;
+    const svg = draw(figure, 'svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': title });
+    paint(svg, x, y);
+    ticks.forEach(([text, share]) => {
+      draw(svg, 'line', { x1: left, x2: width - right, y1: y(share), y2: y(share), class: 'rule' });
+      draw(svg, 'text', { x: left - 5, y: y(share) + 4, class: 'end' }, text);
+    });
+    const every = Math.max(1, Math.ceil(count / 2 / (width / 60) / 5) * 5);
+    for (let number = Math.ceil(main.positions[0].full / every) * every; x(2 * (number - main.positions[0].full)) < width - 20; number += every) {
+      draw(svg, 'text', { x: x(2 * (number - main.positions[0].full)), y: height - 5, class: 'middle' }, String(number));
+    }
+    const cursor = draw(svg, 'line', { y1: top, y2: height - bottom, class: 'cursor' });
+    cursors.push(() => { cursor.setAttribute('x1', x(ply)); cursor.setAttribute('x2', x(ply)); });
+    const seekTo = (event) => {
+      if (event.type === 'pointermove' && event.buttons !== 1) return;
+      const box = svg.getBoundingClientRect();
+      go(Math.round((((event.clientX - box.left) / box.width) * width - left) / ((width - left - right) / count)));
+    };
+    svg.addEventListener('pointerdown', seekTo);
+    svg.addEventListener('pointermove', seekTo);
+  }
+
+  // A line with gaps where there is no value.
+  function curve(svg, points, kind) {
+    let path = '';
+    points.forEach(([at, height], index) => { path += `${index ? 'L' : 'M'}${at.toFixed(1)} ${height.toFixed(1)}`; });
+    if (path) draw(svg, 'path', { d: path, class: `curve ${kind}` });
+  }
+
+  // Heights of the values `at` which there are values.
+  const known = (values, x, y) => values.map((value, at) => [value, at]).filter(([value]) => value !== undefined && value !== null).map(([value, at]) => [x(at), y(value)]);
+
+  // Times for the scales of graphs, ms.
+  const TIMES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].map((s) => 1000 * s);
+  const roundTime = (ms) => (ms < 60000 ? `${ms / 1000} s` : clock(ms));
+  // Heights, as texts with shares of the most, at multiples of the least step that leaves them room.
+  const ticksOf = (steps, most, text) => {
+    const step = steps.find((one) => most / one <= 4) || most;
+    return [0, 1, 2, 3, 4].filter((n) => n * step <= most).map((n) => [text(n * step), (n * step) / most]);
+  };
+
+  function drawGraphs() {
+    [cursors, paintings] = [[], []];
+    mainGraphs.replaceChildren();
+    moreGraphs.replaceChildren();
+    const { positions, plies } = game;
+    const mover = (at) => (main.positions[at].turn === 'w' ? 'one' : 'two');
+    const percent = [['100 %', 1], ['50', 0.5], ['0', 0]];
+    const isMarked = (played) => KINDS[played.mark];
+    if (game.by_players) {
+      graph(mainGraphs, 'White’s winning chances', [['by White’s search', 'one'], ['by Black’s', 'two']], { ticks: percent, paint: (svg, x, y) => {
+        ['one', 'two'].forEach((kind) => curve(svg, known(positions.map((here, at) => (mover(at) === kind ? here.win : undefined)), x, (win) => y(win / 100)), kind));
+      } });
+    } else {
+      graph(mainGraphs, 'White’s winning chances', [['?!', 'inaccuracy'], ['?', 'mistake'], ['??', 'blunder']], { ticks: percent, paint: (svg, x, y) => {
+        const edge = known(positions.map((here) => here.win), x, (win) => y(win / 100));
+        draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
+        draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: 'area white' });
+        plies.forEach((played, at) => {
+          if (isMarked(played)) draw(draw(svg, 'circle', { cx: x(at + 1), cy: y(positions[at + 1].win / 100), r: 5, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
+        });
+      } });
+    }
+    const longest = Math.max(0, ...plies.map((played) => Math.max(played.used || 0, played.planned || 0)));
+    if (plies.some((played) => played.used !== undefined) && longest > 0) {
+      // Roots, so that short times can be seen beside long ones.
+      const root = (ms) => Math.sqrt(ms / longest) / 2;
+      const legend = [['White', 'one'], ['Black', 'two'], ...(plies.some((played) => played.planned !== undefined) ? [['planned', 'plan']] : [])];
+      const marks = TIMES.filter((ms) => ms <= longest).slice(-4).filter((_, at, all) => (all.length - 1 - at) % 3 === 0).map((ms) => [roundTime(ms), root(ms)]);
+      const ticks = [...marks.map(([text, share]) => [text, 0.5 + share]), ['0', 0.5], ...marks.map(([text, share]) => [text, 0.5 - share])];
+      graph(mainGraphs, 'Time for each move', legend, { ticks, paint: (svg, x, y) => {
+        const half = Math.max(1, (x(1) - x(0)) * 0.8);
+        plies.forEach((played, at) => {
+          const side = mover(at) === 'one' ? 1 : -1;
+          const ends = [y(0.5), y(0.5 + side * root(played.used || 0))].sort((a, b) => a - b);
+          draw(svg, 'rect', { x: x(at + 1) - half, width: 2 * half, y: ends[0], height: ends[1] - ends[0], class: `bar-of ${isMarked(played) ? KINDS[played.mark] : mover(at)}` });
+          if (played.planned === undefined) return;
+          const height = y(0.5 + side * root(played.planned));
+          draw(svg, 'line', { x1: x(at + 1) - half - 1, x2: x(at + 1) + half + 1, y1: height, y2: height, class: 'plan' });
+        });
+      } });
+    }
+    // Values of the moves of one side stand where the position after them does.
+    const ofSide = (kind, key) => [undefined, ...plies.map((played, at) => (mover(at) === kind ? played[key] : undefined))];
+    const clocks = plies.map((played) => played.clock).filter((left) => left !== undefined);
+    if (clocks.length) {
+      const most = Math.max(game.base || 0, ...clocks);
+      const ticks = ticksOf(TIMES, most, roundTime);
+      graph(moreGraphs, 'Clock', [['White', 'one'], ['Black', 'two']], { ticks, paint: (svg, x, y) => {
+        ['one', 'two'].forEach((kind) => curve(svg, known(ofSide(kind, 'clock'), x, (left) => y(left / most)), kind));
+      } });
+    }
+    if (positions.some((here) => here.wdl)) {
+      graph(moreGraphs, 'How the game may end', [['White wins', 'white'], ['draw', 'draw'], ['Black wins', 'black']], { ticks: percent, paint: (svg, x, y) => {
+        draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
+        [['draw', (wdl) => wdl[0] + wdl[1]], ['white', (wdl) => wdl[0]]].forEach(([kind, sum]) => {
+          const edge = known(positions.map((here) => here.wdl), x, (wdl) => y(sum(wdl) / 1000));
+          draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: `area ${kind}` });
+        });
+      } });
+    }
+    if (positions.some((here, at) => here.ml !== undefined && at < plies.length)) {
+      const most = Math.max(plies.length / 2, ...positions.map((here) => (here.ml || 0) / 2), 1);
+      const ticks = ticksOf([5, 10, 20, 50, 100, 200], most, String);
+      graph(moreGraphs, 'Moves left', [['as the search expects', 'one'], ['played', 'plan']], { ticks, paint: (svg, x, y) => {
+        curve(svg, positions.map((_, at) => [x(at), y((plies.length - at) / 2 / most)]), 'truth');
+        curve(svg, known(positions.map((here) => here.ml), x, (ml) => y(ml / 2 / most)), 'one');
+      } });
+    }
+    paintings.forEach((act) => act());
+    cursors.forEach((place) => place());
+  }
+
+  function remark({ text, plies }) {
+    const item = make('li');
+    if (plies.length === 1) {
+      item.append(button(kept(text), `go to ${text}`, () => go(plies[0])));
+      return item;
+    }
+    item.append(kept(text));
+    plies.forEach((at) => {
+      const [name, mark] = [main.moves[at - 1][1], game.plies[at - 1].mark || ''];
+      const { full, turn } = main.positions[at - 1];
+      item.append(' ', button(`${full}${turn === 'w' ? '.' : '…'}${name}${mark}`, `go to ${name}`, () => go(at)));
+    });
+    return item;
+  }
+
+  function open(index, at) {
+    shown = index;
+    ({ game, pgn } = games[index]);
+    main = lineFrom(position(game.fen), game.moves);
+    const result = game.result.replaceAll('1/2', '½');
+    // The page of one game has the players in its heading.
+    const heading = games.length > 1 ? [make('b', {}, `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`)] : [];
+    facts.replaceChildren(...heading, ...game.facts.map((fact) => make('span', {}, fact)));
+    figures.replaceChildren(make('thead', {}, make('tr', {}, make('td'), make('th', { scope: 'col' }, 'White'), make('th', { scope: 'col' }, 'Black'))));
+    figures.append(make('tbody', {}, ...game.figures.map(([what, white, black]) => make('tr', {}, make('th', { scope: 'row' }, what), make('td', {}, white), make('td', {}, black)))));
+    turns.replaceChildren(...game.turns.map(remark));
+    moves.replaceChildren();
+    main.moves.forEach(([, san], number) => {
+      const { mark } = game.plies[number];
+      const one = button(san + (mark || ''), `${main.positions[number].full}${main.positions[number].turn === 'w' ? '.' : '…'} ${san}${mark ? `, ${KINDS[mark]}` : ''}`, () => go(number + 1));
+      if (mark) one.className = KINDS[mark];
+      // A number stays with its move at the end of a row.
+      moves.append(main.numbers[number] ? make('span', { class: 'pair' }, make('span', { class: 'number' }, main.numbers[number]), one) : one);
+    });
+    moves.append(make('span', { class: 'number' }, result));
+    time.replaceChildren();
+    if (game.time.some((remarks) => remarks.length)) {
+      time.append(make('h2', {}, 'Where the time went'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
+        make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
+    }
+    list.querySelectorAll('tr').forEach((row, number) => row.toggleAttribute('data-open', number === index));
+    errors.hidden = !game.plies.some((played) => played.mark);
+    drawGraphs();
+    go(at);
+  }
+
+  // What a link to a position says: `#12`, or `#3/12` with several games.
+  function openLinked() {
+    const [, number, at] = location.hash.match(/^#(?:(\d+)\/)?(\d+)$/) || [];
+    const index = Math.min(Math.max(Number(number || shown + 1) - 1, 0), games.length - 1);
+    if (index === shown && game) go(Number(at || 0));
+    else open(index, Number(at || 0));
+  }
+
+  list.append(make('table', {}, make('tbody', {}, ...games.map(({ game: one }, index) => make('tr', {},
+    make('td', { class: 'n' }, make('a', { href: `#${index + 1}/0` }, String(one.number))), make('td', {}, make('a', { href: `#${index + 1}/0` }, `${one.players[0].name} – ${one.players[1].name}`)),
+    make('td', {}, one.result.replaceAll('1/2', '½')), make('td', {}, one.by_players ? '' : `accuracy ${one.figures[0][1]} / ${one.figures[0][2]}`), make('td', {}, `${Math.ceil(one.plies.length / 2)} moves`), make('td', {}, one.facts[one.facts.length - 1] || ''))))));
+  window.addEventListener('hashchange', openLinked);
+  let width = window.innerWidth;
+  window.addEventListener('resize', () => {
+    if (window.innerWidth !== width) drawGraphs();
+    width = window.innerWidth;
+  });
+  openLinked();
+})();
