@@ -33,7 +33,8 @@ pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
             "Winning chances, the accuracy of moves and games, and the limits of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are \
              those that lichess publishes (lichess.org/page/accuracy). The evaluations are Zeitnot's, so figures differ a little from \
              those of other engines. A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the \
-             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}.",
+             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}. A visit is one look of the search at a \
+             position below the move.",
             super::judgement::ERROR_OF_ONE_VISIT,
             super::judgement::visits_for(Mark::Inaccuracy),
             super::judgement::visits_for(Mark::Mistake),

@@ -115,6 +115,8 @@
     return line;
   }
 
+  // An evaluation in pawns with its sign.
+  const signed = (evaluation) => (/^\d/.test(evaluation) ? `+${evaluation}` : evaluation.replace('-', '−'));
   // A number stays with its unit at the end of a row.
   const kept = (text) => text.replace(/(\d) (%|s|min|h)(?![a-z])/g, '$1\u00a0$2');
   const seconds = (ms) => (ms < 950 ? `${(ms / 1000).toFixed(2)} s` : ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : ms < 59500 ? `${Math.round(ms / 1000)} s` : `${clock(ms)}`);
@@ -169,7 +171,7 @@
   viewer.append(facts, make('div', { class: 'game' },
     make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, bar, board), players[0], steps, errors, make('p', { class: 'hint' }, 'Keys: ← → move, p n mistakes, f turns the board'), said, lines),
     make('div', { class: 'right' }, mainGraphs, make('div', { class: 'story' },
-      make('div', {}, figures, make('h3', {}, 'Turning points'), turns),
+      make('div', {}, figures, make('h3', {}, 'Turning points ', make('span', { class: 'told' }, '% of the winning chances')), turns),
       make('div', {}, make('h3', {}, 'Moves'), moves)), copies, told)), time, moreGraphs);
   if (games.length > 1) viewer.prepend(list);
 
@@ -237,7 +239,7 @@
   // A line as buttons that lead through it.
   function lineButtons(label, kind, at, [evaluation, text]) {
     const line = lineFrom(main.positions[at], text);
-    const row = make('div', { class: `line ${kind}` }, make('b', {}, `${label} ${evaluation}`));
+    const row = make('div', { class: `line ${kind}` }, make('b', {}, `${label} ${signed(evaluation)}`));
     line.moves.forEach(([, san], index) => {
       const isNow = aside && aside.at === at && aside.text === text && aside.made === index + 1;
       const one = button(line.numbers[index] + san, `show ${san}`, () => { aside = { line, at, text, made: index + 1 }; show(); });
@@ -274,7 +276,7 @@
     if (aside) {
       said.append('A line, not the game. ', button('Back to the game', 'back to the game (Esc)', () => { aside = null; show(); }));
     } else {
-      const evaluation = here.eval ? `${here.eval === 'mate' ? 'Mate' : `Evaluation ${here.eval}`}` : '';
+      const evaluation = here.eval ? `${here.eval === 'mate' ? 'Mate' : `Evaluation ${signed(here.eval)}`}` : '';
       const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
       const note = played ? played.note : 'The first position.';
       said.append(make('p', { class: `note ${played ? KINDS[played.mark] || '' : ''}` }, kept(note || main.moves[ply - 1][1])), make('p', {}, kept(evaluation + (evaluation && chances))));
@@ -493,9 +495,9 @@
     main = lineFrom(position(game.fen), game.moves);
     const result = game.result.replaceAll('1/2', '½');
     // The page of one game has the players in its heading.
-    const heading = games.length > 1 ? [make('b', {}, `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`)] : [];
+    const heading = games.length > 1 || game.by_players ? [make('b', {}, `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`)] : [];
     facts.replaceChildren(...heading, ...game.facts.map((fact) => make('span', {}, fact)));
-    figures.replaceChildren(make('thead', {}, make('tr', {}, make('td'), make('th', { scope: 'col' }, 'White'), make('th', { scope: 'col' }, 'Black'))));
+    figures.replaceChildren(make('thead', {}, make('tr', {}, make('td', { class: 'source' }, game.by_players ? '' : 'lichess’ formulas'), make('th', { scope: 'col' }, 'White'), make('th', { scope: 'col' }, 'Black'))));
     figures.append(make('tbody', {}, ...game.figures.map(([what, white, black]) => make('tr', {}, make('th', { scope: 'row' }, what), make('td', {}, white), make('td', {}, black)))));
     turns.replaceChildren(...game.turns.map(remark));
     moves.replaceChildren();
@@ -509,7 +511,7 @@
     moves.append(make('span', { class: 'number' }, result));
     time.replaceChildren();
     if (game.time.some((remarks) => remarks.length)) {
-      time.append(make('h2', {}, 'Where the time went'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
+      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot’s time manager would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
         make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
     list.querySelectorAll('tr').forEach((row, number) => row.toggleAttribute('data-open', number === index));
