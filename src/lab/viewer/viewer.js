@@ -299,7 +299,7 @@
       else one.removeAttribute('aria-current');
     });
     const now = moves.querySelector('[aria-current]');
-    moves.scrollTop = now ? now.offsetTop - moves.offsetTop - moves.clientHeight / 2 : 0;
+    moves.scrollTop = now ? now.offsetTop - moves.clientHeight / 2 : 0;
     cursors.forEach((place) => place());
     document.body.dataset.ply = ply;
     document.body.dataset.fen = fenOf(at);
