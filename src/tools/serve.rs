@@ -119,7 +119,8 @@ fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     thread::scope(|scope| {
         // That a client is gone is no fault.
         scope.spawn(move || drop(client.read(BufReader::new(stream))));
-        let _ = stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
+        let _ =
+            stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
         let _ = stream.shutdown(Shutdown::Both);
     });
 }
