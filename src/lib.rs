@@ -40,6 +40,7 @@
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+//! | `foreign` | what the system and libraries say of a failure, and our words for it |
 //! | `huge_pages` | huge pages of memory |
 //! | `system` | CPU time, and what the system's files and tools tell of the machine |
 //! | [`version`] | the version of the program, with its commit |
@@ -50,6 +51,7 @@
 
 pub mod chess;
 pub mod engine;
+mod foreign;
 mod huge_pages;
 #[cfg(feature = "lab")]
 pub mod lab;

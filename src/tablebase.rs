@@ -18,6 +18,7 @@ use shakmaty_syzygy::{Dtz, MaybeRounded, SyzygyError, Wdl};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position};
+use crate::foreign::{in_our_words, record};
 use crate::options::option_group;
 
 /// The ending of the names of files with results.
@@ -29,8 +30,10 @@ const DTZ_EXTENSION: &str = "rtbz";
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum TablebaseError {
-    #[error("cannot read the folder {} ({source}). Name folders that hold .{WDL_EXTENSION} files", path.display())]
-    Folder { path: PathBuf, source: io::Error },
+    #[error("there is no folder {}", .0.display())]
+    Missing(PathBuf),
+    #[error("cannot read the folder {}: {reason}. Name folders that hold .{WDL_EXTENSION} files", path.display())]
+    Folder { path: PathBuf, reason: String },
     #[error("no .{WDL_EXTENSION} file in {0}. Name folders that hold Syzygy tables")]
     Empty(String),
 }
@@ -108,7 +111,10 @@ impl Tablebase {
                 self.wdl_files += 1;
                 self.max_pieces = self.max_pieces.max(pieces_in_name(path));
             }
-            Err(error) => self.unusable.push(format!("not a table: {} ({error})", path.display())),
+            Err(error) => {
+                let (path, reason) = (path.display(), in_our_words(&error));
+                self.unusable.push(format!("not a table: {path}: {reason}"));
+            }
         }
     }
 
@@ -136,9 +142,11 @@ impl Tablebase {
     }
 
     fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
-        if let Err(SyzygyError::ProbeFailed { .. }) = &probed {
-            self.read_error
-                .get_or_init(|| probed.as_ref().err().map(ToString::to_string).unwrap_or_default());
+        if let Err(SyzygyError::ProbeFailed { metric, material, error }) = &probed {
+            self.read_error.get_or_init(|| {
+                record("the endgame tables", error);
+                format!("the {metric} table {material} is damaged or cannot be read")
+            });
         }
         probed.ok()
     }
@@ -163,7 +171,13 @@ impl Tablebase {
 }
 
 fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
-    let io_error = |source| TablebaseError::Folder { path: folder.to_path_buf(), source };
+    let io_error = |error: io::Error| {
+        let (path, reason) = (folder.to_path_buf(), in_our_words(&error));
+        match error.kind() {
+            io::ErrorKind::NotFound => TablebaseError::Missing(path),
+            _ => TablebaseError::Folder { path, reason },
+        }
+    };
     let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(io_error)?.collect();
     let mut files: Vec<_> = entries
         .map_err(io_error)?
@@ -340,6 +354,10 @@ impl TablesInForce {
         }
         match Tablebase::open(&self.folders) {
             Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description()),
+            // GUIs name a folder for tables whether there are any or not.
+            Err(TablebaseError::Missing(folder)) => {
+                Some(format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()))
+            }
             Err(error) => Some(format!("ERROR: SyzygyPath: {error}. The search continues without tables")),
         }
     }
@@ -399,7 +417,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named() {
         let error = Tablebase::open("/no/such/folder").unwrap_err().to_string();
-        assert!(error.contains("/no/such/folder") && error.contains(".rtbw"), "{error}");
+        assert_eq!(error, "there is no folder /no/such/folder");
         let empty = folder_with(&[("README", 0)]);
         let error = Tablebase::open(empty.path().to_str().unwrap()).unwrap_err();
         assert!(matches!(error, TablebaseError::Empty(_)), "{error}");
@@ -410,7 +428,7 @@ mod tests {
         let description = tables.description();
         assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
         assert!(description.contains("KRvK.rtbw"), "{description}");
-        assert!(description.contains("\ncannot read the folder /no/such/folder"), "{description}");
+        assert!(description.contains("\nthere is no folder /no/such/folder"), "{description}");
         // The first one is damaged, which is noticed when it is needed.
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));

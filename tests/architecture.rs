@@ -51,6 +51,28 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
+/// xboard takes these words for a start that has failed, wherever an engine writes them.
+#[test]
+fn no_message_has_words_of_a_failed_start() {
+    let words = [
+        "unknown host",
+        "No remote directory",
+        "not found",
+        "No such file",
+        "can't alloc",
+        "Permission denied",
+    ];
+    let mut found = Vec::new();
+    for file in files(&source_folder()) {
+        let text = fs::read_to_string(&file).unwrap();
+        let (own, _) = text.split_once("#[cfg(test)]\nmod tests").unwrap_or((&text, ""));
+        found.extend(
+            words.iter().filter(|word| code(own).contains(*word)).map(|word| format!("{word}: {file:?}")),
+        );
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// Returns the first names of all paths that begin with `crate::`, those in braces too.
 fn used_modules(text: &str) -> BTreeSet<String> {
     names_after("crate::", text)

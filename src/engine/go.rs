@@ -133,12 +133,14 @@ impl Engine {
 
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
         match self.prepare() {
-            Ok(Some(info)) => {
-                listener.note(&info.description);
+            Ok(Some(in_force)) => {
+                listener.note(&in_force);
                 self.take_notes().iter().for_each(|note| listener.note(note));
             }
             Ok(None) => {}
-            Err(error) if self.network.is_some() => listener.note(&self.describe_load_error(&error)),
+            Err(error) if self.network.is_some() => {
+                listener.note(&format!("ERROR: {}", self.describe_load_error(&error)));
+            }
             Err(error) => return Err(error),
         }
         if let Some(note) = self.open_tablebase() {

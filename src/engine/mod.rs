@@ -51,7 +51,7 @@ pub struct Engine {
     /// The reason why the last position was refused, until one is accepted.
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
-    /// The options for which no network could be made ready, and why, while another one is in force.
+    /// The options for which no network could be made ready, and why.
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
     cache: Arc<EvalCache>,
@@ -82,7 +82,7 @@ impl Engine {
     /// # Errors
     /// Fails if an option's text is not of its grammar.
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
-        check(&settings)?;
+        settings.check()?;
         Ok(Engine {
             cache: Arc::new(EvalCache::new(settings.memory.cache_capacity())),
             cache_settings: CacheSettings::of(&settings),
@@ -130,7 +130,7 @@ impl Engine {
         if settings.time.time_manager.as_str() == manager.as_str() {
             settings.time.time_manager = manager.clone();
         }
-        check(&settings)?;
+        settings.check()?;
         let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
         self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
         self.settings = settings;
@@ -138,13 +138,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes network and threads ready, as far as they are not. Returns what is in force if it has just changed.
+    /// Makes network and threads ready, as far as they are not. Returns in one line which are in force, if they have just changed.
     ///
     /// # Errors
     /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the other one is tried again
     /// only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so at each
     /// move.
-    pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
+    pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network;
         if let Some((refused, reason)) = &self.network_refusal
             && refused == wanted
@@ -155,18 +155,21 @@ impl Engine {
             Ok(Some(network)) => network,
             Ok(None) => return Ok(None),
             Err(error) => {
-                let has_other = self.network.is_some();
-                self.network_refusal = has_other.then(|| (wanted.clone(), error.to_string()));
+                self.network_refusal = Some((wanted.clone(), error.to_string()));
                 return Err(error);
             }
         };
         self.finish();
-        let info = network.backend.info().clone();
         self.network = Some(network);
         // What another network thought is of no use.
         self.game = None;
         self.new_cache();
-        Ok(Some(info))
+        Ok(self.in_force())
+    }
+
+    /// Says in one line which network, backend and threads are in force; `None` if there is no network.
+    pub(crate) fn in_force(&self) -> Option<String> {
+        self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
     }
 
     fn new_cache(&mut self) {
@@ -177,9 +180,9 @@ impl Engine {
     pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
-                format!("ERROR: {error}. Still in use: {}", network.backend.info().description)
+                format!("{error}. Still in use: {}", network.backend.info().description)
             }
-            None => format!("ERROR: {error}. Without a network there is no bestmove"),
+            None => format!("{error}. Without a network there is no bestmove"),
         }
     }
 
@@ -273,11 +276,20 @@ impl Drop for Engine {
     }
 }
 
-fn check(settings: &Settings) -> Result<(), EngineError> {
-    game::time_manager(&settings.time)?;
-    BackendConfig::parse(&settings.network.backend, &settings.network.backend_options)?;
-    settings.contempt.advantage()?;
-    Ok(())
+impl Settings {
+    /// Checks what a type and a range cannot say.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        game::time_manager(&self.time)?;
+        BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
+        self.contempt.advantage()?;
+        Ok(())
+    }
+}
+
+/// Says in one line what evaluates, and on how many threads the search runs.
+pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
+    let word = if threads == 1 { "thread" } else { "threads" };
+    format!("{}, {threads} {word}", backend.description)
 }
 
 /// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search itself.
@@ -293,15 +305,15 @@ fn wait_for(searches: Vec<Draining>) {
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
-    #[error("{0}{old}", old = if matches!(.0, OptionError::Value { .. }) { ". The old value stays" } else { "" })]
+    #[error(transparent)]
     Option(#[from] OptionError),
-    #[error("{0}. The old value stays")]
+    #[error(transparent)]
     Params(#[from] ParamError),
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error(transparent)]
     Network(#[from] NetworkError),
-    #[error("{0}. The old value stays")]
+    #[error(transparent)]
     Contempt(#[from] ContemptError),
     #[error("{0}. Nothing is searched until a position is accepted")]
     Position(#[from] PositionError),

@@ -74,12 +74,8 @@ pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, En
     if !config.needs_network() {
         return Ok(OpenedBackend { backend: backends::create(&config, None)?, network_sha256: None });
     }
-    let Discovered { network, reason } = load_network(options)?;
-    if let Some(reason) = reason {
-        config
-            .notes
-            .insert(0, format!("WeightsFile names no network: {} is {reason}", network.path.display()));
-    }
+    let Discovered { network, passed_over } = load_network(options)?;
+    config.notes.splice(0..0, passed_over);
     let network_sha256 = Some(network.sha256.clone());
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::game::{GameState, SearchResources};
 use super::memory::CacheSettings;
 use super::network::{OpenedBackend, open_backend};
-use super::{EngineError, GoRequest, Settings, check, quick_look};
+use super::{EngineError, GoRequest, Settings, in_force, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
@@ -35,7 +35,7 @@ impl EngineSetup {
     /// # Errors
     /// Fails if an option is refused or the network cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
-        check(&settings)?;
+        settings.check()?;
         let opened = open_backend(&settings.network)?;
         EngineSetup::with_opened(settings, opened)
     }
@@ -50,7 +50,7 @@ impl EngineSetup {
 
     /// Makes the tables ready, and takes the backend `opened`.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
-        check(&settings)?;
+        settings.check()?;
         let mut tables = TablesInForce::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, opened, tables, notes })
@@ -62,7 +62,7 @@ impl EngineSetup {
     /// # Errors
     /// Fails if an option is refused.
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
-        check(&settings)?;
+        settings.check()?;
         let tables = self.tables.clone();
         Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes: Vec::new() })
     }
@@ -92,9 +92,12 @@ impl EngineSetup {
         self.opened.network_sha256.as_deref()
     }
 
-    /// Returns what people should know of what was made ready.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    /// Returns what people should know of what was made ready for `threads` threads: first in one line what it is, then news of tables
+    /// and backend.
+    pub(crate) fn told(&self, threads: usize) -> Vec<String> {
+        let backend = &self.opened.backend;
+        let first = format!("using {}", in_force(backend.info(), threads));
+        [first].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
     /// Returns the nodes that count as a millisecond with `pieces` pieces on the board; `None` if real time counts.

@@ -18,13 +18,13 @@ const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
 /// The network in the program itself: the name of its file, and the file's content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
 
-/// A network, and the reason why it was taken, if the user named none.
+/// A network, and what was passed over, if the user named none.
 #[derive(Debug)]
 pub(crate) struct Discovered {
     /// The network.
     pub network: NetworkFile,
-    /// Words that complete "… is"; `None` if the user named the network.
-    pub reason: Option<String>,
+    /// Says of newer files beside the program why they cannot be used.
+    pub passed_over: Vec<String>,
 }
 
 /// Reads the network `named`, or where none is named the newest file that can be read.
@@ -36,7 +36,7 @@ pub(crate) struct Discovered {
 /// Returns [`NetworkError`] if the network that was named, or that was built in, cannot be used.
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
-        Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, reason: None }),
+        Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
         None => newest_or_built_in(&folders_beside_the_program(), heads),
     }
 }
@@ -50,24 +50,16 @@ fn folders_beside_the_program() -> Vec<PathBuf> {
 
 /// Returns the newest network in `folders` that can be read, else the built-in one.
 fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discovered, NetworkError> {
-    let candidates = candidates(folders);
-    let count = candidates.len();
-    let mut refused = String::new();
-    for path in candidates {
+    let mut passed_over = Vec::new();
+    for path in candidates(folders) {
         match NetworkFile::load(&path, heads) {
-            Ok(network) => {
-                let which =
-                    if count > 1 { format!("the newest of {count} networks") } else { "the network".into() };
-                let reason = Some(format!("{which} beside the program{refused}"));
-                return Ok(Discovered { network, reason });
-            }
-            Err(error) => refused += &format!(", not usable: {error}"),
+            Ok(network) => return Ok(Discovered { network, passed_over }),
+            Err(error) => passed_over.push(format!("beside the program, but not usable: {error}")),
         }
     }
     let (name, bytes) = BUILT_IN;
     let network = NetworkFile::from_bytes(Path::new(&format!("{name} (built in)")), bytes, heads)?;
-    let reason = Some(format!("used, because there is no other network beside the program{refused}"));
-    Ok(Discovered { network, reason })
+    Ok(Discovered { network, passed_over })
 }
 
 /// Returns the files in `folders` that are called like networks, or that are as large as one and begin like one, newest first.
@@ -120,11 +112,11 @@ mod tests {
         let folders = [folder.path().join("none"), folder.path().into()];
         let found = newest_or_built_in(&folders, HeadChoice::default()).unwrap();
         assert_eq!(found.network.path, folder.path().join("weights_run1_812345"));
-        assert_eq!(found.reason.as_deref(), Some("the network beside the program"));
+        assert_eq!(found.passed_over, [] as [&str; 0]);
     }
 
     #[test]
-    fn without_a_usable_file_the_built_in_network_is_taken_and_the_reason_names_the_files_refused() {
+    fn without_a_usable_file_the_built_in_network_is_taken_and_the_files_refused_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let bad = folder.path().join("bad.pb.gz");
         fs::write(&bad, "no network").unwrap();
@@ -134,7 +126,8 @@ mod tests {
         let outside = NetworkFile::load(&file, HeadChoice::default()).unwrap();
         assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
-        let reason = found.reason.unwrap();
-        assert!(reason.contains(&format!(", not usable: {}: ", bad.display())), "{reason}");
+        let start = format!("beside the program, but not usable: {}: ", bad.display());
+        let passed_over = found.passed_over;
+        assert!(passed_over.len() == 1 && passed_over[0].starts_with(&start), "{passed_over:?}");
     }
 }

@@ -30,7 +30,6 @@ pub(crate) mod timetable;
 pub mod weights;
 
 use std::fmt::Debug;
-use std::io;
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
@@ -161,8 +160,8 @@ pub enum BackendError {
     Library(#[from] backends::onnxruntime::LibraryError),
     #[error("{backend} cannot use the model: {reason}")]
     Model { backend: String, reason: String },
-    #[error("{backend}: the system cannot start a thread for a device: {source}")]
-    Thread { backend: String, source: io::Error },
+    #[error("{backend}: cannot start a thread for a device: {reason}")]
+    Thread { backend: String, reason: String },
     /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
     #[error("{0} (set --fallback=cpu, option Fallback, to use the CPU instead)")]
     NotAvailable(Box<BackendError>),

@@ -151,7 +151,8 @@ impl SearchPool {
             let (shared, batch) = (pool.shared.clone(), SharedBatch::default());
             let thread = SearchThread { shared, evaluator, open: Vec::new(), batch };
             let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
-            pool.threads.push(builder.spawn(move || thread.run()).map_err(WorkerPoolError::Thread)?);
+            pool.threads
+                .push(builder.spawn(move || thread.run()).map_err(|error| WorkerPoolError::thread(&error))?);
         }
         Ok(pool)
     }

@@ -68,7 +68,7 @@ impl Searcher {
 
     /// Returns what people should know of network, backend and tables.
     pub(crate) fn notes(&self) -> Vec<String> {
-        self.setup.notes().iter().cloned().chain(self.setup.backend().take_notes()).collect()
+        self.setup.told(self.size.threads)
     }
 
     /// Returns an order to search the positions of `game` after so many moves each, one after the other. Without a flag of its own it ends

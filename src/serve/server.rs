@@ -89,8 +89,7 @@ impl Server {
 
     /// Returns what people should know of network, backend and tables.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let backend = format!("analyses with {}", self.version.backend);
-        [backend].into_iter().chain(self.searcher.notes()).collect()
+        self.searcher.notes()
     }
 
     /// Returns a new client: the one end reads its lines, the other writes its answers.

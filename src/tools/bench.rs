@@ -53,6 +53,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
         engine.set_option("Threads", "1")?;
         engine.prepare()?;
     }
+    measure::tell(&engine);
     let speed = measure::search_all(&mut engine, positions, &limits, &args.settings, output, || ())?;
     drop(engine);
     let is_plain = args.limits.is_default() && args.positions.flags().is_empty();

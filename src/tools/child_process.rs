@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::lc0_flags::NO_CONFIG;
+use crate::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
+
 /// The time between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -18,16 +21,26 @@ pub(super) enum ChildError {
     Late(Duration),
     #[error("crashed ({0}); {1}")]
     Crashed(ExitStatus, String),
-    /// The command's own message.
-    #[error("{0}")]
-    Refused(String),
+    /// The command's own message, and what libraries and the system said in theirs.
+    #[error("{message}")]
+    Refused { message: String, foreign: String },
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
+/// Runs a command of this program, which is told all on its command line, and returns the document that it writes.
 pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
-    let (stdout, stderr) = outputs(Command::new(std::env::current_exe()?).args(arguments), patience)?;
-    serde_json::from_str(&stdout).map_err(|_| ChildError::Refused(last_message(&stderr)))
+    let mut command = Command::new(std::env::current_exe()?);
+    let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");
+    let (stdout, stderr) = outputs(command, patience)?;
+    serde_json::from_str(&stdout)
+        .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })
+}
+
+/// Returns what libraries and the system said in their own words.
+fn foreign(stderr: &str) -> String {
+    let is_foreign = |line: &&str| [ONNX_RUNTIME, SYSTEM].iter().any(|speaker| line.starts_with(speaker));
+    stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
 }
 
 /// Runs `command` to its end, whatever its exit code, and returns what it wrote to stdout and stderr.
@@ -96,8 +109,9 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_failure_is_the_program_s_own_last_message() {
-        let stderr = "Warning: x\nzeitnot: using y\nzeitnot: no driver: install it\n";
+        let stderr = "Warning: x\nzeitnot: using y\nONNX Runtime: it is\nzeitnot: no driver: install it\n";
         assert_eq!(last_message(stderr), "no driver: install it");
+        assert_eq!(foreign(stderr), "ONNX Runtime: it is");
         assert_eq!(last_message("Segmentation fault"), "Segmentation fault");
     }
 }

@@ -6,25 +6,31 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, fs, slice};
+use std::{fmt, fs, io, slice};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::accuracy::{AccuracyReport, evaluate_all};
+use super::child_process::ChildError;
 use super::measure::machine::MachineInfo;
-use super::output::eprint_message;
+use super::output::{eprint_message, write_json};
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine;
 use crate::network::backends::onnxruntime::finder::Library;
-use crate::network::backends::onnxruntime::machine::{Gpu, Machine, Maker};
+use crate::network::backends::onnxruntime::machine::{
+    Gpu, Machine, Maker, SystemPart, old_vulkan, only_on, software_counts_as_gpu, vulkan_drivers,
+};
 use crate::network::backends::onnxruntime::plan::missing;
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
 use crate::network::backends::{self, AUTO, BackendConfig, aliases, native};
+use crate::network::folders;
 use crate::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use crate::network::weights::Model;
 use crate::network::{Backend, BackendError, Processor, cores};
 use crate::report::{Align, Table};
+use crate::version::VERSION;
 
 /// The word of a description that says that a backend computes in single precision.
 const SINGLE: &str = "fp32";
@@ -33,6 +39,9 @@ const SINGLE: &str = "fp32";
 pub(super) struct DoctorArgs {
     #[command(flatten)]
     network: NetworkArgs,
+    /// Also write what was found into this file, to send in: without paths and names
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Try the backend in this process and print what was found
     #[arg(long, hide = true)]
     trial: bool,
@@ -54,10 +63,11 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     }
     let options = &args.network.settings.network;
     let is_asked_for = *options.backend != *AUTO;
+    let described = Machine::without_parts();
     let candidates = if is_asked_for {
         vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
     } else {
-        all_candidates()
+        all_candidates(&described, &device_files())
     };
     let machine = MachineInfo::this();
     let mut backends = Vec::new();
@@ -67,21 +77,30 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let described = Machine::without_parts();
     let chosen = described.choose().chosen.filter(|(gpu, provider)| out_of_reach(gpu, *provider).is_none());
     let recommended = chosen.map(|(_, provider)| provider.name());
-    let report = DoctorReport { machine, parts: parts(), backends, recommended };
+    let parts = parts(&described);
+    let report =
+        DoctorReport { version: VERSION, machine, gpus: described.gpus, parts, backends, recommended };
     output.write(&report, &report)?;
+    if let Some(file) = &args.report {
+        write_json(file, &without_paths(&report)?)?;
+        let text =
+            format_args!("wrote {}, which has no paths and no names: please send it in", file.display());
+        eprint_message(text);
+    }
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-fn all_candidates() -> Vec<Candidate> {
-    let is_of_system = |provider: &Provider| match provider {
-        Provider::Cpu => false,
-        Provider::CoreMl => cfg!(target_os = "macos"),
-        Provider::DirectMl => cfg!(windows),
-        Provider::MiGraphX => cfg!(target_os = "linux"),
-        _ => !cfg!(target_os = "macos") || *provider == Provider::WebGpu,
+/// Returns what may work on `machine`. What NVIDIA's GPUs need is named only where there is one.
+fn all_candidates(machine: &Machine, devices: &[PathBuf]) -> Vec<Candidate> {
+    let has_nvidia = machine.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
+        || devices.iter().any(|file| file.to_string_lossy().contains("nvidia"));
+    let is_of_system = |provider: &Provider| {
+        let is_nvidia = SystemPart::needed(*provider, &machine.os) == Some(SystemPart::NvidiaDriver);
+        *provider != Provider::Cpu
+            && only_on(*provider, std::env::consts::OS, &machine.arch).is_none()
+            && (!is_nvidia || has_nvidia)
     };
     let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
         Some(name) => name.to_owned(),
@@ -90,6 +109,47 @@ fn all_candidates() -> Vec<Candidate> {
     let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
     let all = own.into_iter().chain(Provider::all().filter(is_of_system).map(name));
     all.map(|backend| Candidate { backend, options: String::new() }).collect()
+}
+
+/// Returns a report as JSON, in which each path is only the name of its file.
+fn without_paths(report: &DoctorReport) -> Result<Value, Failure> {
+    let mut value = serde_json::to_value(report).map_err(io::Error::from)?;
+    let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let own: Vec<_> = homes.chain(folders::cache()).chain(folders::executable()).collect();
+    shorten_paths(&mut value, &own);
+    Ok(value)
+}
+
+fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
+    match value {
+        Value::String(text) => *text = with_short_paths(text, own),
+        Value::Array(values) => values.iter_mut().for_each(|value| shorten_paths(value, own)),
+        Value::Object(values) => values.values_mut().for_each(|value| shorten_paths(value, own)),
+        _ => {}
+    }
+}
+
+/// Leaves of each path in `text` the last part. The folders `own` may have blanks in their names, which end other paths.
+fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
+    let known = |text: String, folder: &PathBuf| match folder.to_str() {
+        Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
+        _ => text,
+    };
+    let text = own.iter().fold(text.to_owned(), known);
+    let last_part = |word: &str| {
+        let is_path =
+            word.starts_with(['/', '~', '\\']) || word.get(1..).is_some_and(|rest| rest.starts_with(":\\"));
+        let last = word.rsplit(['/', '\\']).next().filter(|_| is_path);
+        last.map_or_else(|| word.to_owned(), |last| format!("…/{last}"))
+    };
+    let is_between = |c: char| c.is_whitespace() || "\"'`,;()".contains(c);
+    let words = text.split_inclusive(is_between);
+    words
+        .map(|word| match word.strip_suffix(is_between) {
+            Some(path) => format!("{}{}", last_part(path), &word[path.len()..]),
+            None => last_part(word),
+        })
+        .collect()
 }
 
 impl Candidate {
@@ -131,13 +191,20 @@ impl Candidate {
         let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
         match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {
             Ok(trial) => BackendReport::judged(self.backend.clone(), trial),
-            Err(reason) => self.without_figures(FAILS, reason.to_string()),
+            Err(reason) => {
+                let foreign = match &reason {
+                    ChildError::Refused { foreign, .. } => foreign.clone(),
+                    _ => String::new(),
+                };
+                BackendReport { foreign, ..self.without_figures(FAILS, reason.to_string()) }
+            }
         }
     }
 
     fn without_figures(&self, verdict: &'static str, remedy: String) -> BackendReport {
         let backend = self.backend.clone();
-        BackendReport { backend, works: false, verdict, remedy, trial: Trial::default() }
+        let foreign = String::new();
+        BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
     }
 
     /// Tells a backend that should work and does not from one that has nothing to compute with on this machine.
@@ -284,7 +351,9 @@ const LEAST_GAIN: f64 = 1.2;
 
 #[derive(Debug, Serialize)]
 struct DoctorReport {
+    version: &'static str,
     machine: MachineInfo,
+    gpus: Vec<Gpu>,
     /// Drivers and libraries.
     parts: Vec<Part>,
     backends: Vec<BackendReport>,
@@ -300,6 +369,8 @@ pub(super) struct BackendReport {
     pub(super) verdict: &'static str,
     /// What to do; empty if nothing needs to be done.
     pub(super) remedy: String,
+    /// What libraries and the system said of a failure, in their words.
+    foreign: String,
     #[serde(flatten)]
     pub(super) trial: Trial,
 }
@@ -311,7 +382,7 @@ impl BackendReport {
             true => ("works", ""),
             false => ("WRONG NUMBERS", "don't play with it; update the driver, and report this output"),
         };
-        BackendReport { backend, works, verdict, remedy: remedy.into(), trial }
+        BackendReport { backend, works, verdict, remedy: remedy.into(), foreign: String::new(), trial }
     }
 
     fn cells(&self) -> [String; 6] {
@@ -391,7 +462,7 @@ impl Part {
     }
 }
 
-fn parts() -> Vec<Part> {
+fn parts(machine: &Machine) -> Vec<Part> {
     // Builds for other devices lie elsewhere.
     let (plain, refused) = finder::look_for(Provider::Cpu);
     let others = [Provider::Cuda, Provider::DirectMl].map(|provider| finder::look_for(provider).0);
@@ -417,18 +488,29 @@ fn parts() -> Vec<Part> {
         let obstacle = finder::obstacle(provider);
         Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
     };
-    let listed = |name: &str, found: Vec<PathBuf>, otherwise: &str| {
-        let texts: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
-        Part::new(name, if texts.is_empty() { Err(otherwise.into()) } else { Ok(texts.join(", ")) })
+    let listed = |name: &str, found: Vec<String>, otherwise: &str| {
+        Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
     };
+    let candidates = all_candidates(machine, &device_files());
+    let candidates: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
     let mut parts = vec![onnx_runtime];
-    parts.extend(Provider::all().filter(|provider| provider.is_plugin()).map(plugin));
-    parts.push(system_part("NVIDIA driver", Provider::Cuda));
+    let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
+    parts.extend(plugins.map(plugin));
+    if candidates.contains(&Provider::Cuda) {
+        parts.push(system_part("NVIDIA driver", Provider::Cuda));
+    }
     if cfg!(target_os = "linux") {
         parts.push(system_part("Vulkan loader", Provider::WebGpu));
-        parts.push(listed("Vulkan drivers", vulkan_drivers(), "none is registered"));
+        let drivers = vulkan_drivers().into_iter().map(|driver| driver.to_string()).collect();
+        let mut drivers = listed("Vulkan drivers", drivers, "none is registered");
+        if let Some(old) = old_vulkan() {
+            drivers.is_here = false;
+            drivers.detail += &format!("; {old}");
+        }
+        parts.push(drivers);
         let otherwise = "there is none in /dev; in a container start that with access to the GPU";
-        parts.push(listed("GPU devices", device_files(), otherwise));
+        let files = device_files().iter().map(|path| path.display().to_string()).collect();
+        parts.push(listed("GPU devices", files, otherwise));
     }
     parts
 }
@@ -448,6 +530,7 @@ fn unsuited(provider: Provider, cpu: &str, devices: &[PathBuf]) -> Option<String
     };
     // Elsewhere GPUs have no files. Windows shows its GPUs to Linux as `dxg`.
     let lacks = |names: &[&str]| cfg!(target_os = "linux") && !has(names) && !has(&["dxg"]);
+    let has_software = software_counts_as_gpu() && provider == Provider::WebGpu;
     let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
     match provider {
         Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
@@ -459,21 +542,11 @@ fn unsuited(provider: Provider, cpu: &str, devices: &[PathBuf]) -> Option<String
         Provider::MiGraphX if lacks(&["kfd"]) => {
             Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
         }
-        Provider::WebGpu if lacks(&["renderD", "nvidia"]) => {
+        Provider::WebGpu if !has_software && lacks(&["renderD", "nvidia"]) => {
             Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
         }
         _ => None,
     }
-}
-
-/// The files by which Vulkan's loader finds drivers.
-fn vulkan_drivers() -> Vec<PathBuf> {
-    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
-    if let Some(named) = named {
-        return std::env::split_paths(&named).filter(|path| path.is_file()).collect();
-    }
-    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
-    folders.iter().flat_map(|folder| files_in(folder, "")).collect()
 }
 
 fn device_files() -> Vec<PathBuf> {
@@ -519,14 +592,31 @@ mod tests {
         let advice = |name: &str, nps: f64, q_error: f64| {
             let rows = [(AUTO, 1000.0, 0.0), ("native", 1100.0, 0.0), (name, nps, q_error)];
             let backends = rows.map(|(name, nps, q_error)| report(name, nps, "fp32", q_error)).into();
-            let machine = MachineInfo::default();
-            DoctorReport { machine, parts: Vec::new(), backends, recommended: None }.advice()
+            let (machine, gpus, parts) = (MachineInfo::default(), Vec::new(), Vec::new());
+            DoctorReport { version: VERSION, machine, gpus, parts, backends, recommended: None }.advice()
         };
         let named = advice("webgpu", 3000.0, 0.0).unwrap();
         assert!(
             named.starts_with("webgpu evaluates 3.0 times as fast") && named.contains("--backend=webgpu")
         );
         assert_eq!(advice("cuda", 9000.0, 1.0), None, "its numbers are wrong");
+    }
+
+    #[test]
+    fn a_report_to_send_in_has_no_paths() {
+        let own = [PathBuf::from("/home/Jane Doe")];
+        for (text, expected) in [
+            ("loads", "loads"),
+            ("Debian GNU/Linux 12, kernel 6.1", "Debian GNU/Linux 12, kernel 6.1"),
+            (
+                "1.31.1 /home/Jane Doe/.cache/x/libonnxruntime.so (in the cache)",
+                "1.31.1 …/libonnxruntime.so (in the cache)",
+            ),
+            ("'/usr/lib/a.so' and C:\\Users\\jane\\b.dll; ~/c", "'…/a.so' and …/b.dll; …/c"),
+            ("/dev/dri/renderD128, /dev/nvidia0", "…/renderD128, …/nvidia0"),
+        ] {
+            assert_eq!(with_short_paths(text, &own), expected);
+        }
     }
 
     #[test]
@@ -539,10 +629,15 @@ mod tests {
 
     #[test]
     fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
-        let candidates = all_candidates();
+        let mut machine = Machine::without_parts();
+        machine.gpus.clear();
+        let candidates = all_candidates(&machine, &[]);
         let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
         assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
         assert!(names.contains(&"webgpu"));
+        assert!(!names.iter().any(|name| ["cuda", "tensorrt", "tensorrt-rtx"].contains(name)), "{names:?}");
+        let with_nvidia = all_candidates(&machine, &["/dev/nvidia0".into()]).len();
+        assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 3 });
         assert_eq!(candidates[1].providers(), []);
         assert_eq!(candidates[2].providers(), [Provider::Cpu]);
     }

@@ -3,8 +3,8 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant};
 use crate::engine::{PositionEvaluation, Settings};
+use crate::foreign::in_our_words;
 use crate::network::{Backend, BatchEvaluator};
 
 /// The largest batch; more would only delay the first answers.
@@ -23,10 +24,10 @@ const MAX_BATCH: usize = 256;
 pub(super) struct EvalArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Positions, one a line: FEN, EPD, or as after UCI's `position` [default: -, standard input]; with --json the answer is one JSON
-    /// document a line (JSON Lines)
-    #[arg(value_name = "FILE")]
-    positions: Option<PathBuf>,
+    /// A position as after UCI's `position`, such as `startpos moves e2e4`, or a file with one a line: those, FEN or EPD [default: -,
+    /// standard input]; with --json the answer is one JSON document a line (JSON Lines)
+    #[arg(value_name = "FILE", num_args = 0..)]
+    positions: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +44,7 @@ impl fmt::Display for PositionReport {
 }
 
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let (source, mut lines) = open(args.positions.as_ref())?;
+    let (source, mut lines) = open(&args.positions)?;
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
     let mut status = ExitStatus::Success;
@@ -70,13 +71,30 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     }
 }
 
-fn open(path: Option<&PathBuf>) -> Result<(String, BufReader<Box<dyn Read>>), Failure> {
-    let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
-        return Ok(("standard input".into(), BufReader::new(Box::new(io::stdin()))));
+/// Opens what the words name: standard input, a file, or the position that they are.
+fn open(words: &[String]) -> Result<(String, BufReader<Box<dyn Read>>), Failure> {
+    let source: Box<dyn Read> = match words {
+        [] => return open(&["-".to_owned()]),
+        [word] if word == "-" => {
+            return Ok(("standard input".into(), BufReader::new(Box::new(io::stdin()))));
+        }
+        // A file that is called like this comes first.
+        [text, rest @ ..] if is_position(text, rest) => Box::new(Cursor::new(words.join(" "))),
+        [file] => {
+            let refused = |error| Failure::Input(format!("{file}: {}", in_our_words(&error)));
+            Box::new(File::open(file).map_err(refused)?)
+        }
+        _ => {
+            let text = "expected one file, or a position that begins with startpos or fen".to_owned();
+            return Err(Failure::Input(text));
+        }
     };
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
-    Ok((name, BufReader::new(Box::new(file))))
+    Ok((words.join(" "), BufReader::new(source)))
+}
+
+fn is_position(text: &str, rest: &[String]) -> bool {
+    let begins_so = text.split(' ').next().is_some_and(|word| ["startpos", "fen"].contains(&word));
+    begins_so && (!rest.is_empty() || !Path::new(text).exists())
 }
 
 struct Queued {

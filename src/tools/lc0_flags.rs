@@ -3,11 +3,11 @@
 //! does not need.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
+use super::config_file::ConfigFile;
 use super::{Cli, Failure};
 use crate::engine::Settings;
 use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
@@ -32,8 +32,10 @@ const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
 const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
 
 const UCI: &str = "uci";
-/// The flag that names a configuration file.
+/// The flag that names a configuration file …
 const CONFIG: &str = "config";
+/// … and the one that leaves it out.
+pub(super) const NO_CONFIG: &str = "--no-config";
 
 /// Lc0's flags that are spelt otherwise here.
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
@@ -64,16 +66,25 @@ const MISSING_MODES: [(&str, &str); 3] = [
 const LABORATORY: [&str; 8] =
     ["analyse", "analyze", "match", "tune", "timelab", "movesleft", "report", "datagen"];
 
+/// The flags that belong to a backend: one that the command line names comes with its own.
+pub(super) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
+/// Flags of `benchmark` with which it sets backend, threads and batch size itself.
+const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
+
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
-    /// The arguments, the program's name first.
-    pub(super) arguments: Vec<OsString>,
+    /// The program's name and the command, if there is one.
+    head: Vec<OsString>,
+    /// The configuration file, if one is read; of its lines those that have an effect here, as our flags.
+    config: Option<ConfigFile>,
+    /// What stands behind the command.
+    flags: Vec<OsString>,
     /// Messages for the user on flags that were left out, and on the configuration file.
     pub(super) notes: Vec<String>,
     /// Whether the help that was asked for is to show all options.
     pub(super) shows_all: bool,
-    /// The configuration file whose flags are among the arguments.
-    config: Option<ConfigFile>,
+    /// Whether this is the engine itself, which a GUI may have started.
+    pub(super) plays: bool,
 }
 
 /// Translates the arguments of the process, the first of which is the program's name. `folder` is the program's.
@@ -83,7 +94,7 @@ pub(super) fn translated(
 ) -> Result<Translation, Failure> {
     let mut arguments = arguments.into_iter().peekable();
     let mut translation =
-        Translation { arguments: arguments.next().into_iter().collect(), ..Translation::default() };
+        Translation { head: arguments.next().into_iter().collect(), ..Translation::default() };
     let mut flags = Vec::new();
     while let Some(flag) = arguments.next_if(|first| EVERYWHERE.iter().any(|flag| first == flag)) {
         flags.push(flag);
@@ -91,7 +102,7 @@ pub(super) fn translated(
     let command = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
     let command = translation.take_command(command)?;
     let is_plain = command.as_deref().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
-    let plays = command.as_deref().is_none_or(|command| command == UCI);
+    translation.plays = command.as_deref().is_none_or(|command| command == UCI);
     let spell = |argument: OsString| match argument.to_str() {
         Some(text) => long(text, is_plain).into(),
         None => argument,
@@ -100,32 +111,144 @@ pub(super) fn translated(
     let has = |flag: &str| flags.iter().any(|known| known == flag);
     translation.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
     let named = take_config(&mut flags);
-    if plays {
-        if let Some(file) = ConfigFile::find(named.as_deref(), folder)? {
-            translation.notes.push(format!("options from the configuration file {}", file.path.display()));
-            flags.splice(0..0, file.lines.iter().map(|(_, flag)| flag.clone()));
-            translation.config = Some(file);
-        }
-    } else if named.is_some() {
-        translation
-            .notes
-            .push("--config has no effect: only the engine itself reads a configuration file".into());
+    translation.flags = translate(flags, command.as_deref(), &mut translation.notes);
+    if let Some(config) = ConfigFile::find(named.as_deref(), folder) {
+        translation.take_config(config, command.as_deref())?;
     }
-    translation.take_flags(flags, command.as_deref());
     Ok(translation)
 }
 
 impl Translation {
+    /// Returns all arguments in their order: what stands on the command line comes last, and wins.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let lines = self.config.iter().flat_map(|config| config.lines.iter().map(|(_, flag)| flag));
+        self.head.iter().chain(lines).chain(&self.flags).cloned().collect()
+    }
+
+    /// Takes the configuration file into account, with those of its lines that `command` has a use for.
+    fn take_config(&mut self, mut config: ConfigFile, command: Option<&str>) -> Result<(), Failure> {
+        let flags_here = self.flags_of_command(command);
+        // Commands that evaluate nothing have nothing to do with the file.
+        let evaluates = flags_here.iter().any(|flag| flag == "backend") || self.is_given("auto");
+        if !self.plays && !evaluates {
+            return Ok(());
+        }
+        if let Some(mistake) = config.mistakes.first().filter(|_| !self.plays) {
+            return Err(Failure::Input(mistake.clone()));
+        }
+        for (number, line) in std::mem::take(&mut config.lines) {
+            let mut notes = Vec::new();
+            let Some(flag) = translate(vec![line], command, &mut notes).into_iter().next() else {
+                self.notes.extend(notes.into_iter().filter(|_| self.plays));
+                continue;
+            };
+            let name = name_of(&flag).unwrap_or_default();
+            let is_option = Settings::spec(name).is_ok();
+            if is_option {
+                config.lines.retain(|(_, earlier)| name_of(earlier) != Some(name));
+            }
+            let has_use = self.plays || flags_here.iter().any(|flag| flag == name);
+            if !is_option || has_use && self.is_open(name) {
+                config.lines.push((number, flag));
+            }
+        }
+        if !config.lines.is_empty() {
+            let names: Vec<_> = config.lines.iter().filter_map(|(_, flag)| name_of(flag)).collect();
+            let (path, names) = (config.path.display(), names.join(", "));
+            let text =
+                format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)");
+            self.notes.push(text);
+        }
+        self.config = Some(config);
+        Ok(())
+    }
+
+    /// Returns the flags that `command` takes. The name of a command within a command is moved to the head: its flags stand behind it.
+    fn flags_of_command(&mut self, command: Option<&str>) -> Vec<String> {
+        let mut leaf = command.and_then(|name| Cli::command().find_subcommand(name).cloned());
+        let inner = |leaf: &clap::Command, word: &OsString| leaf.find_subcommand(word).cloned();
+        while let Some(found) =
+            leaf.as_ref().zip(self.flags.first()).and_then(|(leaf, word)| inner(leaf, word))
+        {
+            self.head.push(self.flags.remove(0));
+            leaf = Some(found);
+        }
+        let arguments = leaf.iter().flat_map(clap::Command::get_arguments);
+        arguments.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
+    }
+
+    /// Returns whether the command line leaves it to the configuration file to set an option.
+    fn is_open(&self, flag: &str) -> bool {
+        let names_backend = self.is_given("backend") || self.is_given("backends");
+        let is_of_command = match self.head.last().and_then(|name| name.to_str()) {
+            // It tries all backends, and so must not be told of one.
+            Some("doctor") => !OF_A_BACKEND.contains(&flag),
+            // Random moves ask no network.
+            Some("blunders") => self.is_given("moves"),
+            _ => true,
+        };
+        let is_replaced = self.is_given(flag)
+            || names_backend && OF_A_BACKEND.contains(&flag)
+            || self.is_given("backends") && SET_ITSELF.contains(&flag);
+        is_of_command && !is_replaced
+    }
+
+    fn is_given(&self, name: &str) -> bool {
+        self.flags.iter().any(|flag| name_of(flag) == Some(name))
+    }
+
+    /// Returns the first line of the configuration file that no command takes, and why.
     pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
-        let ConfigFile { path, lines } = self.config.as_ref()?;
-        lines.iter().find_map(|(number, flag)| {
-            let program = self.arguments.first().cloned();
-            let mut alone =
-                Translation { arguments: program.into_iter().collect(), ..Translation::default() };
-            alone.take_flags(vec![flag.clone()], None);
-            let error = Cli::try_parse_from(alone.arguments).err().filter(clap::Error::use_stderr)?;
-            Some((format!("configuration file {}, line {number}:", path.display()), error))
+        let config = self.config.as_ref()?;
+        config.lines.iter().find_map(|(number, flag)| {
+            let alone = self.head.iter().take(1).chain([flag]);
+            let error = Cli::try_parse_from(alone).err().filter(clap::Error::use_stderr)?;
+            Some((format!("{}:", config.place(*number)), error))
         })
+    }
+
+    /// Reads the command line of the engine itself, and leaves out what is wrong in it: a GUI that gets no answers from the engine that it has
+    /// started calls it crashed. Returns what was left out, too, with the reason and, in the configuration file, the place.
+    ///
+    /// # Errors
+    /// Fails where a word on the command line is the name of a command, since this was no GUI then, and with the messages that the
+    /// user asks for.
+    pub(super) fn parse_what_is_right(&self) -> Result<(Cli, Vec<String>), clap::Error> {
+        let mut mistakes = self.config_mistakes();
+        let mut right = self.head.clone();
+        let lines = self.config.iter().flat_map(|config| {
+            config
+                .lines
+                .iter()
+                .map(|(number, flag)| (format!("{}: ", config.place(*number)), vec![flag.clone()]))
+        });
+        let given = with_values(&self.flags).into_iter().map(|piece| (String::new(), piece));
+        for (place, piece) in lines.chain(given) {
+            let tried = [&right[..], &piece[..]].concat();
+            let wrong = match Cli::try_parse_from(&tried) {
+                Ok(cli) => cli.wrong_option(),
+                Err(error) if !error.use_stderr() || names_command(&piece[0]) => return Err(error),
+                Err(error) => Some(reason_of(&error)),
+            };
+            match wrong {
+                None => right = tried,
+                Some(reason) => mistakes.push(format!("{place}{reason}. It is left out")),
+            }
+        }
+        Ok((Cli::try_parse_from(right)?, mistakes))
+    }
+
+    /// Returns what is wrong with the configuration file itself.
+    pub(super) fn config_mistakes(&self) -> Vec<String> {
+        self.config.iter().flat_map(|config| config.mistakes.clone()).collect()
+    }
+
+    /// Returns the place of the flag `name` with `value`, if it stands in the configuration file.
+    pub(super) fn place_of(&self, name: &str, value: &str) -> Option<String> {
+        let config = self.config.as_ref()?;
+        let wanted = OsString::from(format!("--{name}={value}"));
+        let (number, _) = config.lines.iter().rfind(|(_, flag)| *flag == wanted)?;
+        Some(config.place(*number))
     }
 
     fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
@@ -143,39 +266,81 @@ impl Translation {
         }
         let command = if search.is_some() { UCI.into() } else { command };
         let name = command.to_string_lossy().into_owned();
-        self.arguments.push(command);
+        self.head.push(command);
         Ok(Some(name))
     }
+}
 
-    fn take_flags(&mut self, flags: Vec<OsString>, command: Option<&str>) {
-        let mut flags = flags.into_iter().peekable();
-        while let Some(argument) = flags.next() {
-            let Some(text) = argument.to_str() else {
-                self.arguments.push(argument);
-                continue;
-            };
-            let (flag, value) =
-                text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
-            let name = flag.strip_prefix("--").unwrap_or_default();
-            if let Some((reason, takes_value)) = without_effect(name, command) {
-                // Its value may be the next argument.
-                if value.is_none() && takes_value {
-                    flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
-                }
-                if !reason.is_empty() {
-                    self.notes.push(format!("{flag}: {reason}"));
-                }
-            } else if let Some(switch) =
-                name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
-            {
-                self.arguments.push(format!("--{}=false", own_spelling(switch)).into());
-            } else if own_spelling(name) != name {
-                self.arguments.push(text.replacen(name, own_spelling(name), 1).into());
-            } else {
-                self.arguments.push(argument);
+/// Returns the name of a flag, without dashes and value.
+fn name_of(flag: &OsString) -> Option<&str> {
+    flag.to_str()?.strip_prefix("--")?.split('=').next()
+}
+
+fn names_command(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| Cli::command().find_subcommand(word).is_some())
+}
+
+/// Says in one line what is wrong with an argument.
+fn reason_of(error: &clap::Error) -> String {
+    if let Some(reason) = std::error::Error::source(error) {
+        return reason.to_string();
+    }
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let what = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    match lines.find_map(|line| line.trim().strip_prefix("tip: ")) {
+        Some(tip) => format!("{what} ({tip})"),
+        None => what,
+    }
+}
+
+/// Takes flags apart: each stands with its value.
+fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
+    let mut rest = flags.iter().peekable();
+    let mut pieces = Vec::new();
+    while let Some(flag) = rest.next() {
+        let text = flag.to_string_lossy();
+        let name = text.strip_prefix("--").unwrap_or_default();
+        let stands_alone = name.is_empty()
+            || name.contains('=')
+            || is_switch(name)
+            || [SHOW_HIDDEN, "json", "offline", "help", "help-all", "version"].contains(&name);
+        let value = rest.next_if(|next| !stands_alone && !next.to_string_lossy().starts_with("--"));
+        pieces.push([flag].into_iter().chain(value).cloned().collect());
+    }
+    pieces
+}
+
+/// Translates what stands behind a command.
+fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String>) -> Vec<OsString> {
+    let mut arguments = Vec::new();
+    let mut flags = flags.into_iter().peekable();
+    while let Some(argument) = flags.next() {
+        let Some(text) = argument.to_str() else {
+            arguments.push(argument);
+            continue;
+        };
+        let (flag, value) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
+        let name = flag.strip_prefix("--").unwrap_or_default();
+        if let Some((reason, takes_value)) = without_effect(name, command) {
+            // Its value may be the next argument.
+            if value.is_none() && takes_value {
+                flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
             }
+            if !reason.is_empty() {
+                notes.push(format!("{flag}: {reason}"));
+            }
+        } else if let Some(switch) =
+            name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
+        {
+            arguments.push(format!("--{}=false", own_spelling(switch)).into());
+        } else if own_spelling(name) != name {
+            arguments.push(text.replacen(name, own_spelling(name), 1).into());
+        } else {
+            arguments.push(argument);
         }
     }
+    arguments
 }
 
 /// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value follows; `None` if it has an
@@ -196,13 +361,17 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
     Some((spec.help, takes_value))
 }
 
-/// Takes the flag `--config` with its value out of `flags`; the last one counts.
+/// Takes the flag `--config` with its value out of `flags`, and `--no-config`, which stands for an empty one; the last one counts.
 fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     let mut named = None;
     let mut rest = Vec::new();
     let mut all = std::mem::take(flags).into_iter();
     while let Some(flag) = all.next() {
         let text = flag.to_string_lossy();
+        if text == NO_CONFIG {
+            named = Some(OsString::new());
+            continue;
+        }
         match text.strip_prefix("--").and_then(|text| text.strip_prefix(CONFIG)) {
             Some("") => named = Some(all.next().unwrap_or_default()),
             Some(value) if value.starts_with('=') => named = Some(OsStr::new(&value[1..]).into()),
@@ -243,49 +412,6 @@ fn is_switch(flag: &str) -> bool {
     Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch { .. }))
 }
 
-/// The configuration files that are looked for beside the program; the first that is there is read.
-pub(super) const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
-
-/// Returns the configuration file that is read in `folder`.
-pub(super) fn config_file(folder: &Path) -> Option<PathBuf> {
-    CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
-}
-
-/// A configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`; empty lines and those that begin with `#` are
-/// passed over. What stands on the command line comes after them, and wins.
-#[derive(Debug, Default, PartialEq)]
-struct ConfigFile {
-    path: PathBuf,
-    /// Flags with their values and the numbers of their lines, from 1.
-    lines: Vec<(usize, OsString)>,
-}
-
-impl ConfigFile {
-    /// Reads the file that `--config` names, or else one that lies in `folder`, the program's. An empty name means none.
-    fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Result<Option<ConfigFile>, Failure> {
-        let path = match named {
-            Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
-            None => config_file(folder.unwrap_or(Path::new("."))),
-        };
-        path.map(ConfigFile::read).transpose()
-    }
-
-    fn read(path: PathBuf) -> Result<ConfigFile, Failure> {
-        let refuse =
-            |reason: String| Failure::Input(format!("configuration file {}: {reason}", path.display()));
-        let text = fs::read_to_string(&path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
-        let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines().map(str::trim));
-        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        let flag = |(number, line): (usize, &str)| match line.strip_prefix('-') {
-            None => Ok((number, format!("--{line}").into())),
-            Some(rest) if rest.starts_with('-') => Ok((number, line.into())),
-            Some(_) => Err(refuse(format!("line {number}: expected --flag=value: {line}"))),
-        };
-        let lines = lines.map(flag).collect::<Result<_, _>>()?;
-        Ok(ConfigFile { path, lines })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,8 +419,8 @@ mod tests {
     fn translate(line: &str) -> (String, usize) {
         let folder = Path::new("/no/such/folder");
         let words = line.split(' ').map(OsString::from);
-        let Translation { arguments, notes, .. } = translated(words, Some(folder)).unwrap();
-        (arguments.join(" ".as_ref()).into_string().unwrap(), notes.len())
+        let translation = translated(words, Some(folder)).unwrap();
+        (translation.arguments().join(" ".as_ref()).into_string().unwrap(), translation.notes.len())
     }
 
     #[test]
@@ -314,7 +440,7 @@ mod tests {
             ("lc0 --preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --no-preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --config= --threads=2", "lc0 --threads=2", 0),
-            ("lc0 benchmark --config=x.config", "lc0 benchmark", 1),
+            ("lc0 benchmark --no-config --threads=2", "lc0 benchmark --threads=2", 0),
             ("lc0 backendbench --header-only-once --nncache=9 --fen=x", "lc0 backendbench --fen=x", 1),
             ("lc0 describenet -w a.pb.gz", "lc0 describenet --weights a.pb.gz", 0),
             // A command's own letters.
@@ -342,6 +468,50 @@ mod tests {
         assert_eq!(translate(line), ("lc0 --threads=1".to_owned(), 2));
     }
 
+    /// A regression: all but the engine itself passed over what the file says.
+    #[test]
+    fn every_command_that_evaluates_reads_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lc0.config"), "weights=a.pb.gz\nbackend=native\nthreads=2\n")
+            .unwrap();
+        let read = |line: &str| {
+            let words = format!("zeitnot {line}");
+            let translation = translated(words.split(' ').map(OsString::from), Some(folder.path())).unwrap();
+            translation.arguments().join(" ".as_ref()).into_string().unwrap()
+        };
+        let cli = Cli::command();
+        let evaluate = cli.get_subcommands().filter(|command| {
+            let mut longs = command.get_arguments().filter_map(|arg| arg.get_long());
+            longs.any(|long| long == "backend")
+        });
+        let names: Vec<_> = evaluate.map(|command| command.get_name().to_owned()).collect();
+        assert!(names.len() >= 8, "{names:?}");
+        for name in names {
+            let has_backend = name != "doctor";
+            assert!(read(&name).contains(" --weights=a.pb.gz"), "{name}");
+            assert_eq!(read(&name).contains(" --backend=native"), has_backend, "{name}");
+            let own = format!("{name} --backend=trivial");
+            assert!(read(&own).ends_with(" --backend=trivial") && !read(&own).contains("native"), "{name}");
+            assert!(!read(&format!("{name} --no-config")).contains("a.pb.gz"), "{name}");
+        }
+        for (line, expected) in [
+            ("--threads=1", "zeitnot --weights=a.pb.gz --backend=native --threads=1"),
+            ("bench -w b.pb.gz", "zeitnot bench --backend=native --threads=2 --weights b.pb.gz"),
+            ("benchmark --backends=native", "zeitnot benchmark --weights=a.pb.gz --backends=native"),
+            ("setup --auto", "zeitnot setup --weights=a.pb.gz --auto"),
+            ("setup", "zeitnot setup"),
+            ("describenet x", "zeitnot describenet x"),
+            ("perft 1", "zeitnot perft 1"),
+        ] {
+            assert_eq!(read(line), expected);
+        }
+        if cfg!(feature = "lab") {
+            assert_eq!(read("datagen blunders --out x"), "zeitnot datagen blunders --out x");
+            let plausible = "datagen blunders --weights=a.pb.gz --backend=native --moves plausible";
+            assert_eq!(read("datagen blunders --moves plausible"), format!("zeitnot {plausible}"));
+        }
+    }
+
     #[test]
     fn modes_that_are_not_here_say_what_is() {
         for (mode, instead) in
@@ -350,29 +520,5 @@ mod tests {
             let error = translated(["lc0", mode].map(OsString::from), None).unwrap_err().to_string();
             assert!(error.contains(instead), "{error}");
         }
-    }
-
-    #[test]
-    fn lines_are_flags() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lc0.config");
-        fs::write(&path, "# mine\n\n--threads=1\r\n  weights=/my nets/a.pb.gz \nsyzygy-fast-play\n").unwrap();
-        let flags = [(3, "--threads=1"), (4, "--weights=/my nets/a.pb.gz"), (5, "--syzygy-fast-play")];
-        let lines = flags.map(|(number, flag)| (number, flag.into()));
-        let expected = ConfigFile { path: path.clone(), lines: lines.into() };
-        assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), Some(expected));
-        assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())).unwrap(), None);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_named_with_its_line() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap(), None);
-        let path = folder.path().join("bad.config");
-        let error = ConfigFile::find(Some(path.as_os_str()), None).unwrap_err().to_string();
-        assert!(error.contains("bad.config: cannot be read"), "{error}");
-        fs::write(&path, "threads=2\n-t 2\n").unwrap();
-        let error = ConfigFile::find(Some(path.as_os_str()), None).unwrap_err().to_string();
-        assert!(error.contains("bad.config: line 2: expected --flag=value: -t 2"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ mod backendbench;
 mod bench;
 mod benchmark;
 mod child_process;
+mod config_file;
 mod convert;
 mod describenet;
 mod doctor;
@@ -114,7 +115,7 @@ pub(crate) enum ExitStatus {
 
 impl Cli {
     /// Reads the command line of this process, which may be written as in Lc0, and the configuration file. If they are wrong,
-    /// the process ends with a message on stderr.
+    /// the process ends with a message on stderr, unless it is the engine itself: that tells the GUI what it has left out.
     pub fn of_process() -> Cli {
         let folder = folders::executable();
         match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
@@ -142,9 +143,37 @@ impl Cli {
     fn parse_translated(translation: &lc0_flags::Translation) -> Result<Cli, clap::Error> {
         if translation.shows_all {
             // Fails with the help.
-            with_all_in_help(Cli::command()).try_get_matches_from(&translation.arguments)?;
+            with_all_in_help(Cli::command()).try_get_matches_from(translation.arguments())?;
         }
-        Cli::try_parse_from(&translation.arguments)
+        let parsed = Cli::try_parse_from(translation.arguments());
+        if !translation.plays {
+            return parsed;
+        }
+        let (mut cli, mut mistakes) = match parsed {
+            Ok(cli) if cli.wrong_option().is_none() => (cli, translation.config_mistakes()),
+            _ => translation.parse_what_is_right()?,
+        };
+        let uci = cli.uci_mut();
+        mistakes.extend(uci.missing_file(|name, value| translation.place_of(name, value)));
+        uci.mistakes = mistakes;
+        Ok(cli)
+    }
+
+    /// The engine's arguments.
+    fn uci_mut(&mut self) -> &mut uci::UciArgs {
+        match &mut self.command {
+            Some(Command::Uci(args)) => args,
+            _ => &mut self.uci,
+        }
+    }
+
+    /// Says which option of the engine has a value that is not of its grammar; `None` for other commands, which say so themselves.
+    fn wrong_option(&self) -> Option<String> {
+        match &self.command {
+            Some(Command::Uci(args)) => args.wrong_option(),
+            None => self.uci.wrong_option(),
+            Some(_) => None,
+        }
     }
 
     /// Runs the command. A failure is one message on stderr and exit code 2.

@@ -32,12 +32,10 @@ impl NetworkArgs {
         Ok(self.open()?.backend)
     }
 
-    /// Makes the backend ready, and says what identifies the network. Where no network is named, stderr says what was chosen.
+    /// Makes the backend ready, and says what identifies the network. Stderr says what is used.
     pub(crate) fn open(&self) -> Result<OpenedBackend, Failure> {
         let opened = engine::open_backend(&self.settings.network)?;
-        if self.settings.network.weights_file.is_empty() {
-            eprint_message(format_args!("using {}", opened.backend.info().description));
-        }
+        eprint_message(format_args!("using {}", opened.backend.info().description));
         opened.backend.take_notes().iter().for_each(eprint_message);
         Ok(opened)
     }

@@ -13,8 +13,9 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::config_file::{CONFIG_FILES, config_file};
 use super::doctor::{BackendReport, Candidate, out_of_reach};
-use super::lc0_flags::{CONFIG_FILES, config_file};
+use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine::Settings;
@@ -22,7 +23,7 @@ use crate::network::backends::native;
 use crate::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use crate::network::backends::onnxruntime::machine::{Choice, Machine, SystemPart};
 use crate::network::backends::onnxruntime::plan::Plan;
-use crate::network::backends::onnxruntime::{Provider, Runtime};
+use crate::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
 use crate::network::folders;
 
 #[derive(Debug, Args)]
@@ -50,17 +51,20 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         return Auto::new(args)?.run(args.dry_run, output);
     }
     let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
+    let obstacle = finder::obstacle(provider);
+    if let Some(obstacle) = obstacle.filter(|obstacle| !args.dry_run || obstacle.is_final()) {
+        return Err(obstacle.into());
+    }
+    let plan = Plan::here(provider)?;
+    if plan.is_empty() && !finder::is_installed(provider) {
+        return Err(LibraryError::NotInstalled { provider, found: String::new() }.into());
+    }
     if args.dry_run {
-        let plan = Plan::here(provider)?;
         let obstacle = finder::obstacle(provider).map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
         output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
         return Ok(ExitStatus::Success);
     }
     folders::allow_fetching();
-    if let Some(obstacle) = finder::obstacle(provider) {
-        return Err(obstacle.into());
-    }
-    let plan = Plan::here(provider)?;
     announce(&plan, provider);
     plan.fetch()?;
     let runtime = Runtime::get(provider)?;
@@ -152,9 +156,8 @@ impl Auto {
                 return Err(Failure::Input(format!("{}: cannot be read: {error}", config.display())));
             }
         };
-        let weights = args.weights.clone().or_else(|| value_of("weights", text.as_deref()?));
         let mut settings = Settings::default();
-        settings.network.weights_file = weights.unwrap_or_default();
+        settings.network.weights_file = args.weights.clone().unwrap_or_default();
         Ok(Auto {
             is_described: machine.is_some(),
             machine: machine.unwrap_or_else(Machine::this),
@@ -204,7 +207,8 @@ impl Auto {
                 }
                 (false, Some(hint)) => hint.clone(),
             };
-            output.write_ahead(&format_args!("chosen     {why}\n"))?;
+            let label = if hint.is_some() { "missing" } else { "CPU" };
+            output.write_ahead(&format_args!("{label:<11}{why}\n"))?;
             return Ok(if hint.is_some() && !is_rehearsal {
                 ExitStatus::Negative
             } else {
@@ -284,24 +288,22 @@ impl Auto {
         let measured: Value = child_process::json(&self.measurement(provider), PATIENCE)
             .map_err(|reason| Failure::Input(format!("the measurement failed: {reason}")))?;
         let speeds = speeds(&measured);
-        for card in
-            measured["runs"].as_array().into_iter().flatten().filter_map(|run| run["report"]["card"].as_str())
-        {
-            output.write_ahead(&format_args!("measured   {card}\n"))?;
-        }
         report.benchmark = Some(measured);
         let speed = |name: &str| speeds.iter().find(|(backend, _)| backend == name).map(|(_, nps)| *nps);
-        let Some(own) = speed(provider.name()) else {
+        let Some(gpu) = speed(provider.name()) else {
             output.write_ahead(&"The GPU could not be measured. Nothing was written.\n")?;
             return Ok(ExitStatus::Negative);
         };
-        let is_faster = speed(native::NAME).is_none_or(|native| own > LEAST_GAIN * native);
-        let backend = if is_faster { provider.name() } else { native::NAME };
+        let cpu = speed(native::NAME);
+        let is_faster = cpu.is_none_or(|cpu| gpu > LEAST_GAIN * cpu);
+        let (backend, winner) = if is_faster { (provider.name(), "GPU") } else { (native::NAME, "CPU") };
+        let is_written = self.configure(report, backend, output)?;
+        output.write_ahead(&format_args!("{}: the {winner} is ", both_speeds(cpu, gpu)))?;
+        output.write_ahead(&if is_written { "used\n" } else { "faster\n" })?;
         if !is_faster {
-            let text = "The CPU is faster with this network. A larger one may do better on the GPU: try --weights FILE.\n";
-            output.write_ahead(&text)?;
+            output.write_ahead(&"A larger network may do better on the GPU: try --weights FILE.\n")?;
         }
-        self.configure(report, backend, output)
+        Ok(ExitStatus::Success)
     }
 
     fn measurement(&self, provider: Provider) -> Vec<String> {
@@ -316,13 +318,13 @@ impl Auto {
         line.into()
     }
 
-    /// Writes our lines into the configuration file, unless lines of the user's say something about the same.
+    /// Writes our lines into the configuration file, unless lines of the user's say something about the same. Returns whether it did.
     fn configure(
         &self,
         report: &mut AutoReport<'_>,
         backend: &str,
         output: &mut Output,
-    ) -> Result<ExitStatus, Failure> {
+    ) -> Result<bool, Failure> {
         let config = self.config.display().to_string();
         let taken = self.taken_lines();
         if !taken.is_empty() {
@@ -331,7 +333,7 @@ impl Auto {
                 "config     {}\n           {advice}\n",
                 taken.join("\n           ")
             ))?;
-            return Ok(ExitStatus::Success);
+            return Ok(false);
         }
         let text = with_own_lines(self.text.as_deref().unwrap_or_default(), backend);
         fs::write(&self.config, text).map_err(|error| {
@@ -343,7 +345,7 @@ impl Auto {
         output
             .write_ahead(&format_args!("config     {what} {config}: {}\n", own_lines(backend).join(", ")))?;
         (report.backend, report.config) = (Some(backend.into()), Some(config));
-        Ok(ExitStatus::Success)
+        Ok(true)
     }
 
     /// Says which lines of the user's stay as they are.
@@ -393,6 +395,24 @@ fn speeds(measured: &Value) -> Vec<(String, f64)> {
         .collect()
 }
 
+fn both_speeds(cpu: Option<f64>, gpu: f64) -> String {
+    let cpu = cpu.map_or("not measured".into(), |cpu| format!("{} nps", grouped(cpu)));
+    format!("CPU {cpu}, GPU {} nps", grouped(gpu))
+}
+
+/// Returns a number with commas between its thousands.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The first line of ours in a configuration file …
 const BEGIN: &str = "# Set by `zeitnot setup --auto`, which replaces these lines:";
 /// … and the last.
@@ -428,18 +448,10 @@ fn users_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         is_ours = *line == BEGIN || is_ours && *line != END;
         !is_ours
     });
-    lines.filter(|(_, line)| ["backend", "backend-opts", "fallback"].contains(&flag(line).0))
-}
-
-/// Splits a line of a configuration file into the flag and its value.
-fn flag(line: &str) -> (&str, &str) {
-    let (flag, value) = line.split_once('=').unwrap_or((line, ""));
-    (flag.trim().trim_start_matches('-'), value.trim())
-}
-
-fn value_of(name: &str, config: &str) -> Option<String> {
-    let lines = config.trim_start_matches('\u{feff}').lines().map(str::trim);
-    lines.map(flag).rfind(|(flag, _)| *flag == name).map(|(_, value)| value.to_owned())
+    lines.filter(|(_, line)| {
+        let flag = line.split('=').next().unwrap_or_default();
+        OF_A_BACKEND.contains(&flag.trim().trim_start_matches('-'))
+    })
 }
 
 #[cfg(test)]
@@ -465,7 +477,11 @@ mod tests {
         let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
         let lines: Vec<_> = users_lines(&text).collect();
         assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
-        assert_eq!(value_of("weights", "weights=a\n--weights = b\n").as_deref(), Some("b"));
-        assert_eq!(value_of("weights", "threads=1"), None);
+    }
+
+    #[test]
+    fn speeds_stand_side_by_side() {
+        assert_eq!([63.4, 999.0, 41_948.0, 1e6].map(grouped), ["63", "999", "41,948", "1,000,000"]);
+        assert_eq!(both_speeds(Some(41_948.0), 63.0), "CPU 41,948 nps, GPU 63 nps");
     }
 }

@@ -1,19 +1,13 @@
 //! `zeitnot uci`: the engine itself, for GUIs.
 
-use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use clap::Args;
 
 use super::{ExitStatus, Failure};
-use crate::engine::{NetworkOptions, Settings};
-use crate::network::weights::{NetworkError, NetworkErrorKind, NetworkFile};
+use crate::engine::Settings;
 use crate::options::Visibility;
 use crate::uci::Audience;
-
-/// The size up to which a network file is read before the GUI is answered, bytes: that takes some hundredths of a second.
-const MAX_CHECKED: u64 = 16 << 20;
 
 #[derive(Debug, Args, Default)]
 pub(super) struct UciArgs {
@@ -22,35 +16,35 @@ pub(super) struct UciArgs {
     show_hidden: bool,
     #[command(flatten)]
     settings: Settings,
+    /// What was wrong with the command line and the configuration file, and is left out.
+    #[arg(skip)]
+    pub(super) mistakes: Vec<String>,
 }
 
-/// Runs the command: speaks UCI on stdin and stdout.
-pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
-    if let Some(path) = args.settings.network.named_file() {
-        check_file(path, &args.settings.network)?;
+impl UciArgs {
+    /// Says which option has a value that is not of its grammar.
+    pub(super) fn wrong_option(&self) -> Option<String> {
+        self.settings.check().err().map(|error| error.to_string())
     }
+
+    /// Says if the network that is named does not exist, and with `place_of` where it is named.
+    pub(super) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
+        let network = &self.settings.network;
+        let file = network.named_file().filter(|file| !file.exists())?.display();
+        let place =
+            place_of("weights", &network.weights_file).map_or(String::new(), |place| format!("{place}: "));
+        Some(format!("{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"))
+    }
+}
+
+/// Runs the command: speaks UCI on stdin and stdout. Exit code 2 if something was left out at the start.
+pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
+    let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
     let audience = Audience {
         is_person: io::stdin().is_terminal() && io::stdout().is_terminal(),
         options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
+        mistakes: args.mistakes,
     };
     crate::uci::run(args.settings, audience, io::stdin().lock(), io::stdout())?;
-    Ok(ExitStatus::Success)
-}
-
-/// Fails if there is no file `path`, or if it is small and no network.
-fn check_file(path: &Path, options: &NetworkOptions) -> Result<(), Failure> {
-    let Ok(metadata) = fs::metadata(path) else {
-        let path = path.display();
-        return Err(Failure::Input(format!(
-            "--weights: there is no file {path}; leave it out to play with a network in models/"
-        )));
-    };
-    if metadata.len() > MAX_CHECKED {
-        return Ok(());
-    }
-    match NetworkFile::load(path, options.heads()) {
-        // Options that come later may choose another head.
-        Ok(_) | Err(NetworkError { kind: NetworkErrorKind::Head { .. }, .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(status)
 }

@@ -2,6 +2,7 @@
 //!
 //! The session and the threads of searches share it; a lock keeps their lines apart.
 
+use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::EngineError;
+use crate::foreign::{self, one_line, our_words};
 use crate::version::VERSION;
 
 #[derive(Clone)]
@@ -41,6 +42,12 @@ impl UciOutput {
             stderr_left: MAX_STDERR,
         };
         let output = UciOutput(Arc::new(Mutex::new(channel)));
+        let weak = Arc::downgrade(&output.0);
+        foreign::log_to(move |text| {
+            if let Some(channel) = weak.upgrade() {
+                channel.lock().unwrap_or_else(PoisonError::into_inner).log(REMARK, text);
+            }
+        });
         output.log_to(log_name);
         output
     }
@@ -67,15 +74,19 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Writes a message for people, each of its lines as an `info string`; one that says what could not be done also to stderr.
+    /// Writes a message for people, each of its lines as an `info string`. One that says what could not be done is a single line, and
+    /// goes to stderr too.
     pub(super) fn note(&self, text: &str) {
-        if text.starts_with(ERROR) {
-            self.channel().write_to_stderr(text);
+        if !text.starts_with(ERROR) {
+            return self.lines(text.lines().map(|line| format!("info string {line}")));
         }
-        self.lines(text.lines().map(|line| format!("info string {line}")));
+        let text = one_line(text);
+        self.channel().write_to_stderr(&text);
+        self.line(format!("info string {text}"));
     }
 
-    pub(super) fn error(&self, error: &EngineError) {
+    /// Says what could not be done: all errors of a session come through here.
+    pub(super) fn error(&self, error: impl Display) {
         self.note(&format!("{ERROR}: {error}"));
     }
 
@@ -123,7 +134,8 @@ impl Channel {
 
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
-        let text = format!("{ERROR}: cannot write the log file {name}: {error}. Nothing is logged");
+        let reason = our_words(error);
+        let text = format!("{ERROR}: cannot write the log file {name}: {reason}. Nothing is logged");
         self.write_to_stderr(&text);
         let _ = writeln!(self.sink, "info string {text}");
     }

@@ -20,7 +20,7 @@ use crate::version::VERSION;
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
-/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input.
+/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input, whatever fails meanwhile.
 ///
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the reader of the
 /// output has gone, it is not waited for.
@@ -29,26 +29,27 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 /// `bestmove`, so that a match host notices too.
 ///
 /// # Errors
-/// Fails if the text of an option in `settings` is not of its grammar; and at the first `isready` or `go` if the network or the
-/// backend that `settings` name cannot be had, for a person before that.
+/// Fails if the text of an option in `settings` is not of its grammar.
 pub fn run(
     settings: Settings,
     audience: Audience,
     input: impl BufRead,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
+    let is_person = audience.is_person;
     let output = UciOutput::new(output, &settings.info.log_file);
     let mut session = Session::new(settings, audience, output)?;
-    if audience.is_person {
-        session.greet()?;
+    if is_person {
+        session.greet();
     }
+    session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
     for line in lines(input) {
         let received = Instant::now();
         session.output.log_received(&line);
         match UciCommand::parse(&line) {
             Ok(UciCommand::Quit) => return Ok(()),
-            Ok(command) => session.obey(command, received)?,
-            Err(error) if audience.is_person => {
+            Ok(command) => session.obey(command, received),
+            Err(error) if is_person => {
                 session.output.note(&format!("{error}. Enter help for a list of commands"));
             }
             Err(error) => session.output.note(&error.to_string()),
@@ -117,10 +118,10 @@ impl Session {
         self.finish();
     }
 
-    fn obey(&mut self, command: UciCommand, received: Instant) -> Result<(), EngineError> {
+    fn obey(&mut self, command: UciCommand, received: Instant) {
         match command {
             UciCommand::Uci => self.introduce(),
-            UciCommand::IsReady => self.get_ready()?,
+            UciCommand::IsReady => self.get_ready(),
             UciCommand::NewGame => self.engine.new_game(),
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
@@ -134,17 +135,16 @@ impl Session {
                     Err(error) => self.output.error(&error),
                 }
             }
-            UciCommand::Go(go) => self.go(&go, received)?,
+            UciCommand::Go(go) => self.go(&go, received),
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
             UciCommand::Wait => self.wait(),
             UciCommand::Show => self.show(board),
-            UciCommand::Eval => self.evaluate()?,
+            UciCommand::Eval => self.evaluate(),
             UciCommand::Perft(depth) => self.count_paths(depth),
             UciCommand::Help => self.output.line(HELP),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
-        Ok(())
     }
 
     /// Sets an option, or tells what is done instead of one that only Lc0 has.
@@ -164,7 +164,7 @@ impl Session {
             Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
                 self.output.note(&format!("{error}, ignored"));
             }
-            Err(error) => self.output.error(&error),
+            Err(error) => self.output.error(format_args!("{error}. The old value stays")),
             Ok(()) => self.follow_option(name),
         }
     }
@@ -210,9 +210,9 @@ impl Session {
         }
     }
 
-    fn greet(&mut self) -> Result<(), EngineError> {
+    fn greet(&mut self) {
         self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
-        self.prepare()
+        self.prepare();
     }
 
     fn introduce(&self) {
@@ -236,11 +236,11 @@ impl Session {
         !is_searching
     }
 
-    fn evaluate(&mut self) -> Result<(), EngineError> {
+    fn evaluate(&mut self) {
         if !self.is_idle_for("eval") {
-            return Ok(());
+            return;
         }
-        self.prepare()?;
+        self.prepare();
         match self.engine.evaluate() {
             Ok(Some(evaluation)) => {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
@@ -250,7 +250,6 @@ impl Session {
             Ok(None) => {}
             Err(error) => self.output.error(&error),
         }
-        Ok(())
     }
 
     fn count_paths(&self, depth: u32) {
@@ -260,41 +259,27 @@ impl Session {
     }
 
     /// Answers `isready`: loads what has to be loaded, unless a search is running.
-    fn get_ready(&mut self) -> Result<(), EngineError> {
+    fn get_ready(&mut self) {
         if !self.engine.is_searching() {
-            self.prepare()?;
+            self.prepare();
             if let Some(note) = self.engine.open_tablebase() {
                 self.output.note(&note);
             }
         }
         self.output.line("readyok");
         self.move_start.readyok_sent();
-        Ok(())
     }
 
-    /// Makes the network ready, and tells what is in force if it has just changed.
-    fn prepare(&mut self) -> Result<(), EngineError> {
+    /// Makes the network ready, and tells what is in force if it has just changed, or why there is none.
+    fn prepare(&mut self) {
         match self.engine.prepare() {
-            Ok(Some(info)) => {
-                self.output.note(&info.description);
+            Ok(Some(in_force)) => {
+                self.output.note(&in_force);
                 self.engine.take_notes().iter().for_each(|note| self.output.note(note));
-                Ok(())
             }
-            Ok(None) => Ok(()),
-            Err(error) => self.network_refused(error),
+            Ok(None) => {}
+            Err(error) => self.output.error(self.engine.describe_load_error(&error)),
         }
-    }
-
-    fn network_refused(&self, error: EngineError) -> Result<(), EngineError> {
-        let message = self.engine.describe_load_error(&error);
-        let asked = &self.engine.settings().network;
-        let is_final = self.engine.backend().is_none() && *asked == self.command_line.network;
-        if is_final {
-            self.output.line(format!("info string {message}"));
-            return Err(error);
-        }
-        self.output.note(&message);
-        Ok(())
     }
 
     fn since_start(&self, time: Instant) -> Millis {
@@ -307,7 +292,7 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    fn go(&mut self, go: &GoCommand, received: Instant) -> Result<(), EngineError> {
+    fn go(&mut self, go: &GoCommand, received: Instant) {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(received, &limits);
@@ -316,12 +301,11 @@ impl Session {
         let options = self.engine.settings().info.clone();
         let listener = UciListener { output: self.output.clone(), options };
         match self.engine.go(request, Box::new(listener)) {
-            Ok(()) => Ok(()),
+            Ok(()) => {}
             Err(error) if self.engine.backend().is_some() || error.is_of_position() => {
-                self.output.note(&format!("ERROR: {error}. There is no bestmove"));
-                Ok(())
+                self.output.error(format_args!("{error}. There is no bestmove"));
             }
-            Err(error) => self.network_refused(error),
+            Err(error) => self.output.error(self.engine.describe_load_error(&error)),
         }
     }
 
@@ -381,12 +365,14 @@ impl Listener for UciListener {
 }
 
 /// Whom a session talks to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Audience {
     /// A person at a terminal, who is greeted. A GUI is told nothing that it has not asked for.
     pub is_person: bool,
     /// The options that `uci` lists.
     pub options: Visibility,
+    /// What was wrong with the command line that started the session, which is told first.
+    pub mistakes: Vec<String>,
 }
 
 const BEST_MOVES: usize = 10;

@@ -54,6 +54,25 @@ fn eval_uses_a_network_file() {
     assert_eq!(lines[0]["policy"].as_array().unwrap().len(), 20);
 }
 
+/// A regression: the start position was taken for a file that is not there.
+#[test]
+fn eval_takes_a_position_on_the_command_line() {
+    for (words, position) in [
+        (&["startpos"][..], "startpos"),
+        (&["startpos", "moves", "e2e4"], "startpos moves e2e4"),
+        (&["startpos moves e2e4"], "startpos moves e2e4"),
+        (&["fen", "8/8/8/4k3/8/8/8/KQ6", "w", "-", "-", "0", "1"], "fen 8/8/8/4k3/8/8/8/KQ6 w - - 0 1"),
+    ] {
+        let output = run(&[&["eval", "--json", "--backend=random"], words].concat(), "");
+        let reports = json_lines(&output);
+        assert_eq!((reports.len(), &reports[0]["position"]), (1, &position.into()), "{words:?}");
+    }
+    let output = run(&["eval", "--backend=random", "no such.epd"], "");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no such.epd: it does not exist"), "{}", stderr(&output));
+    assert_eq!(run(&["eval", "--backend=random", "a.epd", "b.epd"], "").status.code(), Some(2));
+}
+
 #[test]
 fn eval_names_bad_lines_and_does_the_others() {
     let input = "startpos\nrubbish\n\nstartpos moves e2e5\nstartpos moves e2e4";

@@ -4,6 +4,7 @@ mod basics;
 mod benchmarks;
 #[path = "../common/mod.rs"]
 mod common;
+mod configuration;
 #[cfg(unix)]
 mod network_access;
 mod networks;

@@ -118,7 +118,9 @@ fn nothing_is_fetched_offline() {
     machine.asked();
     for (flags, variable) in [(&["setup", "--offline"][..], "0"), (&["setup"], "1")] {
         let output = machine.command(flags).env("ZEITNOT_OFFLINE", variable).output().unwrap();
-        assert!(failed(&output).contains("nothing is fetched with --offline or ZEITNOT_OFFLINE"));
+        let message = failed(&output);
+        assert!(message.contains("nothing is fetched with --offline or ZEITNOT_OFFLINE"), "{message}");
+        assert!(!message.contains("pip"), "pip would not help: {message}");
         assert!(!machine.asked().contains("pip") && !machine.cache().exists());
     }
 }

@@ -68,7 +68,111 @@ fn what_is_missing_is_one_command_and_nothing_is_fetched_before_it_is_there() {
         let output = command.env("ZEITNOT_CACHE_DIR", &cache).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
         assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+        // A regression: a refusal stood behind the word "chosen".
+        assert_eq!(stdout(&output).contains("\nchosen "), case.starts_with("AMD"), "{}", stdout(&output));
         assert!(!cache.exists() && stderr(&output).is_empty(), "{}", stderr(&output));
+    }
+}
+
+/// A regression: `coreml` on Linux ended with 0 and without the provider, `directml` with an empty list and advice on pip.
+#[test]
+fn a_provider_of_another_system_is_refused_at_once() {
+    let cache = TempDir::new().unwrap();
+    let (other, system) = if cfg!(windows) { ("coreml", "macOS") } else { ("directml", "Windows") };
+    for more in [&[][..], &["--dry-run"]] {
+        let mut command = zeitnot(&[&["setup", "--provider", other], more].concat());
+        let output =
+            command.env_remove("ZEITNOT_OFFLINE").env("ZEITNOT_CACHE_DIR", cache.path()).output().unwrap();
+        assert_refused(&output, &format!("{other} is for {system}, and this is {}", std::env::consts::OS));
+        assert!(stdout(&output).is_empty() && !stderr(&output).contains("pip"), "{}", stderr(&output));
+    }
+}
+
+/// Writes the description of a Vulkan driver for the loader and for us.
+#[cfg(target_os = "linux")]
+fn vulkan_driver(folder: &TempDir, name: &str, api: &str) -> std::path::PathBuf {
+    let path = folder.path().join(name);
+    let text = format!(
+        r#"{{"file_format_version": "1.0.0", "ICD": {{"library_path": "none.so", "api_version": "{api}"}}}}"#
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A regression: the variable counted for the engine, and not for `setup`.
+#[cfg(target_os = "linux")]
+#[test]
+fn software_is_a_gpu_for_all_or_for_none() {
+    let folder = TempDir::new().unwrap();
+    let driver = vulkan_driver(&folder, "lvp_icd.json", "1.4.305");
+    let has_software = |value: &str| {
+        let mut command = zeitnot(&["setup", "--auto", "--dry-run", "--json"]);
+        let command = command.env("VK_ICD_FILENAMES", &driver).env_remove("VK_DRIVER_FILES");
+        let report = json(&command.env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", value).output().unwrap());
+        let gpus = report["machine"]["gpus"].as_array().unwrap();
+        let is_software = |gpu: &Value| gpu["maker"] == "software" && gpu["driver"] == "llvmpipe";
+        let has_it = gpus.iter().any(is_software);
+        assert!(!has_it || gpus.len() > 1 || report["provider"] == "webgpu", "{report}");
+        has_it
+    };
+    assert_eq!([has_software("1"), has_software("0"), has_software("")], [true, false, false]);
+}
+
+/// A regression: Mesa 22.3, which Debian 12 installs, made WebGPU fail with a C++ exception, and nothing said that it is too old.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_doctor_says_that_mesa_is_too_old_for_webgpu() {
+    let folder = TempDir::new().unwrap();
+    for (name, api, is_new) in [
+        ("radeon_icd.json", "1.3.230", false),
+        ("radeon_icd.json", "1.4.305", true),
+        ("nvidia_icd.json", "1.3.277", true),
+    ] {
+        let driver = vulkan_driver(&folder, name, api);
+        let weights = format!("--weights={}", crate::common::network("tiny.pb.gz").display());
+        let mut command = zeitnot(&["doctor", "--backend=random", "--json", &weights]);
+        let command = command.env("VK_ICD_FILENAMES", &driver).env_remove("VK_DRIVER_FILES");
+        let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let parts = report["parts"].as_array().unwrap();
+        let drivers = parts.iter().find(|part| part["name"] == "Vulkan drivers").unwrap();
+        assert_eq!(drivers["is_here"], is_new, "{drivers}");
+        let detail = drivers["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("(Vulkan {api})")), "{detail}");
+        assert_eq!(detail.contains("WebGPU needs 1.4, which Mesa has from 25 on"), !is_new, "{detail}");
+    }
+}
+
+/// What owners of GPUs can send in tells no path and no name.
+#[test]
+fn the_doctor_writes_a_report_to_send_in() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("report.json");
+    let weights = crate::common::network("tiny.pb.gz");
+    let line = [
+        "doctor",
+        "--backend=native",
+        "--weights",
+        weights.to_str().unwrap(),
+        "--report",
+        file.to_str().unwrap(),
+    ];
+    let output = zeitnot(&line).output().unwrap();
+    assert!(output.status.success() && stderr(&output).contains("please send it in"), "{}", stderr(&output));
+    let text = fs::read_to_string(&file).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    for key in ["version", "machine", "gpus", "parts", "backends"] {
+        assert!(!report[key].is_null(), "{key}: {text}");
+    }
+    let native = &report["backends"][0];
+    assert_eq!(native["works"], true, "{text}");
+    assert!(native["description"].as_str().unwrap().starts_with("…/tiny.pb.gz, "), "{text}");
+    assert!(
+        native["throughput"][0]["nps"].as_f64().unwrap() > 0.0 && native["q_error_max"].is_f64(),
+        "{text}"
+    );
+    let home = std::env::var("HOME").unwrap_or_else(|_| "/no home".into());
+    for private in [env!("CARGO_MANIFEST_DIR"), folder.path().to_str().unwrap(), &home, "/usr/", "/dev/"] {
+        assert!(!text.contains(private), "{private}: {text}");
     }
 }
 

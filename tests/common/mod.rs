@@ -5,6 +5,7 @@
 
 pub mod engine;
 pub mod games;
+pub mod installed;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};

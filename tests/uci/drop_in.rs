@@ -1,14 +1,14 @@
 //! Tests that hosts and users of Lc0 find what they know: options, configuration files, commands, positions.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::common::engine::{Engine, last_info, number};
-use crate::common::{assert_refused, network, run_with_input, stderr, zeitnot};
+use crate::common::installed::Installed;
+use crate::common::{assert_refused, network, stderr, stdout, zeitnot};
 
 /// The options of Lc0 0.33 as `uci` lists them, without defaults that depend on its build. Those behind the empty line are listed
 /// under `--show-hidden` only.
@@ -151,49 +151,6 @@ fn wait_reads_nothing_before_the_search_is_over() {
     }
 }
 
-/// A folder with the program in it, so that files lie beside it.
-struct Installed {
-    folder: TempDir,
-}
-
-impl Installed {
-    fn new() -> Installed {
-        let folder = TempDir::new().unwrap();
-        let installed = Installed { folder };
-        let program = env!("CARGO_BIN_EXE_zeitnot");
-        // A link costs nothing, but only on the same file system.
-        if fs::hard_link(program, installed.program()).is_err() {
-            fs::copy(program, installed.program()).unwrap();
-        }
-        installed
-    }
-
-    fn program(&self) -> PathBuf {
-        self.path("zeitnot")
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Runs the program with `arguments` and `input`, which may not need more than its end.
-    fn run(&self, arguments: &[&str], input: &str) -> std::process::Output {
-        let mut command = crate::common::program(&self.program(), arguments);
-        run_with_input(command.current_dir(env!("CARGO_TARGET_TMPDIR")), input)
-    }
-
-    /// Returns the default of an option as `uci` shows it.
-    fn default_of(&self, option: &str, arguments: &[&str]) -> String {
-        let output = self.run(arguments, "uci\n");
-        let text = String::from_utf8(output.stdout).unwrap();
-        let start = format!("option name {option} type ");
-        let line = text.lines().find(|line| line.starts_with(&start));
-        let line =
-            line.unwrap_or_else(|| panic!("{option}: {text}{}", String::from_utf8_lossy(&output.stderr)));
-        line.split(" default ").nth(1).unwrap().split(' ').next().unwrap().into()
-    }
-}
-
 #[test]
 fn the_configuration_file_beside_the_program_counts_unless_the_command_line_says_otherwise() {
     let installed = Installed::new();
@@ -276,7 +233,7 @@ fn flags_of_lc0_do_not_end_the_process() {
         "--history-fill=always --policy-softmax-temp=1.4 --ramlimit-mb=100",
     ] {
         let output = zeitnot(&flags.split(' ').collect::<Vec<_>>()).stdin(Stdio::null()).output().unwrap();
-        assert!(output.status.success(), "{flags}: {}", stderr(&output));
+        assert!(output.status.success() && stdout(&output).is_empty(), "{flags}: {}", stderr(&output));
     }
     assert_refused(&zeitnot(&["selfplay", "--games=1"]).output().unwrap(), "zeitnot match");
 }

@@ -9,5 +9,6 @@ mod info;
 mod pondering;
 mod refusals;
 mod sessions;
+mod startup;
 #[cfg(unix)]
 mod system_faults;

@@ -31,34 +31,31 @@ pub(super) fn resolve<'a>(
     let (name, why) = choose(is_for_native(network), found);
     // Nobody has asked for a GPU: if it makes no session, the CPU will do.
     let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
-    chosen.notes.extend(config.notes.iter().cloned().chain([format!("backend auto selects {name}: {why}")]));
+    chosen.notes.extend(config.notes.iter().cloned());
+    // What was taken stands in the backend's description.
+    chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}")));
     Ok(Cow::Owned(chosen))
 }
 
-/// Returns the name of the backend to take, with the reason. `found` tells of a provider whose library is at hand whether it loads
-/// and finds its device.
+/// Returns the name of the backend to take, and the reason where people may expect another one. `found` tells of a provider whose library is at hand
+/// whether it loads and finds its device.
 fn choose(
     is_for_native: bool,
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
-) -> (&'static str, String) {
-    let mut refused = String::new();
+) -> (&'static str, Option<String>) {
+    let mut refused = Vec::new();
+    let mut name = if is_for_native { native::NAME } else { onnxruntime::NAME };
     for provider in GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)) {
         match found(provider) {
             Some(Ok(())) => {
-                return (provider.name(), format!("it is installed and finds its device{refused}"));
+                name = provider.name();
+                break;
             }
-            Some(Err(reason)) => refused += &format!(", {reason}"),
+            Some(Err(reason)) => refused.push(reason.to_string()),
             None => {}
         }
     }
-    if is_for_native {
-        (native::NAME, format!("no GPU is available{refused}"))
-    } else {
-        (
-            onnxruntime::NAME,
-            format!("native does not evaluate this network, and no GPU is available{refused}"),
-        )
-    }
+    (name, (!refused.is_empty()).then(|| refused.join(", ")))
 }
 
 /// Makes `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
@@ -97,7 +94,11 @@ mod tests {
     use crate::network::weights::HeadChoice;
 
     /// Returns what is taken where the libraries of `at_hand` load, and those of `broken` find no device.
-    fn taken(is_for_native: bool, at_hand: &[Provider], broken: &[Provider]) -> (&'static str, String) {
+    fn taken(
+        is_for_native: bool,
+        at_hand: &[Provider],
+        broken: &[Provider],
+    ) -> (&'static str, Option<String>) {
         choose(is_for_native, |provider| match provider {
             _ if broken.contains(&provider) => Some(Err(LibraryError::NoHardware(provider))),
             _ => at_hand.contains(&provider).then_some(Ok(())),
@@ -130,10 +131,11 @@ mod tests {
     fn a_renderer_in_software_and_a_library_that_does_not_load_are_named_and_passed_over() {
         let (name, why) = taken(true, &[], &[Provider::WebGpu]);
         assert_eq!(name, "native");
-        assert!(why.starts_with("no GPU is available, webgpu finds no device"), "{why}");
+        assert!(why.as_ref().is_some_and(|why| why.starts_with("webgpu finds no device")), "{why:?}");
         let (name, why) = taken(true, &[Provider::WebGpu], &[Provider::Cuda]);
         assert_eq!(name, "webgpu");
-        assert!(why.contains(", cuda finds no device"), "{why}");
+        assert!(why.as_ref().is_some_and(|why| why.starts_with("cuda finds no device")), "{why:?}");
+        assert_eq!(taken(true, &[Provider::WebGpu], &[]).1, None, "nothing is to be explained");
         assert_eq!(taken(false, &[], &[Provider::OpenVino]).0, "onnxruntime");
     }
 

@@ -46,13 +46,10 @@ pub(crate) struct Content {
 }
 
 pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
-    let file = File::open(path).map_err(NetworkErrorKind::Read)?;
-    let metadata = file.metadata().map_err(NetworkErrorKind::Read)?;
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(NetworkErrorKind::Read(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is no regular file",
-        )));
+        return Err(io::Error::other("it is no regular file").into());
     }
     read(file, metadata.len())
 }
@@ -74,16 +71,16 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
 /// Reads and inflates a file's content of `size` bytes, wherever it comes from.
 pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
-    let zipped = reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC);
+    let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
     let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
     if zipped {
         collector.limit = ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO));
-        while reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC) {
+        while reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
             let mut member = GzDecoder::new(&mut reader);
             collector.read_from(&mut member).map_err(|error| name_gzip(error, &collector))?;
         }
         // What follows the last gzip member is not ours to judge; it only counts for the fingerprint.
-        io::copy(&mut reader, &mut io::sink()).map_err(NetworkErrorKind::Read)?;
+        io::copy(&mut reader, &mut io::sink())?;
     } else {
         collector.read_from(&mut reader)?;
     }
@@ -98,11 +95,7 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
 /// Turns a read error inside a gzip member, which its data cause and not the disk, into an error of the gzip layer.
 fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErrorKind {
     match error {
-        NetworkErrorKind::Read(error) => {
-            let reason = match error.kind() {
-                io::ErrorKind::UnexpectedEof => "data end early".to_owned(),
-                _ => error.to_string(),
-            };
+        NetworkErrorKind::Read { reason } => {
             NetworkErrorKind::Gzip { reason, decoded: collector.chunks.remaining as u64 }
         }
         other => other,
@@ -121,7 +114,7 @@ impl ChunkCollector {
     fn read_from(&mut self, source: &mut impl Read) -> Result<(), NetworkErrorKind> {
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
-            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk).map_err(NetworkErrorKind::Read)?;
+            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk)?;
             if chunk.is_empty() {
                 return Ok(());
             }

@@ -28,6 +28,8 @@ pub use onnx_model::*;
 use container::{Content, FileKind};
 use message::Net;
 
+use crate::foreign::in_our_words;
+
 /// The newest Lc0 whose files we know: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
 /// Lc0 lets this impossible version through; some old training tool wrote it.
@@ -213,8 +215,8 @@ impl NetworkError {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum NetworkErrorKind {
-    #[error("cannot be read: {0}")]
-    Read(#[source] std::io::Error),
+    #[error("cannot be read: {reason}")]
+    Read { reason: String },
     #[error("gzip: {reason} after {decoded} bytes, so the download may be incomplete or damaged")]
     Gzip { reason: String, decoded: u64 },
     #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
@@ -237,6 +239,12 @@ pub enum NetworkErrorKind {
     NotFinite { part: String, index: usize, value: f32 },
     #[error("{kind} head: \"{wanted}\" is not in this network. Present: {present}")]
     Head { kind: &'static str, wanted: String, present: String },
+}
+
+impl From<std::io::Error> for NetworkErrorKind {
+    fn from(error: std::io::Error) -> NetworkErrorKind {
+        NetworkErrorKind::Read { reason: in_our_words(&error) }
+    }
 }
 
 impl From<prost::DecodeError> for NetworkErrorKind {

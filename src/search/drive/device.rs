@@ -18,6 +18,7 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use thiserror::Error;
 
+use crate::foreign::in_our_words;
 use crate::network::timetable::Timetable;
 use crate::network::{Backend, BackendError, BackendInfo, DevicePace, Evaluator};
 use crate::search::leaf::Batch;
@@ -30,7 +31,13 @@ pub enum WorkerPoolError {
     #[error(transparent)]
     Backend(#[from] BackendError),
     #[error("cannot start a search thread: {0}")]
-    Thread(#[source] io::Error),
+    Thread(String),
+}
+
+impl WorkerPoolError {
+    pub(crate) fn thread(error: &io::Error) -> WorkerPoolError {
+        WorkerPoolError::Thread(in_our_words(error))
+    }
 }
 
 #[derive(Debug)]
@@ -89,7 +96,7 @@ impl Device {
             thread::Builder::new()
                 .name(format!("device-{index}"))
                 .spawn(move || serve(&requests, evaluator, &name))
-                .map_err(WorkerPoolError::Thread)?;
+                .map_err(|error| WorkerPoolError::thread(&error))?;
         }
         Ok((0..workers).map(|_| Device::new(info, Way::Threads(sender.clone()))).collect())
     }

@@ -65,7 +65,7 @@ impl WorkerPool {
                 .spawn(move || worker_loop(&mailbox, device));
             match thread {
                 Ok(_) => started += 1,
-                Err(error) if started == 0 => return Err(WorkerPoolError::Thread(error)),
+                Err(error) if started == 0 => return Err(WorkerPoolError::thread(&error)),
                 // Fewer threads than asked for are better than none.
                 Err(_) => break,
             }

@@ -19,7 +19,7 @@ use super::measure::Document;
 use super::measure::Figure;
 use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, SensorReport};
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, write_facts,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, tell, write_facts,
 };
 use super::{ExitStatus, Failure, Output};
 use crate::engine::Settings;
@@ -78,6 +78,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let start = Instant::now();
     let mut engine = engine(&args.settings)?;
     let ready = start.elapsed();
+    tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
     let between = || monitor.between_searches();
     let speed = search_all(&mut engine, positions, &limits, &args.settings, output, between)?;

@@ -182,10 +182,10 @@ fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Fai
     let b = team(&mut sides[1], rules.limits[1], Some(&a))?;
     for (letter, team) in [("A", &a), ("B", &b)] {
         match team {
-            Team::Own(setup) => {
-                eprint_message(format_args!("{letter}: {}", setup.backend().info().description));
-                setup.notes().iter().for_each(|note| eprint_message(format_args!("{letter}: {note}")));
-            }
+            Team::Own(setup) => setup
+                .told(threads(setup.settings()))
+                .iter()
+                .for_each(|line| eprint_message(format_args!("{letter}: {line}"))),
             Team::External(engine) => eprint_message(format_args!("{letter}: {}", engine.name)),
         }
     }

@@ -64,9 +64,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
     let settings = game_args::settings_under(limit, args.settings.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
-    eprint_message(&setup.backend().info().description);
-    setup.notes().iter().for_each(eprint_message);
     let threads = game_args::threads(&args.settings);
+    setup.told(threads).iter().for_each(eprint_message);
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],

@@ -200,18 +200,10 @@ pub(super) struct GpuReport {
 }
 
 impl SensorReport {
-    pub(super) fn new(
-        devices: Vec<GpuReport>,
-        missing: Option<String>,
-        nodes: u64,
-        seconds: f64,
-    ) -> SensorReport {
+    pub(super) fn new(devices: Vec<GpuReport>, nodes: u64, seconds: f64) -> SensorReport {
         let joules = devices.iter().filter_map(|device| device.joules).reduce(|a, b| a + b);
         let joules = joules.filter(|&joules| joules > 0.0);
-        let mut missing: Vec<_> = missing.into_iter().collect();
-        if joules.is_none() && missing.is_empty() {
-            missing.push("energy: no GPU tells it".into());
-        }
+        let missing = joules.is_none().then(|| "energy: no GPU tells it".into()).into_iter().collect();
         SensorReport {
             joules,
             watts: joules.map(|joules| joules / seconds.max(1e-9)),

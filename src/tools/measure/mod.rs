@@ -162,15 +162,20 @@ impl LimitArgs {
 }
 
 /// An engine that is ready, and whose searches end at the limit that they are given, by no other rule: without smart pruning, and
-/// without the overhead for a GUI, since nobody waits for the answer. Its notes go to stderr.
+/// without the overhead for a GUI, since nobody waits for the answer.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     let mut settings = settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
     settings.time.move_overhead = Duration::ZERO;
     let mut engine = Engine::new(settings)?;
     engine.prepare()?;
-    engine.take_notes().iter().for_each(eprint_message);
     Ok(engine)
+}
+
+/// Tells on stderr what is in force, and the notes on it.
+pub(super) fn tell(engine: &Engine) {
+    engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
+    engine.take_notes().iter().for_each(eprint_message);
 }
 
 /// The same for many positions at once: `concurrency`, or as many as suit backend and limits. Its notes go to stderr.

@@ -21,6 +21,7 @@ use std::time::Duration;
 use crossbeam::channel::{Sender, unbounded};
 use thiserror::Error;
 
+use crate::foreign::in_our_words;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 
 #[cfg(test)]
@@ -143,7 +144,7 @@ impl DevicePool {
         Ok(BackendInfo {
             name: self.name.clone(),
             description: match infos().len() {
-                1 => format!("{}, by {}", first.description, self.name),
+                1 => first.description.clone(),
                 count => format!("{}: {how} {count} devices", self.name),
             },
             input_format: first.input_format,
@@ -364,7 +365,7 @@ impl DeviceThread {
         let evaluator = self.device.backend.evaluator()?;
         let backend = self.pool.name.clone();
         let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
-        thread.map(drop).map_err(|source| BackendError::Thread { backend, source })
+        thread.map(drop).map_err(|error| BackendError::Thread { backend, reason: in_our_words(&error) })
     }
 
     /// Evaluates until the device fails or the backend is dropped.

@@ -95,7 +95,11 @@ impl Native {
         let precision = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!("{name}, {}, {} kernels, {precision}", model.description(), kernels.name()),
+            description: format!(
+                "{name}, {}, {NAME} with {} kernels, {precision}",
+                model.description(),
+                kernels.name()
+            ),
             input_format: network.input_format,
             has_wdl: network.has_wdl(),
             has_moves_left: network.moves_left.is_some(),

@@ -255,6 +255,24 @@ pub(super) enum FetchError {
     NotLoaded,
 }
 
+impl FetchError {
+    /// Says it with what else can be done, if that is not said in the reason itself.
+    pub(super) fn with_remedy(&self, package: &Package) -> String {
+        let name = package.name;
+        match self {
+            FetchError::NotAsked { .. } | FetchError::Offline | FetchError::NoCacheFolder => self.to_string(),
+            FetchError::NoRelease { .. } => {
+                format!("{self}. Build it, and put its library beside the program")
+            }
+            FetchError::Download(_) => format!(
+                "{self}. Run `python3 -m pip install {name}`, or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install \
+                 python3-pip) and start again with a network connection"
+            ),
+            _ => format!("{self}. Start again, or run `python3 -m pip install {name}`"),
+        }
+    }
+}
+
 /// Returns what the command line of `setup` says of `provider`.
 fn arguments(provider: Provider) -> String {
     if provider == Provider::Cpu { String::new() } else { format!(" --provider {provider}") }

@@ -39,7 +39,7 @@ pub enum LibrarySource {
     Environment,
     /// A place beside the program.
     Executable,
-    /// Our cache, where it was fetched earlier.
+    /// Our cache.
     Cache,
     /// A folder of the system.
     System,
@@ -54,7 +54,7 @@ impl fmt::Display for LibrarySource {
         f.write_str(match self {
             LibrarySource::Environment => "named by ORT_DYLIB_PATH",
             LibrarySource::Executable => "beside the program",
-            LibrarySource::Cache => "in the cache, fetched earlier",
+            LibrarySource::Cache => "in the cache",
             LibrarySource::System => "in a folder of the system",
             LibrarySource::Python => "in an installed Python package",
             LibrarySource::Fetched => "fetched from PyPI",
@@ -153,20 +153,21 @@ pub enum UnusableReason {
 pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
     Named(Unusable),
-    #[error("found no ONNX Runtime{found}, and fetched none: {reason}. {}", remedies(package))]
-    NotFetched { package: &'static str, found: String, reason: String },
+    #[error(
+        "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside the program, or \
+         its path into {PATH_VARIABLE}"
+    )]
+    NotFetched { found: String, reason: String },
     #[error(
         "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
     #[error("{provider} cannot run, because parts are missing: {}. {remedy}", parts.join(", "))]
     PartsMissing { provider: Provider, parts: Vec<String>, remedy: String },
-    #[error(
-        "{package} is not installed and was not fetched: {reason}. Run `python3 -m pip install {package}`. Or install \
-         Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip), and start again with a network \
-         connection. Or put {file} beside the program"
-    )]
+    #[error("{package} is not installed and was not fetched: {reason}. Or put {file} beside the program")]
     PluginNotFetched { package: &'static str, file: String, reason: String },
+    #[error("{provider} is for {systems}, and this is {os} on {arch}")]
+    NotForSystem { provider: Provider, systems: &'static str, os: &'static str, arch: &'static str },
     #[error("{provider} at {} does not load: {reason}", path.display())]
     NotRegistered { provider: Provider, path: PathBuf, reason: String },
     #[error(
@@ -174,7 +175,7 @@ pub enum LibraryError {
          work here and what is missing"
     )]
     NoDevice { provider: Provider, number: u32, found: usize },
-    #[error("{0} finds no device (software emulation of a GPU does not count)")]
+    #[error("{0} finds no device (software emulation of a GPU does not count without {variable}=1)", variable = machine::SOFTWARE_VARIABLE)]
     NoHardware(Provider),
     #[error(
         "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one. Start the engine with \
@@ -186,13 +187,11 @@ pub enum LibraryError {
     NotStarted { path: PathBuf, reason: String },
 }
 
-fn remedies(package: &str) -> String {
-    format!(
-        "Run `python3 -m pip install {package}`. Or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install \
-         python3-pip), and start again with a network connection. Or download ONNX Runtime 1.24 or newer from \
-         https://github.com/microsoft/onnxruntime/releases, and put its library beside the program or its path into \
-         {PATH_VARIABLE}"
-    )
+impl LibraryError {
+    /// Returns whether nothing that could be installed would help.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, LibraryError::NotForSystem { .. })
+    }
 }
 
 /// Finds a usable library that has `provider`, or fetches one if this process may.
@@ -205,9 +204,8 @@ pub(super) fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError>
         return Err(LibraryError::NotInstalled { provider, found: refused_suffix(&refused) });
     };
     fetched(package, provider, &mut refused).map_err(|reason| LibraryError::NotFetched {
-        package: package.name,
         found: refused_suffix(&refused),
-        reason: reason.to_string(),
+        reason: reason.with_remedy(package),
     })
 }
 
@@ -226,8 +224,12 @@ pub(crate) fn plugin_file(provider: Provider) -> Option<PathBuf> {
     provider.plugin()?.find(library.as_ref().and_then(|library| library.path.parent()))
 }
 
-/// Checks that the system has what `provider` needs of it.
+/// Checks that the system is one that `provider` is for, and has what it needs of it.
 pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
+    let (os, arch) = (env::consts::OS, env::consts::ARCH);
+    if let Some(systems) = machine::only_on(provider, os, arch) {
+        return Err(LibraryError::NotForSystem { provider, systems, os, arch });
+    }
     match machine::lacking_here(provider) {
         Some((part, remedy)) => {
             Err(LibraryError::PartsMissing { provider, parts: vec![part.to_string()], remedy })
@@ -392,6 +394,12 @@ mod tests {
         {
             assert!(!is_library_name(name), "{name}");
         }
+    }
+
+    /// A regression: it was said just after fetching.
+    #[test]
+    fn what_lies_in_the_cache_is_not_said_to_be_fetched_earlier() {
+        assert_eq!(LibrarySource::Cache.to_string(), "in the cache");
     }
 
     /// A regression: every ONNX Runtime was taken for one with DirectML.

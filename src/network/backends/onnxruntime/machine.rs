@@ -37,6 +37,8 @@ pub(crate) enum Maker {
     Amd,
     Intel,
     Apple,
+    /// Nobody: a renderer in software, where that counts.
+    Software,
     /// Makers for whose GPUs there is no rule.
     Other,
 }
@@ -162,7 +164,7 @@ enum Capabilities {
 }
 
 /// The rule: the first line that fits a GPU of the machine, and whose provider is published for its system.
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     Rule {
         maker: Maker::Nvidia,
         least_driver: Some(CUDA_DRIVER),
@@ -184,6 +186,7 @@ const RULES: [Rule; 6] = [
     Rule::of(Maker::Amd),
     Rule::of(Maker::Apple),
     Rule::of(Maker::Intel),
+    Rule::of(Maker::Software),
 ];
 
 impl Rule {
@@ -237,7 +240,7 @@ impl Machine {
             os: os.into(),
             arch: std::env::consts::ARCH.into(),
             distributions: own_distributions(),
-            gpus: with_nvidias(nvidia_gpus(nvidia_smi), others),
+            gpus: with_nvidias(nvidia_gpus(nvidia_smi), others).into_iter().chain(software_gpu()).collect(),
             parts: Vec::new(),
         }
     }
@@ -289,6 +292,102 @@ impl Machine {
     }
 }
 
+/// The environment variable by which WebGPU's plugin takes a renderer in software for a GPU, for tests.
+pub(crate) const SOFTWARE_VARIABLE: &str = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER";
+
+/// Returns whether a renderer in software counts as a GPU: for the engine, `doctor` and `setup` alike.
+pub(crate) fn software_counts_as_gpu() -> bool {
+    std::env::var_os(SOFTWARE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Returns Mesa's renderer in software, if it is installed and counts.
+fn software_gpu() -> Option<Gpu> {
+    let is_software = |driver: &VulkanDriver| driver.name().starts_with("lvp");
+    let driver = vulkan_drivers().into_iter().find(is_software).filter(|_| software_counts_as_gpu())?;
+    Some(Gpu {
+        maker: Maker::Software,
+        name: Some("software renderer".into()),
+        driver: Some("llvmpipe".into()),
+        version: driver.api,
+        memory_mb: None,
+        capability: None,
+    })
+}
+
+/// A Vulkan driver as its description tells of it.
+#[derive(Debug)]
+pub(crate) struct VulkanDriver {
+    pub(crate) file: PathBuf,
+    /// The Vulkan that it offers: `1.3.230`.
+    pub(crate) api: Option<String>,
+}
+
+impl fmt::Display for VulkanDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        self.api.iter().try_for_each(|api| write!(f, " (Vulkan {api})"))
+    }
+}
+
+/// The oldest Vulkan of Mesa with which WebGPU works: Mesa 25 offers it.
+const LEAST_VULKAN: (u32, u32) = (1, 4);
+
+impl VulkanDriver {
+    fn name(&self) -> &str {
+        self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// Returns whether WebGPU can be expected to work with it. NVIDIA's own number their Vulkan otherwise.
+    fn is_new(&self) -> bool {
+        let api = self.api.as_deref().unwrap_or_default();
+        let mut numbers = api.split('.').map_while(|number| number.parse::<u32>().ok());
+        let offered = numbers.next().zip(numbers.next());
+        self.name().starts_with("nvidia") || offered.is_none_or(|offered| offered >= LEAST_VULKAN)
+    }
+}
+
+/// Returns the drivers that Vulkan's loader finds.
+pub(crate) fn vulkan_drivers() -> Vec<VulkanDriver> {
+    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].into_iter().find_map(std::env::var_os);
+    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+    let files: Vec<_> = match &named {
+        Some(named) => std::env::split_paths(named).filter(|path| path.is_file()).collect(),
+        None => folders.iter().flat_map(|folder| entries(Path::new(folder))).collect(),
+    };
+    files.into_iter().map(vulkan_driver).collect()
+}
+
+fn vulkan_driver(file: PathBuf) -> VulkanDriver {
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    VulkanDriver { file, api: description["ICD"]["api_version"].as_str().map(str::to_owned) }
+}
+
+/// Says so if all Vulkan drivers here are too old for WebGPU.
+pub(crate) fn old_vulkan() -> Option<String> {
+    old_among(&vulkan_drivers())
+}
+
+fn old_among(drivers: &[VulkanDriver]) -> Option<String> {
+    let api = drivers.iter().find_map(|driver| driver.api.as_deref())?;
+    (!drivers.iter().any(VulkanDriver::is_new)).then(|| {
+        format!("the Vulkan driver offers Vulkan {api}, and WebGPU needs 1.4, which Mesa has from 25 on")
+    })
+}
+
+/// Returns the systems that `provider` is for, if a machine with `os` on `arch` is none of them.
+pub(crate) fn only_on(provider: Provider, os: &str, arch: &str) -> Option<&'static str> {
+    let (systems, is_one) = match provider {
+        Provider::Cpu | Provider::WebGpu => return None,
+        Provider::OpenVino => ("Linux and Windows on x86_64", os != "macos" && arch == "x86_64"),
+        Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx => ("Linux and Windows", os != "macos"),
+        Provider::MiGraphX => ("Linux", os == "linux"),
+        Provider::CoreMl => ("macOS", os == "macos"),
+        Provider::DirectMl => ("Windows", os == "windows"),
+    };
+    (!is_one).then_some(systems)
+}
+
 /// Returns whether all that `provider` needs of its makers is published for a system.
 fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
     let is_built = |package: &Package| package.size_mb(os, arch).is_some();
@@ -334,6 +433,9 @@ fn remedy(os: &str, distributions: &[String], parts: &[SystemPart]) -> String {
         steps.push(format!(
             "{install}, or in a container start that with access to the GPU, as `docker run --gpus all` does"
         ));
+    }
+    if has(SystemPart::VulkanLoader) && distributions.first().is_some_and(|name| name == "debian") {
+        steps.push("take Mesa 25 or newer, which Debian 12 has among its backports".into());
     }
     let text = steps.join(", and ");
     let mut letters = text.chars();
@@ -382,6 +484,7 @@ impl fmt::Display for Maker {
             Maker::Amd => "AMD",
             Maker::Intel => "Intel",
             Maker::Apple => "Apple",
+            Maker::Software => "software",
             Maker::Other => "another maker",
         })
     }
@@ -547,7 +650,8 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
 /// The rows of the documents' table of the rule: GPU, what it needs, provider, systems.
 #[cfg(test)]
 pub(crate) fn rule_rows() -> Vec<Vec<String>> {
-    RULES.iter().map(Rule::row).collect()
+    // Software is no GPU but in tests.
+    RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
 }
 
 #[cfg(test)]

@@ -24,10 +24,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ort::ErrorCode;
 use sha2::{Digest, Sha256};
 
 use self::runtime::ProgressMessage;
 use self::sessions::SessionPool;
+use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
@@ -155,6 +157,32 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     format!("{device}, {precision}")
 }
 
+/// Says in our words why ONNX Runtime refuses something, and keeps its own: those of C++ fill several lines.
+fn in_our_words(error: &ort::Error) -> String {
+    foreign::record(foreign::ONNX_RUNTIME, error);
+    words(error.code())
+}
+
+fn words(code: ErrorCode) -> String {
+    let words = match code {
+        ErrorCode::NotImplemented => "has no code for a part of the model on this device",
+        ErrorCode::InvalidProtobuf | ErrorCode::InvalidGraph | ErrorCode::NoModel => "takes it for no model",
+        ErrorCode::ExecutionProviderFailure | ErrorCode::EngineError | ErrorCode::DeviceReset => {
+            "gets no answer from the device or its driver"
+        }
+        _ => "refuses",
+    };
+    format!("ONNX Runtime {words} ({} or LogFile tells more)", foreign::VERBOSE_SETTING)
+}
+
+/// Says what is known of a model that `provider` does not compute; `None` if that is nothing.
+fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
+    (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
+        "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
+         on a CPU. Use --backend=openvino, a GPU, or the network that it was made from",
+    )
+}
+
 /// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU
 /// and on TensorRT too; ONNX Runtime looks after these itself.
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
@@ -165,8 +193,9 @@ fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendErr
         refused("no cache folder is known for TensorRT's engines. Set ZEITNOT_CACHE_DIR".into())
     })?;
     let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
-    fs::create_dir_all(&folder)
-        .map_err(|error| refused(format!("cannot write to {} ({error})", folder.display())))?;
+    fs::create_dir_all(&folder).map_err(|error| {
+        refused(format!("cannot write to {}: {}", folder.display(), foreign::in_our_words(&error)))
+    })?;
     Ok(folder)
 }
 
@@ -181,5 +210,25 @@ impl Backend for OnnxRuntime {
 
     fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_onnx_runtime_refuses_is_said_in_one_line_of_ours() {
+        let text = words(ErrorCode::RuntimeException);
+        assert_eq!(text, "ONNX Runtime refuses (RUST_LOG=info or LogFile tells more)");
+        assert!(words(ErrorCode::NotImplemented).contains("has no code for a part of the model"));
+    }
+
+    #[test]
+    fn a_model_in_bf16_is_named_where_the_cpu_cannot_compute_it() {
+        let text = known_limit(DataType::Bfloat16, Provider::Cpu).unwrap();
+        assert!(text.contains("--onnx-data-type=bf16") && text.contains("--backend=openvino"), "{text}");
+        assert_eq!(known_limit(DataType::Bfloat16, Provider::OpenVino), None);
+        assert_eq!(known_limit(DataType::Float16, Provider::Cpu), None);
     }
 }

@@ -101,6 +101,11 @@ impl Plan {
         (!names.is_empty()).then(|| format!("not installed: {}; {remedy}", names.join(", ")))
     }
 
+    /// Returns whether nothing is published that `provider` could be fetched from.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     /// Returns what is not here.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| !item.is_here)
@@ -140,7 +145,7 @@ impl Plan {
                 fetched.map(|_| ()).map_err(|reason| LibraryError::PluginNotFetched {
                     package: part.package.name,
                     file: "its libraries".into(),
-                    reason: reason.to_string(),
+                    reason: reason.with_remedy(part.package),
                 })
             }
         }

@@ -20,9 +20,10 @@ use ort::memory::DeviceType;
 
 use super::fetch::{FetchError, Package, fetch, site_folders};
 use super::finder::{self, Library, LibraryError};
-use super::nvidia;
 use super::process_environment::set_variables;
 use super::provider::Provider;
+use super::{in_our_words, machine, nvidia};
+use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
 use crate::network::folders;
 
 /// A loaded library and its environment, from which sessions are made.
@@ -77,16 +78,19 @@ impl Runtime {
     fn start(library: Library) -> Result<Runtime, LibraryError> {
         let not_started = |reason: String| LibraryError::NotStarted { path: library.path.clone(), reason };
         let environment = ort::init_from(&library.path)
-            .map_err(|error| not_started(error.to_string()))?
+            .map_err(|error| {
+                record(SYSTEM, &error);
+                not_started("the system cannot load it".into())
+            })?
             .with_name("zeitnot")
             .with_telemetry(false)
             .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
                 if level >= LogLevel::Error {
-                    eprint_message(format_args!("onnxruntime: {message}"));
+                    record(ONNX_RUNTIME, &message);
                 }
             }))
             .build()
-            .map_err(|error| not_started(error.to_string()))?;
+            .map_err(|error| not_started(in_our_words(&error)))?;
         Ok(Runtime { library, environment, registered: Mutex::default() })
     }
 
@@ -94,9 +98,13 @@ impl Runtime {
     /// Whether other providers find theirs shows when a session is made.
     pub(crate) fn check_device(provider: Provider) -> Result<(), LibraryError> {
         // Software that stands for a GPU says that it is a CPU.
-        let wanted = if provider.is_accelerator() { DeviceType::GPU } else { DeviceType::CPU };
+        let suits = |device: &Device<'_>| match device.hardware_device().ty() {
+            DeviceType::GPU => provider.is_accelerator(),
+            DeviceType::CPU => !provider.is_accelerator() || machine::software_counts_as_gpu(),
+            _ => false,
+        };
         let devices = Runtime::get(provider)?.devices(provider);
-        if provider.is_plugin() && !devices.iter().any(|device| device.hardware_device().ty() == wanted) {
+        if provider.is_plugin() && !devices.iter().any(suits) {
             return Err(LibraryError::NoHardware(provider));
         }
         Ok(())
@@ -240,7 +248,7 @@ impl Plugin {
             Err(reason) => Err(LibraryError::PluginNotFetched {
                 package: self.package.name,
                 file: self.file_name(),
-                reason: reason.to_string(),
+                reason: reason.with_remedy(self.package),
             }),
         }
     }
@@ -254,7 +262,7 @@ fn register(library: &Library, environment: &Environment, provider: Provider) ->
     environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
         provider,
         path: file.clone(),
-        reason: error.to_string(),
+        reason: in_our_words(&error),
     })
 }
 

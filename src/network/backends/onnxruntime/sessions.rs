@@ -18,7 +18,8 @@ use super::device_options::{DeviceOptions, InputTensor};
 use super::provider::Provider;
 use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
 use super::runtime::Runtime;
-use super::{MAX_BATCH, NAME};
+use super::tensors::RunError;
+use super::{MAX_BATCH, NAME, in_our_words, known_limit, machine};
 use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{BackendError, EvalSlot, Evaluator};
 
@@ -110,8 +111,13 @@ impl SessionPool {
             Some(_) => Some(self.runtime.device(provider, gpu)?),
             None => None,
         };
-        self.open_on(device)
-            .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })
+        self.open_on(device).map_err(|error| {
+            let own = in_our_words(&error);
+            let known = known_limit(self.data_type, provider).map(str::to_owned);
+            let known = known.or_else(|| machine::old_vulkan().filter(|_| provider == Provider::WebGpu));
+            let reason = known.map_or(own.clone(), |known| format!("{known}. {own}"));
+            BackendError::Model { backend: NAME.into(), reason }
+        })
     }
 
     /// Opens a new session, for a plugin on its device.
@@ -172,9 +178,12 @@ impl SessionEvaluator {
         };
         let interface = &self.sessions.interface;
         for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
-            self.run.run(session, interface, part).map_err(|error| BackendError::Evaluation {
-                backend: NAME.into(),
-                reason: error.to_string(),
+            self.run.run(session, interface, part).map_err(|error| {
+                let reason = match &error {
+                    RunError::Library(error) => in_our_words(error),
+                    own => own.to_string(),
+                };
+                BackendError::Evaluation { backend: NAME.into(), reason }
             })?;
         }
         Ok(())
