@@ -78,7 +78,7 @@ fn distance(a: &BTreeMap<String, u32>, b: &BTreeMap<String, u32>) -> f64 {
 
 #[test]
 fn a_batch_of_one_visits_what_lc0_visits() {
-    // Last bits of the network's values differ from processor to processor, and now and then decide a visit.
+    // Last bits of the network's values differ from kernel to kernel, and now and then decide a visit.
     const MEAN: f64 = 0.002;
     const LARGEST: f64 = 0.05;
     let file = std::fs::File::open(data("search/lc0_visits.json.gz")).unwrap();
@@ -86,6 +86,7 @@ fn a_batch_of_one_visits_what_lc0_visits() {
     let mut engine = Engine::start(&[
         &format!("--weights={}", network(&recording).display()),
         "--backend=native",
+        "--backend-opts=precision=fp32",
         "--threads=1",
         "--minibatch-size=1",
         "--smart-pruning-factor=0",

@@ -16,6 +16,7 @@ mod tower;
 #[cfg(test)]
 mod tests;
 
+use std::env;
 use std::sync::Arc;
 
 use self::body::AttentionBody;
@@ -40,6 +41,8 @@ const MAX_BATCH: usize = 1024;
 const PREFERRED_BATCH: usize = 6;
 /// The value of options that leave the choice to us.
 const AUTO: &str = "auto";
+/// The environment variable that holds other defaults for [`NativeParams`], so that tests run as on other machines.
+const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
 /// A network, ready on this CPU.
 #[derive(Debug)]
@@ -124,8 +127,18 @@ pub fn available_kernels() -> Vec<&'static str> {
     Kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-/// Chooses kernels, and tiles if products shall be in bf16.
+/// Chooses the arithmetic that `options` ask for, with the defaults of the machine that tests may pretend to be.
 fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
+    let defaults = Params::parse(&env::var(DEFAULTS_VARIABLE).unwrap_or_default())?;
+    match arithmetic(&options.inheriting(&defaults), body) {
+        // What was asked for comes first, where the two do not go together.
+        Err(_) if !options.is_empty() => arithmetic(options, body),
+        chosen => chosen,
+    }
+}
+
+/// Chooses kernels, and tiles if products shall be in bf16.
+fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let (kernel, precision) = (kernel.as_str(), OptionChoice::name(precision));
     let fault = |key: &str, value: &str, expected: String| {
