@@ -1,6 +1,6 @@
 //! Whole sessions under UCI, line by line, with a backend that needs no network.
 
-use std::io::{self, Write};
+use std::io::{self, Cursor, Write};
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) -> bool {
     settings.network.backend = "trivial".into();
     settings.network.threads = NonZero::new(1);
     settings.memory.nn_cache_size = 1000;
-    run_session(settings, Audience::default(), input.as_bytes(), output.clone())
+    run_session(settings, Audience::default(), Cursor::new(input), output.clone())
         .expect("the settings are good");
     let output = output.0.lock().expect("no panic").clone();
     let output = String::from_utf8(output).expect("UTF-8");

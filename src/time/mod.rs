@@ -45,7 +45,7 @@ pub use game_clock::{GameClock, NoTimeControl, TimeControl};
 pub(crate) use manager::TimeManager;
 pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
 pub(crate) use managers::{TimeOptions, manager_with_slowmover};
-pub(crate) use move_start::MoveStart;
+pub(crate) use move_start::{GoTimes, MoveStart};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
 pub(crate) use report::MoveReport;
 pub(crate) use stats::{Hints, SearchStats};

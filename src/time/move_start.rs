@@ -5,12 +5,19 @@ use super::units::Millis;
 
 /// Follows the commands of the GUI to find the moment from which a move's time counts.
 ///
-/// A GUI starts the clock when it sends `position` and `go` together; parsing a long `position` is then part of
-/// the move. A GUI that waits for `readyok` between the two starts the clock at `go`: what the engine did to get
-/// ready, such as loading a network, costs it nothing. All times count from the same moment, which the caller chooses.
+/// That is when `go` came. If it came together with `position`, the engine read it later: parsing a long `position` is part of the
+/// move. What the engine did before `position` costs the move nothing, such as loading a network, and neither does what it did before a
+/// `readyok` that the GUI waits for. All times count from the same moment, which the caller chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MoveStart {
     position_read_at: Option<Millis>,
+}
+
+/// The time at which a `go` line came, and at which the engine took it up after the commands before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GoTimes {
+    pub(crate) came: Millis,
+    pub(crate) now: Millis,
 }
 
 impl MoveStart {
@@ -22,12 +29,12 @@ impl MoveStart {
         self.position_read_at = None;
     }
 
-    /// Returns the start of the move for a `go` line read at `now`. A `position` counts for one `go` only, only where a clock is
+    /// Returns the start of the move for a `go` line. A `position` counts for one `go` only, only where a clock is
     /// running, and not where timing `is_strict`.
-    pub(crate) fn go_read(&mut self, now: Millis, limits: &GoLimits, is_strict: bool) -> Millis {
+    pub(crate) fn go_read(&mut self, go: GoTimes, limits: &GoLimits, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
-            Some(start) if limits.time.is_some() && !is_strict => start.min(now),
-            _ => now,
+            Some(position) if limits.time.is_some() && !is_strict => go.came.max(position).min(go.now),
+            _ => go.now,
         }
     }
 }
@@ -36,30 +43,35 @@ impl MoveStart {
 mod tests {
     use super::*;
 
-    fn start(is_strict: bool, waits_for_readyok: bool, time: Option<f64>) -> f64 {
-        let time = time.map(Millis);
+    fn clock() -> GoLimits {
+        GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() }
+    }
+
+    /// Returns the start of a move whose `position` was read at 100, and whose `go`, which came then, at 130.
+    fn start(is_strict: bool, waits_for_readyok: bool, limits: &GoLimits) -> f64 {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
         if waits_for_readyok {
             start.readyok_sent();
         }
-        start.go_read(Millis(130.0), &GoLimits { time, ..GoLimits::default() }, is_strict).0
+        start.go_read(GoTimes { came: Millis(99.0), now: Millis(130.0) }, limits, is_strict).0
     }
 
     #[test]
-    fn from_position_unless_the_gui_waits() {
-        assert_eq!(start(false, false, Some(1e4)), 100.0);
-        assert_eq!(start(false, true, Some(1e4)), 130.0, "it waited for readyok");
-        assert_eq!(start(true, false, Some(1e4)), 130.0);
-        assert_eq!(start(false, false, None), 130.0, "no clock is running");
+    fn what_the_engine_did_for_the_position_counts_unless_the_gui_waits() {
+        assert_eq!(start(false, false, &clock()), 100.0);
+        assert_eq!(start(false, true, &clock()), 130.0, "it waited for readyok");
+        assert_eq!(start(true, false, &clock()), 130.0);
+        assert_eq!(start(false, false, &GoLimits::default()), 130.0, "no clock is running");
     }
 
+    /// A regression: the time in which a person looked at the board counted.
     #[test]
-    fn a_position_counts_for_one_go() {
-        let limits = GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() };
+    fn the_time_until_go_comes_does_not_count() {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
-        assert_eq!(start.go_read(Millis(101.0), &limits, false), Millis(100.0));
-        assert_eq!(start.go_read(Millis(9_000.0), &limits, false), Millis(9_000.0));
+        let go = GoTimes { came: Millis(9_000.0), now: Millis(9_001.0) };
+        assert_eq!(start.go_read(go, &clock(), false), Millis(9_000.0));
+        assert_eq!(start.go_read(go, &clock(), false), Millis(9_001.0), "a position counts for one go");
     }
 }

@@ -42,6 +42,11 @@ pub struct SearchStats {
 }
 
 impl SearchStats {
+    /// Returns whether the side to move mates in so many moves or fewer.
+    pub(crate) fn has_mate_in(&self, moves: u32) -> bool {
+        self.mate_in.is_some_and(|found| found <= moves)
+    }
+
     pub(crate) fn most_visits(&self) -> MostVisits {
         self.root_visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
             if n > best {

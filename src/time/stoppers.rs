@@ -220,9 +220,10 @@ pub(crate) struct MateLimit {
 
 impl Stopper for MateLimit {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
-        let is_found = stats.mate_in.is_some_and(|moves| moves <= self.moves);
+        let is_found = stats.has_mate_in(self.moves);
         // A longer mate that is certain may still give way to a shorter one.
-        let is_hopeless = (stats.mate_in.is_none() && stats.root_is_certain) || stats.is_exhausted();
+        let is_decided = stats.mate_in.is_none() && stats.root_is_certain;
+        let is_hopeless = is_decided || stats.is_exhausted() || self.moves == 0;
         (is_found || is_hopeless).then_some(StopReason::Mate)
     }
 }
@@ -424,6 +425,8 @@ mod tests {
             Some(StopReason::Mate),
             "there is none"
         );
+        let end = MateLimit { moves: 0 }.should_stop(&with(None), &mut Hints::default());
+        assert_eq!(end, Some(StopReason::Mate), "no mate is as short");
     }
 
     fn visited(visits: &[u32]) -> SearchStats {

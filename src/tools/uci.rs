@@ -1,6 +1,6 @@
 //! `zeitnot uci`: the engine itself, for GUIs.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufReader, IsTerminal};
 
 use clap::Args;
 
@@ -45,6 +45,6 @@ pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
         options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
         mistakes: args.mistakes,
     };
-    crate::uci::run(args.settings, audience, io::stdin().lock(), io::stdout())?;
+    crate::uci::run(args.settings, audience, BufReader::new(io::stdin()), io::stdout())?;
     Ok(status)
 }

@@ -67,11 +67,20 @@ pub struct GoCommand {
 }
 
 impl GoCommand {
-    /// Returns the limits for the side to move. If only the other side's clock was sent, that one counts.
+    /// Returns the limits for the side to move. A clock is guessed only where nothing else ends the search: from that of the other
+    /// side, or else from the increment. Where something does, GUIs send zeros for clocks that there are not.
     pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
-        let side = if self.time[mover].is_none() { 1 - mover } else { mover };
-        GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }
+        let (time, inc) = if self.has_end() {
+            let is_clock = self.time.iter().flatten().any(|time| time.0 != 0.0);
+            (self.time[mover].filter(|_| is_clock), self.inc[mover])
+        } else {
+            let sides = [mover, 1 - mover];
+            let side = sides.into_iter().find(|&side| self.time[side].is_some());
+            let side = side.or_else(|| sides.into_iter().find(|&side| self.inc[side].0 > 0.0));
+            side.map(|side| (self.time[side].or(Some(self.inc[side])), self.inc[side])).unwrap_or_default()
+        };
+        GoLimits { time, inc, ..self.limits.clone() }
     }
 
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
@@ -99,20 +108,17 @@ impl GoCommand {
                 other => go.errors.push(UciError::GoParameter(other.into())),
             }
         }
-        if !go.is_bounded() {
+        // `ponder` is no limit.
+        if !go.has_end() && go.limits_for(Color::White).time.is_none() {
             go.limits.infinite = true;
         }
         go
     }
 
-    /// Returns false if nothing ends the search: such a `go` means `go infinite`. `ponder` is no limit.
-    fn is_bounded(&self) -> bool {
-        let limits = &self.limits;
-        self.time.iter().any(Option::is_some)
-            || limits.movetime.is_some()
-            || limits.nodes.is_some()
-            || limits.depth.is_some()
-            || limits.mate.is_some()
+    /// Returns whether something other than a clock ends the search.
+    fn has_end(&self) -> bool {
+        let GoLimits { movetime, nodes, depth, mate, .. } = self.limits;
+        movetime.is_some() || nodes.is_some() || depth.is_some() || mate.is_some()
     }
 }
 
@@ -242,9 +248,38 @@ mod tests {
         assert_eq!((black.time, black.inc, black.movestogo), (Some(Millis(2000.0)), Millis(20.0), Some(5)));
         assert_eq!(go.limits_for(Color::White).time, Some(Millis(1000.0)));
         assert!(!black.infinite);
-        // The other side's clock is better than none.
-        let white = self::go("go btime 2000 binc 20").limits_for(Color::White);
-        assert_eq!((white.time, white.inc, white.infinite), (Some(Millis(2000.0)), Millis(20.0), false));
+    }
+
+    fn white_clock(line: &str) -> (Option<f64>, f64, bool) {
+        let limits = go(line).limits_for(Color::White);
+        (limits.time.map(|time| time.0), limits.inc.0, limits.infinite)
+    }
+
+    #[test]
+    fn a_missing_clock_is_guessed_where_nothing_else_ends_the_search() {
+        assert_eq!(white_clock("go btime 2000 binc 20"), (Some(2000.0), 20.0, false));
+        assert_eq!(white_clock("go winc 300 binc 500"), (Some(300.0), 300.0, false));
+        assert_eq!(white_clock("go binc 500"), (Some(500.0), 500.0, false));
+        assert_eq!(white_clock("go winc 0 binc 0"), (None, 0.0, true));
+        assert_eq!(white_clock("go wtime 0 btime 0 winc 1000 binc 1000"), (Some(0.0), 1000.0, false));
+    }
+
+    /// A regression: the clock was taken from the other side's, and a search of so many nodes ended after a few of them.
+    #[test]
+    fn a_missing_clock_is_not_guessed_over_given_limits() {
+        for limit in ["nodes 2000", "movetime 1000", "depth 8", "mate 3"] {
+            for clock in ["btime 100", "btime 100 binc 10", "binc 10", "wtime 0 btime 0", "wtime 0"] {
+                let line = format!("go {limit} {clock}");
+                let limits = go(&line).limits_for(Color::White);
+                assert_eq!((limits.time, limits.infinite), (None, false), "{line}");
+            }
+            // A clock that was sent counts beside them, even an empty one.
+            for (clock, time) in
+                [("wtime 100", 100.0), ("wtime 0 btime 100", 0.0), ("wtime -5 btime -5", -5.0)]
+            {
+                assert_eq!(white_clock(&format!("go {limit} {clock}")), (Some(time), 0.0, false));
+            }
+        }
     }
 
     #[test]

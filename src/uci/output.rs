@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use jiff::Timestamp;
 
@@ -14,7 +15,11 @@ use crate::foreign::{self, one_line, our_words};
 use crate::version::VERSION;
 
 #[derive(Clone)]
-pub(super) struct UciOutput(Arc<Mutex<Channel>>);
+pub(super) struct UciOutput {
+    channel: Arc<Mutex<Channel>>,
+    /// The time at which the write began that is under way, which may wait for the reader with the channel locked.
+    writing_since: Arc<Mutex<Option<Instant>>>,
+}
 
 struct Channel {
     sink: Box<dyn Write + Send>,
@@ -41,8 +46,8 @@ impl UciOutput {
             log_name: String::new(),
             stderr_left: MAX_STDERR,
         };
-        let output = UciOutput(Arc::new(Mutex::new(channel)));
-        let weak = Arc::downgrade(&output.0);
+        let output = UciOutput { channel: Arc::new(Mutex::new(channel)), writing_since: Arc::default() };
+        let weak = Arc::downgrade(&output.channel);
         foreign::log_to(move |text| {
             if let Some(channel) = weak.upgrade() {
                 channel.lock().unwrap_or_else(PoisonError::into_inner).log(REMARK, text);
@@ -53,17 +58,33 @@ impl UciOutput {
     }
 
     fn channel(&self) -> MutexGuard<'_, Channel> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when the write under way began, if there is one.
+    pub(super) fn writing_since(&self) -> Option<Instant> {
+        *self.writing_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_writing_since(&self, time: Option<Instant>) {
+        *self.writing_since.lock().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    /// Returns whether anybody else may still write.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.channel) > 1
     }
 
     /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel();
+        self.set_writing_since(Some(Instant::now()));
         for line in lines {
             channel.write(line.as_ref());
         }
         let flushed = channel.sink.flush();
         channel.is_broken |= flushed.is_err();
+        self.set_writing_since(None);
     }
 
     pub(super) fn is_broken(&self) -> bool {

@@ -1,20 +1,20 @@
 //! The loop of a session: it reads commands and drives the engine. A person at a terminal is shown more, as in Stockfish.
 
 use std::fmt::Write as _;
-use std::io;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use super::command::{GoCommand, UciCommand};
-use super::format;
+use super::input::Received;
 use super::output::UciOutput;
+use super::{format, input};
 use crate::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
 use crate::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
 use crate::options::{OptionError, Visibility, both_names, ignored_option};
 use crate::search::SearchInfo;
-use crate::time::{GoLimits, Millis, MoveStart};
+use crate::time::{GoLimits, GoTimes, Millis, MoveStart};
 use crate::version::VERSION;
 
 /// The time between two checks whether the search has ended, after the end of the input.
@@ -33,22 +33,22 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 pub fn run(
     settings: Settings,
     audience: Audience,
-    input: impl BufRead,
+    input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
     let is_person = audience.is_person;
     let output = UciOutput::new(output, &settings.info.log_file);
+    let lines = input::lines(input, &output);
     let mut session = Session::new(settings, audience, output)?;
     if is_person {
         session.greet();
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
-    for line in lines(input) {
-        let received = Instant::now();
-        session.output.log_received(&line);
-        match UciCommand::parse(&line) {
+    for Received { text, at } in lines {
+        session.output.log_received(&text);
+        match UciCommand::parse(&text) {
             Ok(UciCommand::Quit) => return Ok(()),
-            Ok(command) => session.obey(command, received),
+            Ok(command) => session.obey(command, at),
             Err(error) if is_person => {
                 session.output.note(&format!("{error}. Enter help for a list of commands"));
             }
@@ -59,22 +59,6 @@ pub fn run(
         session.finish();
     }
     Ok(())
-}
-
-/// Returns the lines of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write.
-fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
-    std::iter::from_fn(move || {
-        let mut bytes = Vec::new();
-        match input.read_until(b'\n', &mut bytes) {
-            Ok(0) => None,
-            Ok(_) => Some(
-                String::from_utf8(bytes)
-                    .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()),
-            ),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Some(String::new()),
-            Err(_) => None,
-        }
-    })
 }
 
 struct Session {
@@ -118,14 +102,15 @@ impl Session {
         self.finish();
     }
 
-    fn obey(&mut self, command: UciCommand, received: Instant) {
+    /// Does what a command says that came `at` this time, and maybe had to wait for those before it.
+    fn obey(&mut self, command: UciCommand, at: Instant) {
         match command {
             UciCommand::Uci => self.introduce(),
             UciCommand::IsReady => self.get_ready(),
             UciCommand::NewGame => self.engine.new_game(),
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
-                self.move_start.position_read(self.since_start(received));
+                self.move_start.position_read(self.since_start(Instant::now()));
                 match self.engine.set_position(&text) {
                     Ok(left_out) => {
                         left_out
@@ -135,9 +120,9 @@ impl Session {
                     Err(error) => self.output.error(&error),
                 }
             }
-            UciCommand::Go(go) => self.go(&go, received),
+            UciCommand::Go(go) => self.go(&go, at),
             UciCommand::Stop => self.engine.stop(),
-            UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
+            UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(Instant::now())),
             UciCommand::Wait => self.wait(),
             UciCommand::Show => self.show(board),
             UciCommand::Eval => self.evaluate(),
@@ -283,19 +268,21 @@ impl Session {
     }
 
     fn since_start(&self, time: Instant) -> Millis {
-        time.duration_since(self.began).into()
+        time.saturating_duration_since(self.began).into()
     }
 
-    fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
+    /// Returns the moment from which the time of a `go` counts that came `at` this time.
+    fn clock_started(&mut self, at: Instant, limits: &GoLimits) -> Instant {
         let is_strict = self.engine.settings().time.strict_timing;
-        let start = self.move_start.go_read(self.since_start(received), limits, is_strict);
+        let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
+        let start = self.move_start.go_read(GoTimes { came, now }, limits, is_strict);
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    fn go(&mut self, go: &GoCommand, received: Instant) {
+    fn go(&mut self, go: &GoCommand, at: Instant) {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
-        let received = self.clock_started(received, &limits);
+        let received = self.clock_started(at, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest { limits, root_moves, received };
         let options = self.engine.settings().info.clone();
@@ -430,6 +417,8 @@ pub(super) fn board(game: &History) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::io::Cursor;
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -454,7 +443,7 @@ mod tests {
         settings.network.backend = "random".into();
         let output = Shared::default();
         let audience = Audience { is_person, ..Audience::default() };
-        run(settings, audience, input.as_bytes(), output.clone()).unwrap();
+        run(settings, audience, Cursor::new(input.to_owned()), output.clone()).unwrap();
         String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
     }
 

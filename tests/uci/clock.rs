@@ -140,6 +140,86 @@ fn a_device_too_slow_for_the_clock_is_not_waited_for() {
     }
 }
 
+/// A regression: the time since `position`, in which a person may look at the board, was taken from the clock, even across `ucinewgame`,
+/// and the move was one without a search.
+#[test]
+fn the_clock_runs_from_go() {
+    const PAUSE: Duration = Duration::from_millis(2500);
+    for between in [None, Some("ucinewgame")] {
+        let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
+        engine.ask(&["isready"], "readyok");
+        engine.send("position startpos");
+        std::thread::sleep(PAUSE);
+        between.iter().for_each(|command| engine.send(command));
+        // A share of the clock that is far below the pause.
+        let lines = engine.search(&["go wtime 2400 btime 2400"]);
+        let report = time_report(&lines);
+        assert!(number::<f64>(report, "used_ms") < 2400.0, "{report}");
+        assert!(number::<u64>(report, "new_nodes") > 0, "{report}");
+    }
+}
+
+/// A regression: `go nodes 2000 btime 1000` ended after some dozens of nodes, because the clock of the other side counted.
+#[test]
+fn a_clock_that_was_not_sent_ends_no_search_with_other_limits() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--smart-pruning-factor=0"]);
+    for (position, go) in [
+        ("position startpos", "go nodes 20000 btime 1"),
+        ("position startpos moves e2e4", "go nodes 20000 wtime 1"),
+        ("position startpos", "go nodes 20000 wtime 0 btime 0 winc 0 binc 0"),
+    ] {
+        let lines = engine.search(&["ucinewgame", position, go]);
+        assert_eq!(number::<u64>(last_info(&lines), "nodes"), 20_000, "{go}");
+    }
+    let lines = engine.search(&["ucinewgame", "position startpos", "go movetime 700 btime 1"]);
+    assert!(number::<f64>(last_info(&lines), "time") > 300.0, "{lines:#?}");
+}
+
+/// The answers to limits that no rule of the protocol explains.
+#[test]
+fn odd_limits_are_answered() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1"]);
+    engine.ask(&["isready"], "readyok");
+    for go in [
+        "go wtime 0 btime 0",
+        "go wtime 0 btime 0 winc 0 binc 0 movestogo 0",
+        "go wtime 0 btime 0 winc 100 binc 100",
+        "go wtime -1000 btime -1000",
+        "go wtime -1000 btime 60000 winc -5 binc -5",
+        "go winc 100 binc 100",
+        "go binc 100",
+        "go wtime 500 btime 500 movestogo 0",
+        "go wtime 500 btime 500 movestogo -3",
+        "go wtime 500 btime 500 winc 1000000000000 binc 1000000000000",
+        "go wtime 500 btime 500 movestogo 4000000000",
+        "go wtime 0.5 btime 1e2",
+        "go movetime 0",
+        "go movetime -5",
+        "go nodes 0",
+        "go depth 0",
+        "go mate 0",
+    ] {
+        let lines = engine.search(&["position startpos moves e2e4 e7e5", go]);
+        assert!(last_info(&lines).contains(" pv "), "{go}: {lines:#?}");
+        let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+        assert!(best.len() == 4 && best != "0000", "{go}: {lines:#?}");
+    }
+    // Far beyond days: the search begins, goes on, and obeys.
+    for go in [
+        "go wtime 86400000000 btime 86400000000 winc 86400000 binc 86400000",
+        "go wtime 1e300 btime 1e300",
+        "go wtime 99999999999999999999 btime 99999999999999999999 movestogo 1",
+        "go movetime 99999999999999999999",
+        "go winc 1e300 binc 1e300",
+    ] {
+        engine.send("position startpos moves e2e4 e7e5");
+        engine.send(go);
+        engine.assert_no_best_move(Duration::from_millis(300));
+        let lines = engine.search(&["stop"]);
+        assert!(number::<u64>(last_info(&lines), "nodes") > 1, "{go}: {lines:#?}");
+    }
+}
+
 /// `ZEITNOT_IDLE=1 cargo test --release --test uci -- --ignored --nocapture budget` prints the figures.
 #[test]
 #[ignore = "needs a machine that does nothing else, as ZEITNOT_IDLE says"]

@@ -162,6 +162,34 @@ fn a_search_ends_when_nobody_listens() {
     }
 }
 
+/// A regression: the engine waited for ever for a reader of its output, and noticed neither `quit` nor the end of its input.
+#[test]
+fn the_process_ends_although_nobody_reads_what_it_says() {
+    use std::io::Write;
+    use std::process::Stdio;
+    // What `uci` says a hundred times is more than any pipe holds.
+    let talk = "uci\n".repeat(100);
+    for (begin, end) in [("", "quit\n"), ("", ""), ("position startpos\ngo infinite\n", "quit\n")] {
+        let mut child = zeitnot(&["--backend=random", "--threads=1"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the engine starts");
+        let mut input = child.stdin.take().expect("piped");
+        input.write_all(format!("{begin}{talk}{end}").as_bytes()).expect("it reads");
+        let kept_open = Some(input).filter(|_| !end.is_empty());
+        let began = Instant::now();
+        while child.try_wait().expect("it is ours").is_none() {
+            if began.elapsed() > PATIENCE {
+                child.kill().expect("it is ours");
+                panic!("{begin:?}, {end:?}: it does not end");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(kept_open);
+    }
+}
+
 /// A regression: one allowed move counted as one legal move, and nothing was searched.
 #[test]
 fn searching_one_of_many_moves_takes_its_nodes() {

@@ -1,0 +1,64 @@
+//! Reads the lines of the GUI on a thread of its own, so that each is known with the time at which it came, whatever the session is
+//! doing; and ends the process where nobody reads what it writes.
+
+use std::io;
+use std::io::BufRead;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::output::UciOutput;
+
+/// The lines that are read ahead of the session.
+const MAX_AHEAD: usize = 1 << 10;
+/// The time for which a write may be stuck when the input is over: who reads may be slow.
+const WRITE_PATIENCE: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(50);
+
+/// A line of the GUI.
+pub(super) struct Received {
+    pub(super) text: String,
+    /// The time at which it was read. A clock that `go` starts runs since then.
+    pub(super) at: Instant,
+}
+
+/// Returns the lines of `input` up to `quit` or its end. From then on the session has to end: where `output` is not read the process does.
+pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
+    let (sender, lines) = sync_channel(MAX_AHEAD);
+    let output = output.clone();
+    std::thread::spawn(move || {
+        read(input, sender);
+        leave_if_stuck(&output);
+    });
+    lines
+}
+
+fn read(mut input: impl BufRead, lines: SyncSender<Received>) {
+    loop {
+        let mut bytes = Vec::new();
+        match input.read_until(b'\n', &mut bytes) {
+            Ok(0) => return,
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
+            _ => {}
+        }
+        let at = Instant::now();
+        // One that is not UTF-8 is taken for Latin-1, which some GUIs write.
+        let text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect());
+        let is_last = text.trim_ascii() == "quit";
+        if lines.send(Received { text, at }).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Ends the process if a write to the GUI does not end: all that is left to do would wait for it for ever.
+fn leave_if_stuck(output: &UciOutput) {
+    let over = Instant::now();
+    while output.is_shared() {
+        std::thread::sleep(TICK);
+        let writing_since = output.writing_since().map(|since| since.max(over));
+        if writing_since.is_some_and(|since| since.elapsed() > WRITE_PATIENCE) {
+            std::process::exit(0);
+        }
+    }
+}
