@@ -223,7 +223,10 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
             PositionErrorKinds::INVALID_EP_SQUARE,
             "the en-passant square is not one that a pawn of the side that moved last has just passed",
         ),
-        (PositionErrorKinds::OPPOSITE_CHECK, "the side that moved last is in check"),
+        (
+            PositionErrorKinds::OPPOSITE_CHECK,
+            "both kings are in check, or that of the side that moved last beside an en-passant square",
+        ),
     ];
     texts.into_iter().filter(|(kind, _)| kinds.contains(*kind)).map(|(_, text)| text).collect()
 }

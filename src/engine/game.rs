@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::memory::tree_limit;
-use super::{Draining, EngineError, GoRequest, Settings, wait_for};
+use super::{Draining, EngineError, GoRequest, InfoOptions, Settings, wait_for};
 use crate::chess::{History, Move};
+use crate::network::Backend;
 use crate::network::cache::EvalCache;
-use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
@@ -24,6 +24,8 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
     pub(super) settings: &'a Settings,
+    /// What is shown of the search.
+    pub(super) info: &'a InfoOptions,
     pub(super) tables: &'a TablesInForce,
     pub(super) cache: &'a Arc<EvalCache>,
     pub(super) backend: &'a Arc<dyn Backend>,
@@ -77,7 +79,7 @@ impl GameState {
         resources: &SearchResources<'_>,
     ) -> Result<Search, EngineError> {
         let limits = &request.limits;
-        let weakening = resources.settings.strength.weakening(limits);
+        let weakening = resources.settings.strength.weakening(position, limits);
         let changed = resources.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(resources.settings);
         if weakening.is_some() {
@@ -121,7 +123,7 @@ impl GameState {
             tablebase: tables.below,
             tablebase_hits: tables.hits,
             backend_info: resources.backend.info().clone(),
-            reporting: settings.info.reporting(),
+            reporting: resources.info.reporting(),
             clock: match resources.backend.info().virtual_pace {
                 Some(_) => SearchClock::new_virtual(),
                 None => SearchClock::Real(request.received),
@@ -195,7 +197,7 @@ impl GameState {
         resources: &SearchResources<'_>,
     ) -> Chain {
         self.timekeeper.set_options(resources.settings.stoppers.clone());
-        let mut facts = self.facts(request, resources.settings, resources.backend.info());
+        let mut facts = self.facts(request, resources);
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
@@ -205,7 +207,8 @@ impl GameState {
         self.timekeeper.start_move(&facts)
     }
 
-    fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
+    fn facts(&self, request: &GoRequest, resources: &SearchResources<'_>) -> MoveFacts {
+        let (settings, backend) = (resources.settings, resources.backend.info());
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
@@ -216,7 +219,7 @@ impl GameState {
             },
             first_move: self.moves_made == 0,
             has_moves_left: backend.has_moves_left,
-            lines: settings.info.multi_pv,
+            lines: resources.info.multi_pv,
             ponder_enabled: settings.ponder,
             ..MoveFacts::default()
         };
@@ -376,7 +379,7 @@ mod tests {
 
     use super::*;
     use crate::chess::Variant;
-    use crate::network::{BackendError, EvalSlot, Evaluator, backends};
+    use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
     use crate::time::GoLimits;
 
@@ -436,7 +439,7 @@ mod tests {
         cache: &'a Arc<EvalCache>,
         backend: &'a Arc<dyn Backend>,
     ) -> SearchResources<'a> {
-        SearchResources { settings, tables, cache, backend, draining: &[] }
+        SearchResources { settings, info: &settings.info, tables, cache, backend, draining: &[] }
     }
 
     /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came to what they held.

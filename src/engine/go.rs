@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use super::game::{GameState, SearchResources};
 use super::memory::CacheSettings;
-use super::{Engine, EngineError, quick_look};
+use super::{Engine, EngineError, InfoOptions, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
@@ -81,7 +81,8 @@ impl Engine {
             }
             return Ok(());
         }
-        self.start_search(SearchOrder { position, request }, listener)
+        let info = self.settings.info.clone();
+        self.start_search(SearchOrder { position, request, info }, listener)
     }
 
     /// Starts the search of a position with a legal move; no other one may be running.
@@ -117,6 +118,7 @@ impl Engine {
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let resources = SearchResources {
             settings: &self.settings,
+            info: &order.info,
             tables: &self.tables,
             cache: &self.cache,
             backend: &network.backend,
@@ -218,6 +220,8 @@ impl Engine {
 struct SearchOrder {
     position: History,
     request: GoRequest,
+    /// What is shown, as it was asked for at `go`: the listener knows no later options, also after `ponderhit`.
+    info: InfoOptions,
 }
 
 impl SearchOrder {
@@ -345,9 +349,15 @@ impl SearchReporter {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
+        let is_pondering = order.request.limits.ponder;
+        let wanted_mate = order.request.limits.mate.filter(|_| !is_pondering);
+        if let Some(moves) = wanted_mate
+            && !result.stats.has_mate_in(moves)
+        {
+            self.listener.note(&format!("no mate in {moves} has been found"));
+        }
         let (position, cache) = (&order.position, &search.state.context.cache);
         let has_choice = position.legal_moves().len() > 1;
-        let is_pondering = order.request.limits.ponder;
         let must_guess = result.best.is_none() && result.failure.is_none();
         if must_guess && has_choice && !is_pondering {
             self.listener.note(

@@ -223,6 +223,7 @@ impl EnginePlayer {
         self.started = request.received;
         let resources = SearchResources {
             settings: &self.settings,
+            info: &self.settings.info,
             tables: &self.setup.tables,
             cache: &self.cache,
             backend: self.setup.backend(),

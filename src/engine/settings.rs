@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
+use crate::chess::History;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     add_flags, nearest_name, option_choice, option_group, own_name, read_flags,
@@ -263,9 +264,16 @@ const LEVELS: [Level; 5] = [
     level(2090.0, 200.0, 0.3),
 ];
 
+/// The level from which on mates in one and endings against a bare king are not spoiled.
+const SURE_ELO: u32 = 1800;
+
 impl StrengthOptions {
-    pub(super) fn weakening(&self, limits: &GoLimits) -> Option<Weakening> {
+    /// Returns how much weaker the move in `position` is to be; `None` for full strength.
+    pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
+            return None;
+        }
+        if self.elo >= SURE_ELO && is_decided(position) {
             return None;
         }
         let elo = f64::from(self.elo);
@@ -278,6 +286,13 @@ impl StrengthOptions {
             temperature: between(low.temperature, high.temperature) as f32,
         })
     }
+}
+
+/// Returns whether the side to move mates in one, or plays against a bare king.
+fn is_decided(position: &History) -> bool {
+    let current = position.current();
+    let is_bare = current.board().by_color(!current.turn()).count() == 1;
+    is_bare || !position.mate_by_checks(1).is_empty()
 }
 
 impl Settings {
@@ -307,6 +322,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::Variant;
     use crate::options::ignored_option;
 
     #[test]
@@ -399,7 +415,7 @@ mod tests {
 
     fn weakening(elo: u32) -> Weakening {
         let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
-        options.weakening(&GoLimits::default()).unwrap()
+        options.weakening(&History::start(), &GoLimits::default()).unwrap()
     }
 
     #[test]
@@ -417,7 +433,7 @@ mod tests {
     fn weaker_play_overlooks_mates() {
         let mut settings = Settings::default();
         settings.strength = StrengthOptions { limit_strength: true, ..settings.strength };
-        let weakening = settings.strength.weakening(&GoLimits::default());
+        let weakening = settings.strength.weakening(&History::start(), &GoLimits::default());
         let weakened = settings.for_search(weakening).unwrap();
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
@@ -427,8 +443,28 @@ mod tests {
     fn analysis_is_never_weakened() {
         let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
         let infinite = GoLimits { infinite: true, ..GoLimits::default() };
-        assert_eq!(options.weakening(&infinite), None);
+        assert_eq!(options.weakening(&History::start(), &infinite), None);
         options.analyse_mode = true;
-        assert_eq!(options.weakening(&GoLimits::default()), None);
+        assert_eq!(options.weakening(&History::start(), &GoLimits::default()), None);
+    }
+
+    /// A regression: 2090 missed mates in one, and did not win with a rook against a bare king.
+    #[test]
+    fn from_1800_on_decided_positions_are_played_at_full_strength() {
+        const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+        for (position, is_decided) in [
+            ("startpos", false),
+            (MATE_IN_ONE, true),
+            ("fen 8/8/8/3k4/8/8/8/R3K3 w - - 0 1", true),
+            ("fen 8/8/8/3k4/8/8/8/R3K3 b - - 0 1", false),
+            ("fen 8/8/8/3k4/3p4/8/8/R3K3 w - - 0 1", false),
+        ] {
+            let game = History::from_uci_position(position, Variant::Standard).unwrap();
+            for elo in [1799, 1800, 2090] {
+                let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
+                let weakening = options.weakening(&game, &GoLimits::default());
+                assert_eq!(weakening.is_none(), is_decided && elo >= 1800, "{elo}: {position}");
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests that hosts and users of Lc0 find what they know: options, configuration files, commands, positions.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -263,6 +264,26 @@ fn strength_can_be_limited_but_not_that_of_an_analysis() {
     assert!(visits(&lines).is_some_and(|nodes| nodes >= 300), "{lines:?}");
     engine.send("setoption name UCI_Elo value 99");
     assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));
+}
+
+/// A regression: the move was drawn, and what stood last before it was the line of another one.
+#[test]
+fn the_last_line_begins_with_the_move_that_is_drawn() {
+    let mut engine = Engine::random();
+    engine.set(&[("UCI_LimitStrength", "true"), ("UCI_Elo", "1900")]);
+    let mut bests = BTreeSet::new();
+    for _ in 0..40 {
+        let lines = engine.search(&["ucinewgame", "position startpos", "go movetime 20000"]);
+        let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+        assert!(last_info(&lines).contains(&format!(" pv {best}")), "{lines:#?}");
+        bests.insert(best.to_owned());
+    }
+    assert!(bests.len() > 1, "nothing is drawn: {bests:?}");
+    engine.set(&[("UCI_Elo", "1800")]);
+    for _ in 0..20 {
+        let mate = "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+        assert_eq!(engine.best_move(&["ucinewgame", mate, "go movetime 20000"]), "d1d8");
+    }
 }
 
 #[test]

@@ -392,3 +392,39 @@ fn a_search_for_depth_ends_where_the_result_is_certain() {
     let mut engine = Engine::start(&["--backend=random", "--smart-pruning-factor=0"]);
     engine.best_move(&["position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1", "go depth 20"]);
 }
+
+/// A regression: where the tree filled its memory, one report in ten had a line of one move, because the tree was just being pruned.
+#[test]
+fn lines_are_whole_where_the_tree_is_pruned() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=2", "--ramlimit-mb=8", "--nncache=0"]);
+    engine.ask(&["isready"], "readyok");
+    engine.send("position startpos");
+    engine.send("go infinite");
+    std::thread::sleep(Duration::from_secs(4));
+    let lines = engine.search(&["stop"]);
+    let grown: Vec<_> =
+        lines.iter().filter(is_info).filter(|line| number::<u64>(line, "nodes") > 20_000).collect();
+    assert!(grown.len() > 5, "{lines:#?}");
+    for line in grown {
+        let moves = line.split(" pv ").nth(1).unwrap().split(' ').count();
+        assert!(moves > 1, "{line}");
+    }
+}
+
+/// A regression: a search for mate ended with a longer mate, or with that of the other side, and nothing said so.
+#[test]
+fn a_mate_that_was_not_found_is_told() {
+    let mut engine = one_thread();
+    const NOT_FOUND: &str = "info string no mate in 3 has been found";
+    // White mates at once; after Black's only move White does.
+    for (position, is_found) in
+        [("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", true), ("7k/8/6K1/8/8/8/8/1R6 b - - 0 1", false)]
+    {
+        let lines = engine.search(&[&format!("position fen {position}"), "go mate 3"]);
+        assert_eq!(!lines.iter().any(|line| line == NOT_FOUND), is_found, "{lines:#?}");
+    }
+    let lines = engine.search(&["position startpos", "go mate 3 nodes 100"]);
+    assert!(lines.iter().any(|line| line == NOT_FOUND), "{lines:#?}");
+    let lines = engine.search(&["go nodes 100"]);
+    assert!(!lines.iter().any(|line| line == NOT_FOUND), "{lines:#?}");
+}

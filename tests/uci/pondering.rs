@@ -198,3 +198,22 @@ fn without_pondering_all_nodes_that_were_kept_count_as_reused() {
     let (share, learnt) = (reused / nodes_before, number::<f64>(report, "tree_reuse"));
     assert!(share < learnt && learnt < 0.899, "{share} {report}");
 }
+
+/// A regression: the number of lines was read anew at `ponderhit`, but not that they have numbers.
+#[test]
+fn what_is_shown_does_not_change_at_ponderhit() {
+    let mut engine = Engine::random();
+    engine.send("position startpos moves e2e4 e7e5");
+    for (before, after) in [(1, 2), (2, 1)] {
+        engine.set(&[("MultiPV", &before.to_string())]);
+        engine.ask(&["go ponder wtime 60000 btime 60000"], "info depth");
+        engine.set(&[("MultiPV", &after.to_string())]);
+        engine.send("ponderhit");
+        std::thread::sleep(WHILE);
+        let lines = engine.search(&["stop"]);
+        let last = &lines[lines.len() - 1 - before..lines.len() - 1];
+        assert!(last.iter().all(|line| line.contains(" multipv ") == (before > 1)), "{lines:#?}");
+        let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+        assert_eq!(first_move(&last[0]), best, "{lines:#?}");
+    }
+}

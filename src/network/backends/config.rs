@@ -131,9 +131,12 @@ impl BackendConfig {
     }
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
-        let Resolved { name, options, notes } = aliases::resolve(name, options);
+        let asked = name;
+        // As the values of other options, in any case.
+        let name = name.to_ascii_lowercase();
+        let Resolved { name, options, notes } = aliases::resolve(&name, options);
         if registered(name).is_none() {
-            return Err(unknown_name(name));
+            return Err(unknown_name(asked));
         }
         if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
             let fallback = Fallback::default();
@@ -243,6 +246,16 @@ mod tests {
 
     fn parse(backend: &str, options: &str) -> BackendConfig {
         BackendConfig::parse(backend, options).unwrap()
+    }
+
+    #[test]
+    fn names_come_in_any_case() {
+        assert_eq!(parse("NATIVE", "").name, "native");
+        assert_eq!(parse("Random(seed=3)", ""), parse("random", "seed=3"));
+        assert_eq!(parse("WebGPU", ""), parse("webgpu", ""));
+        assert_eq!(parse("Blas", "").notes, parse("blas", "").notes);
+        let error = BackendConfig::parse("Nativ", "").unwrap_err().to_string();
+        assert!(error.starts_with("unknown backend \"Nativ\""), "{error}");
     }
 
     /// Returns each device as `backend: options`.

@@ -11,10 +11,9 @@ use super::stop_controller::{EndReason, StopController, Wake};
 use crate::chess::Move;
 use crate::search::leaf::{Gatherer, backup};
 use crate::search::report;
-use crate::search::report::{
-    RootSnapshot, SearchInfo, SearchSummary, choose, principal_variation, root_stats, search_info,
-};
+use crate::search::report::{RootSnapshot, SearchInfo, SearchSummary, choose, root_stats, search_info};
 use crate::search::state::{MoveStatsWhen, SearchContext, SearchState};
+use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
 
 /// A search. It lives until the last of those who share it lets go.
@@ -155,6 +154,8 @@ const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
 /// is slow on its device may take as long, and a device that hangs must not hold up the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
+/// The time that the end of a search waits for a pruning, which gives up when it sees that the search is over.
+const PRUNING_PATIENCE: Duration = Duration::from_millis(10);
 
 /// The end of a search: its move, the reason, and the last figures.
 #[derive(Clone, Debug)]
@@ -246,8 +247,19 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
 /// Returns the result of a search. Move, last information and figures are all of the same `snapshot`.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
     let SearchState { context, root, progress, .. } = &search.state;
-    let info_and_line = |shown: &RootSnapshot| info_and_line(context, shown, root.rng());
-    let (info, line) = snapshot.reported(context).map(|shown| info_and_line(&shown)).unwrap_or_default();
+    let inside = context.tree.enter_within(PRUNING_PATIENCE);
+    let (info, line) = match &inside {
+        Some(inside) => {
+            let shown = snapshot.reported(context, inside);
+            shown.map(|shown| info_and_line(context, &shown, inside, root.rng())).unwrap_or_default()
+        }
+        // The move to play can be read all the same.
+        None => {
+            let best = choose(context, snapshot, &snapshot.ranked_moves(), root.rng());
+            let best = best.filter(|_| context.expected_move.is_none()).map(|best| best.mv);
+            (None, best.into_iter().collect())
+        }
+    };
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
@@ -259,18 +271,21 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
     }
 }
 
-/// Returns the information of `shown`, and the line that begins with the move to play; it is empty if there is no such move.
+/// Returns the information of `shown`, and the line that begins with the move to play, which goes before the others; it is empty if
+/// there is no such move.
 fn info_and_line(
     context: &SearchContext,
     shown: &RootSnapshot,
+    inside: &Inside<'_>,
     rng: fastrand::Rng,
 ) -> (Option<SearchInfo>, Vec<Move>) {
-    let ranked = shown.ranked_moves();
-    let info = search_info(context, shown, &ranked);
-    let line = choose(context, shown, &ranked, rng).map(|best| {
-        let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
-        reported.map_or_else(|| principal_variation(context, shown, best), |line| line.moves.clone())
-    });
+    let mut ranked = shown.ranked_moves();
+    let chosen = choose(context, shown, &ranked, rng).map(|best| best.mv);
+    if let Some(place) = ranked.iter().position(|root_move| Some(root_move.mv) == chosen) {
+        ranked[..=place].rotate_right(1);
+    }
+    let info = search_info(context, shown, &ranked, inside);
+    let line = info.iter().flat_map(|info| &info.lines).next().map(|line| line.moves.clone());
     (info, line.unwrap_or_default())
 }
 
@@ -284,8 +299,11 @@ impl InfoReporter<'_> {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(shown) = snapshot.reported(context) else { return };
-        let Some(mut info) = search_info(context, &shown, &shown.ranked_moves()) else { return };
+        // Nobody waits for a tree that is being pruned, the clock least of all.
+        let Some(inside) = context.tree.try_enter() else { return };
+        let Some(shown) = snapshot.reported(context, &inside) else { return };
+        let Some(mut info) = search_info(context, &shown, &shown.ranked_moves(), &inside) else { return };
+        drop(inside);
         let is_news = match &self.last {
             None => true,
             Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,

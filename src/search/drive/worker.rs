@@ -292,7 +292,7 @@ impl SteppedSearch {
     /// Returns the present state with the figures of every root move; `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
-        let info = search_info(context, &snapshot, &snapshot.ranked_moves())?;
+        let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;
         Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
     }
 

@@ -8,7 +8,7 @@ use super::snapshot::{MoveRank, NodeReading, RootMove, RootSnapshot, moves_to_ma
 use crate::chess::Move;
 use crate::search::leaf::select;
 use crate::search::state::{FoundMate, SearchContext, SearchParams, TemperatureParams};
-use crate::search::tree::{Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
+use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 use crate::weighted_draw;
 
 /// The longest principal variation that is reported, plies.
@@ -54,6 +54,7 @@ pub(crate) fn principal_variation(
     context: &SearchContext,
     snapshot: &RootSnapshot,
     first: &RootMove,
+    _inside: &Inside<'_>,
 ) -> Vec<Move> {
     let mut line = vec![first.mv];
     let tree = &context.tree;
@@ -70,8 +71,6 @@ pub(crate) fn principal_variation(
         return mate_after(&[], mate.plies + 1.0);
     }
     let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
-    // Nobody waits for a tree that is being pruned, the clock least of all.
-    let Some(_inside) = tree.try_enter() else { return line };
     while line.len() < MAX_PV {
         let draw_score =
             if line.len().is_multiple_of(2) { snapshot.draw_score } else { -snapshot.draw_score };

@@ -12,7 +12,7 @@ use crate::network::policy_map;
 use crate::search::leaf::select;
 use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
-use crate::search::tree::{NodeValue, Proof, ProofOutcome};
+use crate::search::tree::{Inside, NodeValue, Proof, ProofOutcome};
 
 /// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,6 +85,7 @@ pub(crate) fn search_info(
     context: &SearchContext,
     snapshot: &RootSnapshot,
     ranked: &[&RootMove],
+    inside: &Inside<'_>,
 ) -> Option<SearchInfo> {
     let (best, others) = ranked.split_first()?;
     // A move without visits is taken to be worth what the root is, unless that is proven by another one.
@@ -102,13 +103,18 @@ pub(crate) fn search_info(
         tablebase_hits: counts.tablebase_hits,
         lines: shown
             .take(context.reporting.lines.max(1))
-            .map(|root_move| line(context, snapshot, root_move))
+            .map(|root_move| line(context, snapshot, root_move, inside))
             .collect(),
         move_stats: None,
     })
 }
 
-fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
+fn line(
+    context: &SearchContext,
+    snapshot: &RootSnapshot,
+    root_move: &RootMove,
+    inside: &Inside<'_>,
+) -> PvLine {
     let SearchContext { rescale, history, backend_info, .. } = context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
@@ -123,7 +129,7 @@ fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) 
         nodes: root_move.node.visits.into(),
         moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
         mate: node.and_then(|node| mate(node.proof)),
-        moves: principal_variation(context, snapshot, root_move),
+        moves: principal_variation(context, snapshot, root_move, inside),
     }
 }
 

@@ -4,7 +4,7 @@ mod best_move;
 mod info;
 mod snapshot;
 
-pub(super) use best_move::{choose, principal_variation};
+pub(super) use best_move::choose;
 pub use info::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 pub(super) use info::{root_stats, search_info};
 pub use snapshot::SearchSummary;

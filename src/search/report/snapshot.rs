@@ -13,7 +13,9 @@ use crate::network::BackendInfo;
 use crate::search::leaf::select;
 use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchCounters, SearchRoot};
 use crate::search::tree::verdict::{MoveProof, Verdict};
-use crate::search::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, verdict};
+use crate::search::tree::{
+    Bounds, Inside, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, verdict,
+};
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
 /// The state of a search, read at one moment.
@@ -191,18 +193,20 @@ impl RootSnapshot {
     }
 
     /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while nothing is known of that.
-    pub(crate) fn reported(&self, context: &SearchContext) -> Option<Cow<'_, RootSnapshot>> {
+    pub(crate) fn reported(
+        &self,
+        context: &SearchContext,
+        inside: &Inside<'_>,
+    ) -> Option<Cow<'_, RootSnapshot>> {
         match context.expected_move {
             None => Some(Cow::Borrowed(self)),
-            Some(mv) => self.after(mv, context).map(Cow::Owned),
+            Some(mv) => self.after(mv, context, inside).map(Cow::Owned),
         }
     }
 
     /// Returns the position after the root move `mv` as if it were the root; the counts stay those of the whole search.
-    fn after(&self, mv: Move, context: &SearchContext) -> Option<RootSnapshot> {
+    fn after(&self, mv: Move, context: &SearchContext, _inside: &Inside<'_>) -> Option<RootSnapshot> {
         let SearchContext { tree, history, reply_moves, backend_info, .. } = context;
-        // Nobody waits for a tree that is being pruned.
-        let _inside = tree.try_enter()?;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
         let (node, draw_score) = (tree.node(id), -self.draw_score);
         let mut after = history.clone();

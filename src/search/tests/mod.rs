@@ -175,7 +175,7 @@ fn a_search_is_reported_while_workers_change_it() {
         let ranked = snapshot.ranked_moves();
         assert!(ranked.len() <= search.state.root.moves().len());
         let _ = (
-            search_info(&search.state.context, &snapshot, &ranked),
+            search_info(&search.state.context, &snapshot, &ranked, &search.state.context.tree.enter()),
             root_stats(&search.state.context, &snapshot),
             search.stats(),
         );

@@ -18,5 +18,5 @@ pub(crate) mod verdict;
 pub(crate) use node::fixed;
 pub(crate) use node::{Bounds, MAX_VISITS, Node, NodeState, NodeValue, Proof, ProofOutcome, VisitSum};
 pub(crate) use nodes::{NodeId, Tree, TreeFull, Unvisited};
-pub(crate) use prune::Reclaimer;
+pub(crate) use prune::{Inside, Reclaimer};
 pub(crate) use root::{GameTree, Past, continues};

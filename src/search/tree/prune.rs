@@ -6,6 +6,7 @@
 //! has left the [`Reclaimer`] frees in the background, so that nobody waits for it.
 
 use std::sync::{Arc, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, unbounded};
 
@@ -26,6 +27,9 @@ const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
 /// The number of places of the tree that are looked at to find out what a quarter of it is.
 const SAMPLES: u64 = 1 << 14;
 
+/// Shows that nothing is pruned while it lives.
+pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
+
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
     /// Nodes that it frees; the last subtree may have more.
@@ -36,16 +40,28 @@ struct PruningBounds {
 
 impl Tree {
     /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned meanwhile.
-    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
+    pub(crate) fn enter(&self) -> Inside<'_> {
         self.traffic.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the guard of [`Tree::enter`], unless the tree is being pruned or about to be.
-    pub(crate) fn try_enter(&self) -> Option<RwLockReadGuard<'_, ()>> {
+    pub(crate) fn try_enter(&self) -> Option<Inside<'_>> {
         match self.traffic.try_read() {
             Ok(inside) => Some(inside),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Returns the guard of [`Tree::enter`], unless the tree is being pruned for longer than `patience`.
+    pub(crate) fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
+        const TICK: Duration = Duration::from_micros(100);
+        let began = Instant::now();
+        loop {
+            match self.try_enter() {
+                None if began.elapsed() < patience => std::thread::sleep(TICK),
+                inside => return inside,
+            }
         }
     }
 
