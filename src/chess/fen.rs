@@ -14,7 +14,7 @@ use shakmaty::{
 };
 use thiserror::Error;
 
-use super::moves::MoveError;
+use super::notation::MoveError;
 use super::position::Position;
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";

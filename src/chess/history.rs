@@ -4,7 +4,8 @@
 //! pops them again.
 
 use super::fen::PositionError;
-use super::moves::{Move, MoveError, MoveList, Variant};
+use super::moves::{Move, MoveList, Variant};
+use super::notation::MoveError;
 use super::position::Position;
 
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.
@@ -197,8 +198,10 @@ fn parse_uci_position(
         other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
     };
     for (index, word) in words.enumerate() {
-        let m =
-            history.parse_move(word).map_err(|source| PositionError::Move { number: index + 1, source })?;
+        // What UCI's notation says comes first; a user at a terminal may write algebraic notation.
+        let read =
+            history.parse_move(word).or_else(|error| history.current().read_move(word).map_err(|_| error));
+        let m = read.map_err(|source| PositionError::Move { number: index + 1, source })?;
         history.push(m);
     }
     Ok(history)

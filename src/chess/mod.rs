@@ -19,12 +19,14 @@ mod fen;
 mod history;
 mod mate;
 mod moves;
+mod notation;
 mod position;
 
 pub use fen::PositionError;
 pub(crate) use fen::split_epd;
 pub use history::{History, Terminal};
-pub use moves::{Move, MoveError, MoveList, Variant};
+pub use moves::{Move, MoveList, Variant};
+pub use notation::MoveError;
 pub(crate) use position::{MAX_PERFT_DEPTH, PerftReport};
 pub use position::{Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};

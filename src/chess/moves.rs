@@ -1,13 +1,9 @@
-//! A move in 16 bits, and how it is written: UCI and standard algebraic notation.
+//! A move in 16 bits.
 
 use std::fmt;
 
 use arrayvec::ArrayVec;
-use shakmaty::san::{San, SanPlus};
-use shakmaty::{CastlingSide, File, Role, Square};
-use thiserror::Error;
-
-use super::position::Position;
+use shakmaty::{Role, Square};
 
 /// A chess move: `from | to << 6 | promotion << 12`, squares counted a1 = 0, b1 = 1, …, h8 = 63; promotion 0 none,
 /// 1 knight, 2 bishop, 3 rook, 4 queen. Castling is the king taking its own rook, in every variant.
@@ -86,96 +82,4 @@ pub enum Variant {
     Standard,
     /// The king takes its own rook: `e1h1`.
     Chess960,
-}
-
-/// Says why a move was refused.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum MoveError {
-    #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
-    Syntax(String),
-    #[error("\"{0}\" is not a move in algebraic notation (such as Nf3, exd5 or O-O)")]
-    San(String),
-    #[error("{text} is not legal in \"{fen}\"")]
-    Illegal { text: String, fen: String },
-}
-
-impl Position {
-    /// Reads a legal move in UCI notation, in small letters or capitals.
-    ///
-    /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a knight,
-    /// as in Lc0.
-    ///
-    /// # Errors
-    /// Fails if the text is not a move, or the move is not legal.
-    pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
-        let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
-        let written = Move::new(from, to, promotion);
-        let knight_promotion = Move::new(from, to, promotion.or(Some(Role::Knight)));
-        let castling = self.castling_of_king_steps(from, to).filter(|_| promotion.is_none());
-        let legal = self.legal_moves();
-        // Only a position made by `Position::from_fen_to_evaluate` offers the king.
-        let king = self.board().king_of(!self.turn());
-        [Some(written), Some(knight_promotion), castling]
-            .into_iter()
-            .flatten()
-            .find(|m| legal.contains(m) && Some(m.to_square()) != king)
-            .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
-    }
-
-    pub(crate) fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
-        let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
-            .map_err(|_| MoveError::San(san.to_owned()))?;
-        let illegal = |_| MoveError::Illegal { text: san.to_owned(), fen: self.to_fen() };
-        written.to_move(self.chess()).map(Move::from_shakmaty).map_err(illegal)
-    }
-
-    /// Writes `m`, which must be legal in this position, in UCI notation.
-    ///
-    /// In [`Variant::Standard`] castling is the king's two steps; where king or rook stand elsewhere than in
-    /// standard chess, the king takes the rook all the same, since other notation would be ambiguous.
-    pub fn format_move(&self, m: Move, variant: Variant) -> String {
-        let (from, to) = (m.from_square(), m.to_square());
-        let own = self.board().by_color(self.turn());
-        let standard_castling = variant == Variant::Standard
-            && own.contains(to)
-            && from.file() == File::E
-            && matches!(to.file(), File::A | File::H);
-        if standard_castling {
-            return format!("{from}{}", CastlingSide::from_king_side(from < to).king_to(self.turn()));
-        }
-        format!("{m:?}")
-    }
-
-    /// Writes `m`, which must be legal in this position, in standard algebraic notation, with its `+` or `#`.
-    pub(crate) fn format_san(&self, m: Move) -> String {
-        self.to_shakmaty(m)
-            .map(|m| SanPlus::from_move(self.chess().clone(), m).to_string())
-            .unwrap_or_default()
-    }
-
-    fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
-        let king = self.board().king_of(self.turn())?;
-        let side = CastlingSide::from_king_side(from < to);
-        let steps = from.file().distance(to.file());
-        if king != from || to != side.king_to(self.turn()) || steps < 2 {
-            return None;
-        }
-        Some(Move::new(from, self.castling_rook(self.turn(), side)?, None))
-    }
-}
-
-fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
-    let bytes = uci.to_ascii_lowercase().into_bytes();
-    let from = Square::from_ascii(bytes.get(0..2)?).ok()?;
-    let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
-    let promotion = match bytes.get(4..)? {
-        [] => None,
-        [b'n'] => Some(Role::Knight),
-        [b'b'] => Some(Role::Bishop),
-        [b'r'] => Some(Role::Rook),
-        [b'q'] => Some(Role::Queen),
-        _ => return None,
-    };
-    Some((from, to, promotion))
 }

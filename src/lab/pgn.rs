@@ -288,7 +288,7 @@ impl Visitor for GameVisitor {
     }
 
     fn san(&mut self, movetext: &mut Movetext, san: SanPlus) -> ControlFlow<Self::Output> {
-        let played = match movetext.position.parse_san(&san.san.to_string()) {
+        let played = match movetext.position.read_move(&san.san.to_string()) {
             Ok(played) => played,
             Err(error) => {
                 let ply = movetext.moves.len() + 1;

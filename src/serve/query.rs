@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::chess::{History, Move, MoveError, Variant};
+use crate::chess::{History, Move, Variant};
 use crate::engine::{EngineSetup, GoRequest, Settings};
 use crate::options::nearest_name;
 use crate::time::{GoLimits, Millis, Nodes};
@@ -264,13 +264,7 @@ impl Fields {
 
 /// Reads a move in UCI's notation or in algebraic notation.
 fn parse_move(game: &History, text: &str) -> Result<Move, String> {
-    let position = game.current();
-    let parsed = position.parse_move(text).or_else(|error| {
-        position
-            .parse_san(text)
-            .map_err(|san| if matches!(error, MoveError::Syntax(_)) { san } else { error })
-    });
-    parsed.map_err(|error| error.to_string())
+    game.current().read_move(text).map_err(|error| error.to_string())
 }
 
 /// Sets an option of the search. Network, tables and memory are those of the server.

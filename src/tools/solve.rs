@@ -185,10 +185,7 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
 
 /// Reads moves, in algebraic or UCI's notation. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
-    let read = |word: &str| {
-        let position = game.current();
-        position.parse_san(word).or_else(|error| position.parse_move(word).map_err(|_| error.to_string()))
-    };
+    let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
     let without_marks = |word| str::split(word, ['+', '#', '!', '?', '(']).next().unwrap_or_default();
     text.split([' ', ',']).map(without_marks).filter(|word| !word.is_empty()).map(read).collect()
 }

@@ -242,7 +242,7 @@ mod tests {
     /// Judges 1. d4 where 1. e4 is best; `after` is from the point of view of its player.
     fn judged(before: MoveScore, after: MoveScore, nodes: u64) -> Judgement {
         let start = Position::start();
-        let [e4, d4] = ["e4", "d4"].map(|san| start.parse_san(san).unwrap());
+        let [e4, d4] = ["e4", "d4"].map(|san| start.read_move(san).unwrap());
         let reply = match after {
             MoveScore::Centipawns(score) => MoveScore::Centipawns(-score),
             MoveScore::Mate(moves) => MoveScore::Mate(-moves),
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(judged(-111).glyph(), "?");
         assert_eq!(judged(-169).mark.map(Mark::nag), Some(4));
         assert_eq!(judged(300).loss(), 0.0, "better than expected");
-        let e4 = Position::start().parse_san("e4").unwrap();
+        let e4 = Position::start().read_move("e4").unwrap();
         let best = Judgement::of(e4, &position(Centipawns(0), e4, 9), &position(Centipawns(900), e4, 9));
         assert!(best.is_best && best.loss() == 0.0 && best.mark.is_none(), "{best:?}");
     }
