@@ -40,6 +40,7 @@
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+//! | `files` | people's files: what they are, their compression and encoding, their lines |
 //! | `foreign` | what the system and libraries say of a failure, and our words for it |
 //! | `huge_pages` | huge pages of memory |
 //! | `system` | CPU time, and what the system's files and tools tell of the machine |
@@ -51,6 +52,7 @@
 
 pub mod chess;
 pub mod engine;
+mod files;
 mod foreign;
 mod huge_pages;
 #[cfg(feature = "lab")]

@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod epd;
 mod fen;
 mod history;
 mod mate;
@@ -22,8 +23,8 @@ mod moves;
 mod notation;
 mod position;
 
+pub(crate) use epd::{ListedPosition, Operation};
 pub use fen::PositionError;
-pub(crate) use fen::split_epd;
 pub use history::{History, Terminal};
 pub use moves::{Move, MoveList, Variant};
 pub use notation::MoveError;

@@ -12,14 +12,12 @@
 //! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
 //! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of several machines are put
-//! together), `viewer` (the page's board and graphs), [`pgn`] (recorded games), `compressed` (opens files within bounds) and
-//! `uci_process` (external engines). [`Phase`]
+//! together), `viewer` (the page's board and graphs), [`pgn`] (recorded games) and `uci_process` (external engines). [`Phase`]
 //! says what opening, middlegame and endgame are, and [`LabError`] why a measurement could not be made. [`training`] makes the games
 //! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
 pub(crate) mod analysis;
-pub(crate) mod compressed;
 pub mod matches;
 pub(crate) mod moves_left;
 pub mod pgn;

@@ -13,7 +13,7 @@ use pgn_reader::{Outcome, RawComment, RawTag, Reader, SanPlus, Visitor};
 use thiserror::Error;
 
 use crate::chess::{Color, Move, Position, Variant};
-use crate::lab::compressed;
+use crate::files;
 
 /// The tag of the result.
 const RESULT: &str = "Result";
@@ -129,6 +129,8 @@ pub enum GameError {
 /// ```
 pub struct Games<'a> {
     name: String,
+    /// What the user should know of the file.
+    pub(crate) notes: Vec<String>,
     reader: Reader<Box<dyn Read + Send + 'a>>,
     number: u64,
     /// True if the parser could not read the last game.
@@ -137,14 +139,14 @@ pub struct Games<'a> {
 }
 
 impl<'a> Games<'a> {
-    /// Reads the games of a file, plain or compressed by gzip, Zstandard or bzip2; `-` is stdin.
+    /// Reads the games of a file, plain or compressed by gzip, Zstandard, bzip2 or zip; `-` is stdin.
     ///
     /// # Errors
-    /// [`GameError::Read`] if it cannot be opened.
+    /// [`GameError::Read`] if it cannot be opened, or is no text.
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
-        match compressed::open(path) {
-            Ok(text) => Ok(Games::new(name, text)),
+        match files::open_text(path, &[".pgn"]) {
+            Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
             Err(error) => Err(GameError::Read { name, error }),
         }
     }
@@ -158,7 +160,7 @@ impl<'a> Games<'a> {
         bytes: impl Read + Send + 'static,
     ) -> Result<Games<'static>, GameError> {
         let name = name.into();
-        match compressed::inflate(bytes) {
+        match files::text(bytes) {
             Ok(text) => Ok(Games::new(name, text)),
             Err(error) => Err(GameError::Read { name, error }),
         }
@@ -171,7 +173,7 @@ impl<'a> Games<'a> {
             .set_supported_tag_line_length(LONGEST_LINE)
             .set_supported_comment_length(LONGEST_LINE)
             .finish();
-        Games { name: name.into(), reader, number: 0, stumbled: false, ended: false }
+        Games { name: name.into(), notes: Vec::new(), reader, number: 0, stumbled: false, ended: false }
     }
 }
 
@@ -264,7 +266,7 @@ impl Visitor for GameVisitor {
 
     fn tag(&mut self, tags: &mut Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Self::Output> {
         let name = String::from_utf8_lossy(name).into_owned();
-        tags.pairs.push((name, value.decode_utf8_lossy().into_owned()));
+        tags.pairs.push((name, files::decode(&value.decode()).into_owned()));
         ControlFlow::Continue(())
     }
 
@@ -303,7 +305,7 @@ impl Visitor for GameVisitor {
 
     fn comment(&mut self, movetext: &mut Movetext, comment: RawComment<'_>) -> ControlFlow<Self::Output> {
         if let Some(played) = movetext.moves.last_mut() {
-            apply_comment(&String::from_utf8_lossy(comment.as_bytes()), movetext.mover, played);
+            apply_comment(&files::decode(comment.as_bytes()), movetext.mover, played);
         }
         ControlFlow::Continue(())
     }

@@ -89,8 +89,8 @@ impl Command {
     ///
     /// # Errors
     /// Fails if it is no JSON object, or a field is wrong.
-    pub(super) fn parse(line: &[u8], defaults: &Defaults) -> Result<Command, QueryError> {
-        let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+    pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
+        let object: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
             let reason = format!("expected a JSON object on one line: {error}");
             QueryError { id: Value::Null, field: String::new(), reason }
         })?;

@@ -4,7 +4,7 @@
 //! between them, and wait for nobody. Where a client does not read its answers, its lines are not read any more.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -22,13 +22,12 @@ use super::query::{Command, Defaults, Query, QueryError};
 use super::searcher::{SEARCHES_PER_THREAD, Searcher};
 use crate::chess::History;
 use crate::engine::{EngineError, Listener, SearchAnswer, Settings};
+use crate::files::{LineError, Lines};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
 use crate::search::SearchInfo;
 use crate::version::VERSION;
 
-/// The longest line that is read, bytes.
-pub(crate) const MAX_LINE: usize = 1 << 20;
 /// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
 /// … and the time between two looks whether it has read them, where so many wait that its lines are left alone.
@@ -185,23 +184,23 @@ pub(crate) struct Client {
 impl Client {
     /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If it cannot be read
     /// any more, all of them end.
-    pub(crate) fn read(self, mut input: impl BufRead) -> io::Result<()> {
-        let mut line = Vec::new();
+    pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
+        let mut lines = Lines::new(input);
         let end = loop {
             while self.queries.sender.len() > self.server.limits.queue {
                 thread::sleep(UNREAD_PAUSE);
             }
-            match read_line(&mut input, &mut line) {
-                Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
+            match lines.next() {
+                Some(Ok((_, line))) if line.trim().is_empty() => {}
                 // A page that a browser shows must not make it ask us.
-                Ok(Line::Whole) if line.trim_ascii().ends_with(b" HTTP/1.1") => break Ok(()),
-                Ok(Line::Whole) => self.follow(&line),
-                Ok(Line::TooLong) => {
-                    let reason = format!("a line may have {MAX_LINE} bytes");
+                Some(Ok((_, line))) if line.trim().ends_with(" HTTP/1.1") => break Ok(()),
+                Some(Ok((number, line))) => self.follow(number, &line),
+                Some(Err(error @ LineError::TooLong(_))) => {
+                    let reason = error.to_string();
                     self.queries.send_error(&QueryError { id: Value::Null, field: String::new(), reason });
                 }
-                Ok(Line::End) => break Ok(()),
-                Err(error) => break Err(error),
+                Some(Err(LineError::Read(error))) => break Err(error),
+                None => break Ok(()),
             }
         };
         self.queries.stop(|query| query.is_infinite || end.is_err());
@@ -209,9 +208,14 @@ impl Client {
         end
     }
 
-    fn follow(&self, line: &[u8]) {
+    fn follow(&self, number: u64, line: &str) {
         let Client { server, queries } = self;
         match Command::parse(line, &server.defaults) {
+            // Without an identity the number of the line tells which one it was.
+            Err(QueryError { id: Value::Null, field, reason }) => {
+                let reason = format!("line {number}: {reason}");
+                queries.send_error(&QueryError { id: Value::Null, field, reason });
+            }
             Err(error) => queries.send_error(&error),
             Ok(Command::Search(query)) => self.search(*query),
             Ok(Command::Cancel(id)) => self.cancel(&id, "cancel", |query| query.id == id),
@@ -282,30 +286,6 @@ impl Client {
             }
         }
     }
-}
-
-/// The outcome of reading a line.
-enum Line {
-    Whole,
-    TooLong,
-    End,
-}
-
-/// Reads the next line. One that is too long is passed over.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
-    line.clear();
-    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', line)?;
-    if line.is_empty() {
-        return Ok(Line::End);
-    }
-    let is_long = line.len() > MAX_LINE;
-    while is_long && line.last() != Some(&b'\n') {
-        line.clear();
-        if input.by_ref().take(MAX_LINE as u64).read_until(b'\n', line)? == 0 {
-            break;
-        }
-    }
-    Ok(if is_long { Line::TooLong } else { Line::Whole })
 }
 
 /// The end of a client's connection that writes its answers.

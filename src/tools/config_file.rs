@@ -2,9 +2,10 @@
 //! passed over. `lc0_flags` puts its lines before what stands on the command line, and `setup --auto` writes one.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use crate::files::{self, Lines};
 use crate::foreign::in_our_words;
 
 /// The configuration files that are looked for beside the program; the first that is there is read.
@@ -24,7 +25,7 @@ pub(super) fn config_file(folder: &Path) -> Option<PathBuf> {
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Flags with the numbers of their lines, from 1.
-    pub(super) lines: Vec<(usize, OsString)>,
+    pub(super) lines: Vec<(u64, OsString)>,
     /// What is no flag, or why the file cannot be read; each with file and line.
     pub(super) mistakes: Vec<String>,
 }
@@ -41,8 +42,8 @@ impl ConfigFile {
 
     fn read(path: PathBuf) -> ConfigFile {
         let mut file = ConfigFile { path, ..ConfigFile::default() };
-        let text = match fs::read(&file.path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        let content = match files::open_text(&file.path, &[".config"]) {
+            Ok(text) => text.content,
             Err(error) => {
                 let reason = in_our_words(&error);
                 file.mistakes.push(format!("configuration file {}: {reason}", file.path.display()));
@@ -51,8 +52,18 @@ impl ConfigFile {
         };
         let folder = std::path::absolute(&file.path).unwrap_or_default();
         let folder = folder.parent().unwrap_or(Path::new("."));
-        let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines().map(str::trim));
-        for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+        for line in Lines::new(BufReader::new(content)) {
+            let (number, line) = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    file.mistakes.push(format!("configuration file {}: {error}", file.path.display()));
+                    continue;
+                }
+            };
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
             let flag = line.strip_prefix("--").unwrap_or(line);
             if flag.starts_with('-') {
                 file.mistakes.push(format!("{}: expected --flag=value: {line}", file.place(number)));
@@ -64,7 +75,7 @@ impl ConfigFile {
     }
 
     /// Names a line in messages.
-    pub(super) fn place(&self, number: usize) -> String {
+    pub(super) fn place(&self, number: u64) -> String {
         format!("configuration file {}, line {number}", self.path.display())
     }
 }
@@ -88,6 +99,8 @@ fn with_files_found(line: &str, folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,18 +2,20 @@
 //! position, which tests the move generator.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::measure::position_in;
+use super::measure::POSITION_ENDINGS;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant};
+use crate::chess::{
+    History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
+};
 use crate::engine::{PositionEvaluation, Settings};
+use crate::files::{self, Lines};
 use crate::foreign::in_our_words;
 use crate::network::{Backend, BatchEvaluator};
 
@@ -44,52 +46,51 @@ impl fmt::Display for PositionReport {
 }
 
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let (source, mut lines) = open(&args.positions)?;
+    let (source, content) = open(&args.positions)?;
+    let refuse = |error: String| Failure::Input(format!("{source}: {error}"));
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
     let mut status = ExitStatus::Success;
-    let mut number = 0;
-    let mut text = String::new();
-    loop {
-        text.clear();
-        let length =
-            lines.read_line(&mut text).map_err(|error| Failure::Input(format!("{source}: {error}")))?;
-        number += 1;
-        if let Some(position) = position_in(&text)
-            && let Err(error) = evaluation.queue(position)
-        {
+    let mut lines = Lines::new(BufReader::new(content));
+    while let Some(line) = lines.next() {
+        let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
+        let position = match ListedPosition::read(&line) {
+            None => Ok(()),
+            Some(Ok(listed)) => evaluation.queue(listed.uci_position()).map_err(|error| error.to_string()),
+            Some(Err(error)) => Err(error.to_string()),
+        };
+        if let Err(error) = position {
             eprint_message(format_args!("{source}, line {number}: {error}"));
             status = ExitStatus::BadInput;
         }
-        let waits_for_more = lines.buffer().is_empty();
-        if length == 0 || waits_for_more || evaluation.batch.is_full() {
+        let waits_for_more = lines.input().buffer().is_empty();
+        if waits_for_more || evaluation.batch.is_full() {
             evaluation.finish(output)?;
         }
-        if length == 0 {
-            return Ok(status);
-        }
     }
+    evaluation.finish(output)?;
+    Ok(status)
 }
 
 /// Opens what the words name: standard input, a file, or the position that they are.
-fn open(words: &[String]) -> Result<(String, BufReader<Box<dyn Read>>), Failure> {
-    let source: Box<dyn Read> = match words {
-        [] => return open(&["-".to_owned()]),
-        [word] if word == "-" => {
-            return Ok(("standard input".into(), BufReader::new(Box::new(io::stdin()))));
-        }
+fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
+    let file = match words {
+        [] => "-",
         // A file that is called like this comes first.
-        [text, rest @ ..] if is_position(text, rest) => Box::new(Cursor::new(words.join(" "))),
-        [file] => {
-            let refused = |error| Failure::Input(format!("{file}: {}", in_our_words(&error)));
-            Box::new(File::open(file).map_err(refused)?)
+        [text, rest @ ..] if is_position(text, rest) => {
+            return Ok((words.join(" "), Box::new(Cursor::new(words.join(" ")))));
         }
+        [file] => file,
         _ => {
             let text = "expected one file, or a position that begins with startpos or fen".to_owned();
             return Err(Failure::Input(text));
         }
     };
-    Ok((words.join(" "), BufReader::new(source)))
+    let source = if file == "-" { "standard input" } else { file };
+    let opened = files::open_text(Path::new(file), &POSITION_ENDINGS);
+    let opened = opened.map_err(|error| Failure::Input(format!("{source}: {}", in_our_words(&error))))?;
+    opened.notes.iter().for_each(eprint_message);
+    Ok((source.to_owned(), opened.content))
 }
 
 fn is_position(text: &str, rest: &[String]) -> bool {

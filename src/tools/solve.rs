@@ -1,23 +1,27 @@
 //! `zeitnot solve`: searches the positions of a test suite (EPD) and reports which were solved, and how soon.
 //!
-//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` if a mate in so many moves is seen.
+//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate in so many moves is proven:
+//! of the opponent, or where the number is negative, of the side to move.
 //! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
 //! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
-use std::{fmt, fs};
 
 use clap::Args;
 use serde::Serialize;
 
+use super::measure::{self, POSITION_ENDINGS};
 use super::output::eprint_message;
-use super::{ExitStatus, Failure, Output, measure};
-use crate::chess::{History, Move, Variant, split_epd};
+use super::{ExitStatus, Failure, Output};
+use crate::chess::{History, ListedPosition, Move, Operation, Variant};
 use crate::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use crate::files::{self, LineError, Lines};
 use crate::search::SearchInfo;
 use crate::serve::Order;
 use crate::time::{GoLimits, Millis, Nodes};
@@ -54,21 +58,53 @@ impl SolveArgs {
     }
 }
 
+/// What is to be found. A move solves it that is none of `avoid`, and one of `best` if there are any.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Goal {
     best: Vec<Move>,
     avoid: Vec<Move>,
-    /// The number of moves of the mate.
-    mate: Option<u32>,
+    /// The most moves to the mate that is to be seen; negative if the side to move is mated.
+    mate: Option<i32>,
 }
 
 impl Goal {
     fn is_met_by(&self, mv: Move, mate: Option<i32>) -> bool {
-        let is_mate = |moves: u32| mate.is_some_and(|seen| seen > 0 && seen.unsigned_abs() <= moves);
+        let is_mate =
+            |most: i32| mate.is_some_and(|seen| seen.signum() == most.signum() && seen.abs() <= most.abs());
         (self.best.is_empty() || self.best.contains(&mv))
             && !self.avoid.contains(&mv)
             && self.mate.is_none_or(is_mate)
     }
+
+    /// Adds what an operation says. A suite may name a mate in the place of its move: `bm #3`.
+    fn add(&mut self, operation: Operation<'_>, game: &History) -> Result<(), String> {
+        let Operation { code, operands } = operation;
+        let text = operation.text();
+        let mut words = text.split_whitespace();
+        let mate = match (words.next(), words.next()) {
+            (Some(word), None) => mate_in(word, code == "dm"),
+            _ => None,
+        };
+        match code {
+            "bm" | "dm" if mate.is_some() => self.mate = mate,
+            "dm" => return Err(format!("dm {operands}: expected a number of moves")),
+            _ => {
+                let moves = moves(game, text).map_err(|error| format!("{code}: {error}"))?;
+                if moves.is_empty() {
+                    return Err(format!("{code} names no move"));
+                }
+                let list = if code == "bm" { &mut self.best } else { &mut self.avoid };
+                list.extend(moves);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the number of moves of a mate: `#3`, `#-3`, and where a number can be nothing else, `3`.
+fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
+    let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
+    number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
 }
 
 #[derive(Clone, Debug)]
@@ -85,9 +121,14 @@ struct Problem {
 }
 
 impl Problem {
-    fn parse(line: &str, number: usize) -> Result<Problem, String> {
-        let (fen, operations) = split_epd(line);
-        let position = format!("fen {fen}");
+    /// Reads a line; `None` if it has no position.
+    fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
+        let listed = ListedPosition::read(line)?;
+        Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
+    }
+
+    fn of(listed: &ListedPosition<'_>, number: u64) -> Result<Problem, String> {
+        let position = listed.uci_position();
         let game =
             History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
         if game.legal_moves().is_empty() {
@@ -101,16 +142,15 @@ impl Problem {
             asked: String::new(),
             points: Vec::new(),
         };
+        let operations = listed.operations().map_err(|error| error.to_string())?;
         let mut comments = Comments::default();
-        for operation in operations.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
-            let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));
-            let text = operands.trim().trim_matches('"');
-            match code {
-                "bm" => problem.goal.best = moves(&game, operands)?,
-                "am" => problem.goal.avoid = moves(&game, operands)?,
-                "dm" => {
-                    let mate = text.trim_start_matches('#').parse();
-                    problem.goal.mate = Some(mate.map_err(|_| format!("dm {operands}: expected a number"))?);
+        for operation in &operations {
+            let text = operation.text();
+            match operation.code {
+                "bm" | "am" | "dm" => {
+                    problem.goal.add(*operation, &game)?;
+                    let comma = if problem.asked.is_empty() { "" } else { ", " };
+                    problem.asked += &format!("{comma}{} {}", operation.code, operation.operands);
                 }
                 "id" => problem.id = text.into(),
                 "c0" => comments.move_points = text,
@@ -118,10 +158,6 @@ impl Problem {
                 "c8" => comments.points = text,
                 "c9" => comments.uci_moves = text,
                 _ => {}
-            }
-            if ["bm", "am", "dm"].contains(&code) {
-                let comma = if problem.asked.is_empty() { "" } else { ", " };
-                problem.asked += &format!("{comma}{operation}");
             }
         }
         if problem.goal == Goal::default() {
@@ -156,25 +192,31 @@ impl Comments<'_> {
     /// Returns the moves that bring points; none if the text is of another kind.
     fn read(&self, game: &History) -> Result<Vec<(Move, u32)>, String> {
         let words = if self.uci_moves.is_empty() { self.san_moves } else { self.uci_moves };
+        let words: Vec<&str> = words.split([' ', ',']).filter(|word| !word.is_empty()).collect();
         if let Some(points) = numbers(self.points.split_ascii_whitespace())
-            && !words.is_empty()
+            && names_moves(game, &words)
         {
-            let moves = moves(game, words)?;
+            let moves = moves(game, &words.join(" ")).map_err(|error| format!("c7 or c9: {error}"))?;
             if moves.len() != points.len() {
                 return Err(format!("c8 has {} numbers for {} moves", points.len(), moves.len()));
             }
             return Ok(moves.into_iter().zip(points).collect());
         }
         let pairs: Option<Vec<_>> = self.move_points.split(',').map(|pair| pair.rsplit_once('=')).collect();
-        let Some((words, points)) = pairs.map(|pairs| pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>())
-        else {
-            return Ok(Vec::new());
-        };
+        let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
         match numbers(points.into_iter()) {
-            Some(points) => Ok(moves(game, &words.join(" "))?.into_iter().zip(points).collect()),
-            None => Ok(Vec::new()),
+            Some(points) if names_moves(game, &words) => {
+                let moves = moves(game, &words.join(" ")).map_err(|error| format!("c0: {error}"))?;
+                Ok(moves.into_iter().zip(points).collect())
+            }
+            _ => Ok(Vec::new()),
         }
     }
+}
+
+/// Says whether one of the words is a move. If none is they are a comment, as in `Elo=2400`.
+fn names_moves(game: &History, words: &[&str]) -> bool {
+    words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
 /// Reads numbers; `None` if there is none, or something else.
@@ -183,11 +225,16 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
     Some(numbers).filter(|numbers| !numbers.is_empty())
 }
 
-/// Reads moves, in algebraic or UCI's notation. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
+/// Reads moves. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
-    let without_marks = |word| str::split(word, ['+', '#', '!', '?', '(']).next().unwrap_or_default();
-    text.split([' ', ',']).map(without_marks).filter(|word| !word.is_empty()).map(read).collect()
+    let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
+    let is_mark = |word: &&str| match word.strip_prefix('#') {
+        Some(number) if !number.is_empty() => number.chars().all(|c| c.is_ascii_digit()),
+        _ => word.chars().all(|c| "+#!?".contains(c)),
+    };
+    let words = text.split([' ', ',', '\t']).map(without_mate).filter(|word| !is_mark(word));
+    words.map(read).collect()
 }
 
 /// The moment from which on a search showed the solution.
@@ -238,6 +285,9 @@ struct SolveReport {
     rate: f64,
     by_nodes: Vec<Within>,
     by_ms: Vec<Within>,
+    /// The means to the solution over the positions that were solved; `None` if none was.
+    mean_nodes: Option<f64>,
+    mean_ms: Option<f64>,
     /// `None` where the suite gives no points.
     points: Option<Points>,
     /// Lines of the suite that could not be read.
@@ -277,17 +327,23 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 /// Reads the suite; empty lines and `#` comments are passed over. Lines that cannot be read are named on stderr, and their number comes
 /// second.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
-    let refuse = |reason: String| Failure::Input(format!("{}: {reason}", args.file.display()));
-    let bytes = fs::read(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    // Names in comments may be in any old encoding.
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let name = args.file.display();
+    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
+    let file = files::open_text(&args.file, &POSITION_ENDINGS);
+    let file = file.map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    file.notes.iter().for_each(eprint_message);
     let (mut problems, mut bad_lines) = (Vec::new(), 0);
-    for (number, line) in lines {
-        match Problem::parse(line, number) {
-            Ok(problem) => problems.push(problem),
-            Err(error) => {
-                eprint_message(refuse(format!("line {number}: {error}")));
+    for line in Lines::new(BufReader::new(file.content)) {
+        let (number, problem) = match line {
+            Ok((number, line)) => (number, Problem::parse(&line, number)),
+            Err(LineError::TooLong(number)) => (number, Some(Err("it is too long".into()))),
+            Err(LineError::Read(error)) => return Err(refuse(error.to_string())),
+        };
+        match problem {
+            None => {}
+            Some(Ok(problem)) => problems.push(problem),
+            Some(Err(error)) => {
+                eprint_message(format_args!("{name}, line {number}: {error}"));
                 bad_lines += 1;
             }
         }
@@ -369,6 +425,10 @@ impl SolveReport {
             };
             limits.map(|limit| Within { limit, solved: count(limit) }).collect()
         };
+        let mean = |figure: fn(Since) -> f64| {
+            let figures = rows.iter().filter_map(|row| row.since).map(figure);
+            (solved > 0).then(|| figures.sum::<f64>() / solved as f64)
+        };
         let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
         let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
         SolveReport {
@@ -379,6 +439,8 @@ impl SolveReport {
             rate: solved as f64 / rows.len().max(1) as f64,
             by_nodes: within(|since| since.nodes as f64, most_nodes),
             by_ms: within(|since| since.ms, longest),
+            mean_nodes: mean(|since| since.nodes as f64),
+            mean_ms: mean(|since| since.ms),
             points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
                 reached: sum.reached + points.reached,
                 most: sum.most + points.most,
@@ -410,6 +472,9 @@ impl fmt::Display for SolveReport {
                 writeln!(f, "within {limit:>9} {unit:<6} {solved:>5}")?;
             }
         }
+        if let (Some(nodes), Some(ms)) = (self.mean_nodes, self.mean_ms) {
+            writeln!(f, "mean to the solution: {nodes:.0} nodes, {ms:.0} ms")?;
+        }
         if let Some(Points { reached, most }) = self.points {
             let share = 100.0 * f64::from(reached) / f64::from(most.max(1));
             writeln!(f, "points {reached} of {most} ({share:.1} %)")?;
@@ -427,12 +492,15 @@ mod tests {
 
     const MATE: &str = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
 
+    fn read(operations: &str) -> Result<Problem, String> {
+        Problem::parse(&format!("{MATE} {operations}"), 1).unwrap()
+    }
+
     #[test]
     fn operations_say_what_to_find() {
-        let problem =
-            Problem::parse(&format!("{MATE} bm Rd8#; am d1d7 Kf1; dm 1; id \"a; b\"; c0 \"x\";"), 3).unwrap();
+        let problem = read("bm Rd8#; am d1d7 Kf1; dm 1; id \"a; b\"; c0 \"x\";").unwrap();
         assert_eq!((problem.goal.best.len(), problem.goal.avoid.len(), problem.goal.mate), (1, 2, Some(1)));
-        assert_eq!(problem.asked, "bm Rd8#, am d1d7 Kf1, dm 1");
+        assert_eq!((problem.asked.as_str(), problem.id.as_str()), ("bm Rd8#, am d1d7 Kf1, dm 1", "a; b"));
         let best = problem.goal.best[0];
         assert!(problem.goal.is_met_by(best, Some(1)));
         assert!(!problem.goal.is_met_by(best, Some(2)) && !problem.goal.is_met_by(best, None));
@@ -443,9 +511,9 @@ mod tests {
     #[test]
     fn counters_may_stand_before_the_operations() {
         for (counters, position) in
-            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 0 1"), (" hmvc 3; fmvn 40;", " 0 1")]
+            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 3 1"), (" hmvc 3; fmvn 40;", " 3 40")]
         {
-            let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
+            let problem = read(&format!("{counters} ; bm Rd8#;")).unwrap();
             assert_eq!(
                 (problem.position, problem.asked.as_str()),
                 (format!("fen {MATE}{position}"), "bm Rd8#")
@@ -456,22 +524,46 @@ mod tests {
     /// A regression: a mark behind a move was taken for a move.
     #[test]
     fn marks_say_nothing_of_the_move() {
-        let plain = Problem::parse(&format!("{MATE} bm Rd8 Kf1;"), 1).unwrap().goal;
-        for marked in ["Rd8#1 Kf1", "Rd8+ #1 Kf1!?", "Rd8# (#1) Kf1", "d1d8#1, g1f1"] {
-            assert_eq!(Problem::parse(&format!("{MATE} bm {marked};"), 1).unwrap().goal, plain, "{marked}");
+        let plain = read("bm Rd8 Kf1;").unwrap().goal;
+        for marked in
+            ["Rd8#1 Kf1", "Rd8+ #1 Kf1!?", "Rd8# (#1) Kf1", "d1d8#1, g1f1", "Rd8\tKf1", "\"Rd8 Kf1\""]
+        {
+            assert_eq!(read(&format!("bm {marked};")).unwrap().goal, plain, "{marked}");
         }
-        assert_eq!(Problem::parse(&format!("{MATE} dm #1;"), 1).unwrap().goal.mate, Some(1));
+        assert_eq!(read("bm Rd8; bm Kf1;").unwrap().goal, plain);
+    }
+
+    /// A regression: none of the suites of matetrack could be read.
+    #[test]
+    fn a_mate_may_be_asked_for_without_its_move() {
+        for (operations, mate) in
+            [("bm #1;", 1), ("bm #-2; PV: d1d8;", -2), ("dm 3", 3), ("dm #3", 3), ("dm -15;", -15)]
+        {
+            let problem = read(operations).unwrap();
+            let goal = Goal { mate: Some(mate), ..Goal::default() };
+            assert_eq!(problem.goal, goal, "{operations}");
+            let [mv, ..] = problem.game.legal_moves()[..] else { panic!() };
+            assert!(goal.is_met_by(mv, Some(mate)) && goal.is_met_by(mv, Some(mate.signum())));
+            assert!(!goal.is_met_by(mv, Some(-mate)) && !goal.is_met_by(mv, Some(mate + mate.signum())));
+            assert!(!goal.is_met_by(mv, None));
+        }
     }
 
     #[test]
     fn faults_are_named() {
-        for (operations, expected) in
-            [("", "none of bm, am, dm"), ("bm Qd8;", "Qd8"), ("dm soon;", "expected a number")]
-        {
-            let error = Problem::parse(&format!("{MATE} {operations}"), 1).unwrap_err();
+        for (operations, expected) in [
+            ("", "none of bm, am, dm"),
+            ("bm ;", "bm names no move"),
+            ("bm Qd8;", "bm: "),
+            ("am #1;", "am names no move"),
+            ("dm soon;", "dm soon: expected a number of moves"),
+            ("dm 0;", "expected a number"),
+            ("id \"x; bm Rd8;", "quotation mark"),
+        ] {
+            let error = read(operations).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
-        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
+        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).unwrap().is_err());
     }
 
     #[test]
@@ -482,18 +574,26 @@ mod tests {
             "c7 \"Rd8# Kf1\"; c8 \"10 3\"",
             "c7 \"Rd8# Kf1\"; c8 \"10 3\"; c9 \"d1d8 g1f1\"",
         ] {
-            let problem = Problem::parse(&format!("{MATE} bm Rd8; {comments};"), 1).unwrap();
+            let problem = read(&format!("bm Rd8; {comments};")).unwrap();
             let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
                 let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
                 problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
             });
             assert_eq!(points, [Some(10), Some(3), Some(0)], "{comments}");
         }
-        for other in ["", "c0 \"a rook, a king\"", "c8 \"10 3\"", "c8 \"ten\"; c9 \"d1d8\""] {
-            let problem = Problem::parse(&format!("{MATE} bm Rd8; {other};"), 1).unwrap();
-            assert_eq!(problem.points, [], "{other}");
+        for other in [
+            "",
+            "c0 \"a rook, a king\"",
+            "c8 \"10 3\"",
+            "c8 \"ten\"; c9 \"d1d8\"",
+            // A regression: the comment was taken for moves, and the position refused.
+            "c0 \"Elo=2400\"",
+            "c7 \"White wins\"; c8 \"10 3\"",
+        ] {
+            assert_eq!(read(&format!("bm Rd8; {other};")).unwrap().points, [], "{other}");
         }
-        let error = Problem::parse(&format!("{MATE} bm Rd8; c8 \"10 3\"; c9 \"d1d8\";"), 1).unwrap_err();
+        let error = read("bm Rd8; c8 \"10 3\"; c9 \"d1d8\";").unwrap_err();
         assert_eq!(error, "c8 has 2 numbers for 1 moves");
+        assert!(read("bm Rd8; c0 \"Rd8=10, Qd8=3\";").unwrap_err().contains("c0: "));
     }
 }

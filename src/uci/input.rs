@@ -1,12 +1,12 @@
 //! Reads the lines of the GUI on a thread of its own, so that each is known with the time at which it came, whatever the session is
 //! doing; and ends the process where nobody reads what it writes.
 
-use std::io;
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::output::UciOutput;
+use crate::files::{LineError, Lines};
 
 /// The lines that are read ahead of the session.
 const MAX_AHEAD: usize = 1 << 10;
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// A line of the GUI.
 pub(super) struct Received {
-    pub(super) text: String,
+    pub(super) line: Result<String, LineError>,
     /// The time at which it was read. A clock that `go` starts runs since then.
     pub(super) at: Instant,
 }
@@ -32,20 +32,16 @@ pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) ->
     lines
 }
 
-fn read(mut input: impl BufRead, lines: SyncSender<Received>) {
-    loop {
-        let mut bytes = Vec::new();
-        match input.read_until(b'\n', &mut bytes) {
-            Ok(0) => return,
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
-            _ => {}
-        }
+fn read(input: impl BufRead, lines: SyncSender<Received>) {
+    for line in Lines::new(input) {
         let at = Instant::now();
-        // One that is not UTF-8 is taken for Latin-1, which some GUIs write.
-        let text = String::from_utf8(bytes)
-            .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect());
-        let is_last = text.trim_ascii() == "quit";
-        if lines.send(Received { text, at }).is_err() || is_last {
+        let line = match line {
+            Ok((_, text)) => Ok(text),
+            Err(error @ LineError::TooLong(_)) => Err(error),
+            Err(LineError::Read(_)) => return,
+        };
+        let is_last = line.as_ref().is_ok_and(|text| text.trim_ascii() == "quit");
+        if lines.send(Received { line, at }).is_err() || is_last {
             return;
         }
     }

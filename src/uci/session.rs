@@ -44,7 +44,14 @@ pub fn run(
         session.greet();
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
-    for Received { text, at } in lines {
+    for Received { line, at } in lines {
+        let text = match line {
+            Ok(text) => text,
+            Err(error) => {
+                session.output.note(&format!("{error}, ignored"));
+                continue;
+            }
+        };
         session.output.log_received(&text);
         match UciCommand::parse(&text) {
             Ok(UciCommand::Quit) => return Ok(()),

@@ -12,3 +12,4 @@ mod overwriting;
 mod time_lab;
 mod training_data;
 mod tuning;
+mod wild_files;

@@ -1,14 +1,13 @@
 //! Which games are played: openings, from EPD or FEN lines or PGN games, and the colours of pairs.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use super::Side;
-use crate::chess::{History, Move, Position, PositionError, Variant, split_epd};
-use crate::lab::compressed;
+use crate::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
+use crate::files::{self, Lines};
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 
 /// The reason why there are no openings.
@@ -47,32 +46,39 @@ impl Opening {
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
+    notes: Vec<String>,
 }
 
 impl Openings {
     /// Returns the one opening that is the start position of standard chess.
     pub(crate) fn standard() -> Openings {
-        Openings { list: vec![Opening { fen: None, moves: Vec::new() }] }
+        Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
     }
 
-    /// Reads a file: PGN if its name ends in `.pgn`, else EPD or FEN, one a line; either may be compressed (`.gz`, `.zst`,
-    /// `.bz2`, or the first file of a `.zip`). Of PGN games at most `max_plies` are taken.
+    /// Reads a file: PGN games, or EPD or FEN lines; either may be compressed by gzip, Zstandard, bzip2 or zip. Of PGN games at most
+    /// `max_plies` are taken.
     ///
     /// # Errors
     /// [`OpeningsError`], with the line or game that cannot be used.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
         let fault = |problem| OpeningsError { path: path.into(), problem };
-        let (name, content) = open(path).map_err(|error| fault(format!(": {error}")))?;
-        let list = if name.ends_with(".pgn") {
-            read_pgn(content, max_plies.unwrap_or(usize::MAX))
-        } else {
-            read_lines(content)
+        let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
+        let file = file.map_err(|error| fault(format!(": {error}")))?;
+        let mut content = BufReader::new(file.content);
+        let list = match is_pgn(&file.name, &mut content) {
+            true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
+            false => read_lines(content),
         };
         let list = list.map_err(fault)?;
         if list.is_empty() {
             return Err(fault(": no openings in it; give EPD or FEN lines, or PGN games".into()));
         }
-        Ok(Openings { list })
+        Ok(Openings { list, notes: file.notes })
+    }
+
+    /// Returns what the user should know of the file.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Puts them into an order that only the seed decides.
@@ -103,40 +109,36 @@ impl Openings {
     }
 }
 
-/// Opens a file and returns its inflated content, with the file's name less the ending of its compression.
-fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead + Send>)> {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let file = File::open(path)?;
-    if name.ends_with(".zip") {
-        let size = file.metadata()?.len();
-        let mut archive = zip::ZipArchive::new(file).map_err(io::Error::other)?;
-        let first = archive.by_index(0).map_err(io::Error::other)?;
-        let name = first.name().map_err(io::Error::other)?.to_lowercase();
-        let mut content = Vec::new();
-        compressed::bounded_by_size(first, size).read_to_end(&mut content)?;
-        return Ok((name, Box::new(Cursor::new(content))));
-    }
-    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
-    let inner = inner.unwrap_or(&name).to_owned();
-    Ok((inner, Box::new(BufReader::new(compressed::inflate(file)?))))
+/// Says whether the file holds PGN, by its name, or else by its first tag.
+fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
+    let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
+    name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
 
 /// Reads lines. A fault is the text of an [`OpeningsError`].
 fn read_lines(content: impl BufRead) -> Result<Vec<Opening>, String> {
     let mut list = Vec::new();
-    // By bytes: names in comments may be in any old encoding.
-    for (line, number) in content.split(b'\n').zip(1..) {
-        let line = line.map_err(|error| format!(": {error}"))?;
-        let line = String::from_utf8_lossy(&line);
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let (fen, _) = split_epd(line);
-        Position::from_fen(&fen).map_err(|error| format!(", line {number}: {error}"))?;
-        list.push(Opening { fen: Some(fen), moves: Vec::new() });
+    for line in Lines::new(content) {
+        let (number, line) = line.map_err(|error| format!(": {error}"))?;
+        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
+        list.push(opening.map_err(|error| format!(", line {number}: {error}"))?);
     }
     Ok(list)
+}
+
+fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
+    let mut position = match &listed.fen {
+        Some(fen) => Position::from_fen(fen).map_err(|error| error.to_string())?,
+        None => Position::start(),
+    };
+    let mut moves = Vec::new();
+    for text in &listed.moves {
+        let played = position.read_move(text).map_err(|error| error.to_string())?;
+        position = position.play(played);
+        moves.push(played);
+    }
+    Ok(Opening { fen: listed.fen.clone(), moves })
 }
 
 /// Reads PGN games, with faults as [`read_lines`].
@@ -147,6 +149,9 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>,
             GameError::Read { error, .. } => format!(": {error}"),
         })?;
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
+        if is_usual && game.moves.is_empty() {
+            return Err(format!(", game {}: it has neither moves nor a FEN", game.number));
+        }
         Ok(Opening {
             fen: (!is_usual).then(|| game.start.to_fen()),
             moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
@@ -175,7 +180,7 @@ impl GameAssignment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use std::io::{Cursor, Write};
 
     const EPD: &str = "# book\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5;\n\n\
                        8/8/8/8/4k3/8/4P3/4K3 w - - 3 40\n";

@@ -14,6 +14,7 @@ use prost::Message;
 use sha2::{Digest, Sha256};
 
 use super::NetworkErrorKind;
+use crate::files::{FileKind as OtherKind, TELLING};
 
 /// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are
 /// reused.
@@ -46,12 +47,15 @@ pub(crate) struct Content {
 }
 
 pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
+    // Before it is opened: nobody may ever write to a pipe.
+    let metadata = path.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file").into());
+        let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+        let text = format!("it is {what}, name a file on a disk");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
     }
-    read(file, metadata.len())
+    // A file that grows meanwhile has no end either.
+    read(File::open(path)?.take(metadata.len()), metadata.len())
 }
 
 /// Returns whether the file `path` begins as a network of Lc0's format does, compressed or not.
@@ -137,14 +141,16 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
         [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
         _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip, which must be unpacked once".into(),
         _ if start.starts_with(b"PK") => "a zip archive (a PyTorch checkpoint?)".into(),
-        [b'<', ..] => "a web page, so the download went wrong".into(),
         [0x0d, a, b, c, d, ..] => {
             format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
         }
-        _ => {
-            let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-            format!("starts with {}", bytes.join(" "))
-        }
+        _ => match OtherKind::of(&start[..start.len().min(TELLING)]) {
+            Some(kind) if kind != OtherKind::Binary => kind.to_string(),
+            _ => {
+                let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                format!("starts with {}", bytes.join(" "))
+            }
+        },
     };
     Err(NetworkErrorKind::Foreign { found })
 }

@@ -34,7 +34,7 @@ type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct AnalyseArgs {
-    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2); "-" is standard input
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input
     #[arg(required = true, value_name = "FILE.pgn")]
     pgn: Vec<PathBuf>,
     /// Visits per position [default: 800, without --movetime]

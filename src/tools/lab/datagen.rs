@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::engine::Settings;
-use crate::lab::compressed;
+use crate::files;
 use crate::lab::training::TrainingDataError;
 use crate::lab::training::game::LabelledGame;
 use crate::lab::training::pgn;
@@ -221,8 +221,9 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Failure> {
     let mut summary = DatagenSummary::default();
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
-        let content = compressed::open(path).map_err(|error| fault(path, error))?;
-        let import = pgn::read_games(content).map_err(|error| fault(path, error))?;
+        let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
+        file.notes.iter().for_each(eprint_message);
+        let import = pgn::read_games(file.content).map_err(|error| fault(path, error))?;
         import.skipped.iter().for_each(|text| eprint_message(format_args!("{}: {text}", path.display())));
         summary.skipped += import.skipped.len();
         for game in &import.games {
@@ -263,7 +264,7 @@ fn each_game(
 ) -> Result<(), Failure> {
     for path in paths {
         let mut bytes = Vec::new();
-        let read = compressed::open(path).and_then(|mut content| content.read_to_end(&mut bytes));
+        let read = files::open(path).and_then(|mut content| content.read_to_end(&mut bytes));
         read.map_err(|error| fault(path, error))?;
         for game in Records::new(&bytes).map_err(|error| fault(path, error))? {
             take(path, game.map_err(|error| fault(path, error))?)?;

@@ -35,7 +35,7 @@ const CHUNK: usize = 8;
 pub(in crate::tools) struct MovesLeftArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Recorded games, plain or compressed (.gz, .zst, .bz2); - is stdin
+    /// Recorded games, plain or compressed (.gz, .zst, .bz2, .zip); - is stdin
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
     #[command(flatten)]

@@ -217,7 +217,10 @@ impl Iterator for RecordedGames<'_> {
             if self.open.is_none() {
                 let path = self.files.next()?;
                 match Games::open(path) {
-                    Ok(games) => self.open = Some((path, games)),
+                    Ok(games) => {
+                        games.notes.iter().for_each(eprint_message);
+                        self.open = Some((path, games));
+                    }
                     Err(error) => return Some(Err(error)),
                 }
             }

@@ -29,7 +29,7 @@ const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TimelabArgs {
-    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2); "-" is standard input
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
     /// A time manager as in the option TimeManager; may be given several times

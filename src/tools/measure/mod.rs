@@ -5,17 +5,19 @@
 mod gpus;
 pub(super) mod machine;
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fmt, fs, io};
+use std::{fmt, fs};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
-use crate::chess::split_epd;
+use crate::chess::{History, ListedPosition, Variant};
 use crate::engine::{Engine, FinishedSearch, Settings};
+use crate::files::{self, Lines};
 use crate::network::BackendInfo;
 use crate::report::{Table, terminal_width, write_fact};
 use crate::search::{CounterValues, SearchSummary};
@@ -110,24 +112,27 @@ impl PositionArgs {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<String>, Failure> {
-    let refuse = |reason: String| Failure::Input(format!("{}: {reason}", file.display()));
-    let is_stdin = file.as_os_str() == "-";
-    let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
-    let text = text.map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    let positions: Vec<_> = text.lines().filter_map(position_in).collect();
-    if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
-}
+/// The endings of lists of positions in archives.
+pub(super) const POSITION_ENDINGS: [&str; 2] = [".epd", ".fen"];
 
-/// Returns the position in a line as UCI's `position` takes it. The line holds `startpos …`, `fen …`, or a FEN or EPD. Empty lines
-/// and `#` comments have none.
-pub(super) fn position_in(line: &str) -> Option<String> {
-    let line = line.trim();
-    if line.is_empty() || line.starts_with('#') {
-        return None;
+fn read(file: &Path) -> Result<Vec<String>, Failure> {
+    let name = file.display();
+    let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
+    let text = files::open_text(file, &POSITION_ENDINGS);
+    let text = text.map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    text.notes.iter().for_each(eprint_message);
+    let mut positions = Vec::new();
+    for line in Lines::new(BufReader::new(text.content)) {
+        let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
+        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
+        let checked = position.and_then(|position| {
+            let game = History::from_uci_position(&position, Variant::Standard);
+            game.map(|_| position).map_err(|error| error.to_string())
+        });
+        positions.push(checked.map_err(|error| Failure::Input(format!("{name}, line {number}: {error}")))?);
     }
-    let is_complete = matches!(line.split_ascii_whitespace().next(), Some("startpos" | "fen"));
-    Some(if is_complete { line.into() } else { format!("fen {}", split_epd(line).0) })
+    if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
 }
 
 /// What ends each search of `bench` and `benchmark`.
