@@ -9,12 +9,14 @@
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 use shakmaty::Chess;
-use shakmaty_syzygy::{Dtz, MaybeRounded, SyzygyError, Wdl};
+use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, SyzygyError, Wdl};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position};
@@ -36,6 +38,8 @@ pub enum TablebaseError {
     Folder { path: PathBuf, reason: String },
     #[error("no .{WDL_EXTENSION} file in {0}. Name folders that hold Syzygy tables")]
     Empty(String),
+    #[error("no table can be used: {}", .0.join("; "))]
+    Unusable(Vec<String>),
 }
 
 /// The result of a position with best play under the fifty-move rule, for the side to move.
@@ -66,6 +70,8 @@ pub struct Tablebase {
     wdl_files: usize,
     dtz_files: usize,
     max_pieces: usize,
+    /// The names of the tables of results, such as `KQPvKR`.
+    names: Vec<String>,
     /// Folders and files that cannot be used, with the reason.
     unusable: Vec<String>,
     /// The error of the first table that could not be read when it was needed.
@@ -85,6 +91,7 @@ impl Tablebase {
             wdl_files: 0,
             dtz_files: 0,
             max_pieces: 0,
+            names: Vec::new(),
             unusable: Vec::new(),
             read_error: OnceLock::new(),
         };
@@ -98,22 +105,30 @@ impl Tablebase {
                 }
             }
         }
-        match tablebase.wdl_files {
-            0 => Err(first_error.unwrap_or(TablebaseError::Empty(folders.into()))),
-            _ => Ok(tablebase),
+        match (tablebase.wdl_files, first_error) {
+            (1.., _) => Ok(tablebase),
+            (0, Some(error)) => Err(error),
+            (0, None) if tablebase.unusable.is_empty() => Err(TablebaseError::Empty(folders.into())),
+            (0, None) => Err(TablebaseError::Unusable(tablebase.unusable)),
         }
     }
 
     fn add(&mut self, path: &Path) {
-        match self.tables.add_file(path) {
+        let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+        match begins_as_table(path).and_then(|()| self.tables.add_file(path)) {
             Ok(()) if has_extension(path, DTZ_EXTENSION) => self.dtz_files += 1,
             Ok(()) => {
                 self.wdl_files += 1;
-                self.max_pieces = self.max_pieces.max(pieces_in_name(path));
+                self.max_pieces = self.max_pieces.max(pieces_in_name(name));
+                self.names.push(name.into());
             }
             Err(error) => {
-                let (path, reason) = (path.display(), in_our_words(&error));
-                self.unusable.push(format!("not a table: {path}: {reason}"));
+                let is_of_name = error.kind() == io::ErrorKind::InvalidInput;
+                let reason = match usual_name(path).filter(|_| is_of_name) {
+                    Some(usual) => format!("call it {usual}"),
+                    None => in_our_words(&error),
+                };
+                self.unusable.push(format!("not a table: {} ({reason})", path.display()));
             }
         }
     }
@@ -145,13 +160,14 @@ impl Tablebase {
         if let Err(SyzygyError::ProbeFailed { metric, material, error }) = &probed {
             self.read_error.get_or_init(|| {
                 record("the endgame tables", error);
-                format!("the {metric} table {material} is damaged or cannot be read")
+                fault_of(*metric, material, error)
             });
         }
         probed.ok()
     }
 
-    fn read_error(&self) -> Option<&str> {
+    /// Returns which table could not be read when it was needed, if there was one, and why.
+    pub(crate) fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
 
@@ -190,13 +206,99 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension().and_then(OsStr::to_str) == Some(extension)
+    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
 }
 
-/// Returns the number of pieces of a table by its name: five for `KQPvKR.rtbw`.
-fn pieces_in_name(path: &Path) -> usize {
-    let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-    stem.chars().filter(char::is_ascii_uppercase).count()
+/// Returns the number of pieces of a table by its name: five for `KQPvKR`. Some programs write small letters.
+fn pieces_in_name(name: &str) -> usize {
+    name.chars().filter(|c| *c != 'v').count()
+}
+
+/// Returns the name that a table must have, if it has another: `KQvK.rtbw` for `KQVK.RTBW`.
+fn usual_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, extension) = name.split_once('.')?;
+    let usual = format!("{}.{}", stem.to_ascii_uppercase().replace('V', "v"), extension.to_ascii_lowercase());
+    (usual != name && usual.matches('v').count() == 1).then_some(usual)
+}
+
+/// Checks the first bytes of a table. What is no regular file is not opened: a pipe has no end.
+fn begins_as_table(path: &Path) -> io::Result<()> {
+    let table = if has_extension(path, DTZ_EXTENSION) { Chess::TBZ } else { Chess::TBW };
+    let mut start = [0; 4];
+    if path.metadata()?.is_file() {
+        File::open(path)?.read_exact(&mut start)?;
+    }
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a table does");
+    (start == table.magic).then_some(()).ok_or_else(damaged)
+}
+
+/// Says what is wrong with a table.
+fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
+    let reason = match error {
+        ProbeError::Read { error } if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".into(),
+        ProbeError::Read { error } => error.to_string(),
+        ProbeError::Magic { .. } => "it does not begin as a table does".into(),
+        ProbeError::CorruptedTable { .. } => "it is damaged".into(),
+    };
+    let extension = match metric {
+        Metric::Wdl => WDL_EXTENSION,
+        Metric::Dtz => DTZ_EXTENSION,
+    };
+    format!("the table {material}.{extension} cannot be read: {reason}")
+}
+
+/// The look at all tables that comes before games that need them.
+#[cfg(feature = "lab")]
+mod damage {
+    use shakmaty::{CastlingMode, Chess, Color, FromSetup, Role, Setup, Square};
+    use shakmaty_syzygy::SyzygyError;
+
+    use super::{Tablebase, fault_of};
+
+    /// Random positions of a table that are looked up …
+    const SAMPLES: usize = 8;
+    /// … and how often the pieces are placed for them, since many positions are impossible.
+    const PLACEMENTS: usize = 400;
+
+    impl Tablebase {
+        /// Looks some random positions of every table up, and returns which tables are damaged, with the reason. What is deep within a
+        /// table may be damaged all the same.
+        pub(crate) fn damage(&self) -> Vec<String> {
+            let mut random = fastrand::Rng::with_seed(0);
+            let mut damaged = Vec::new();
+            for name in &self.names {
+                let positions = std::iter::repeat_with(|| random_position(name, &mut random));
+                let fault = positions.take(PLACEMENTS).flatten().take(SAMPLES).find_map(|position| {
+                    match self.tables.probe_wdl_after_zeroing(&position) {
+                        // A table that a capture leads to may be the one.
+                        Err(SyzygyError::ProbeFailed { metric, material, error }) => {
+                            Some(fault_of(metric, &material, &error))
+                        }
+                        _ => None,
+                    }
+                });
+                damaged.extend(fault.filter(|fault| !damaged.contains(fault)));
+            }
+            damaged
+        }
+    }
+
+    /// Places the pieces of a table at random; `None` if that makes no possible position.
+    fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
+        let mut setup = Setup::empty();
+        setup.turn = Color::from_white(random.bool());
+        for (side, color) in name.split('v').zip([Color::White, Color::Black]) {
+            for role in side.chars().filter_map(Role::from_char) {
+                let square = Square::new(random.u32(..64));
+                if setup.board.occupied().contains(square) {
+                    return None;
+                }
+                setup.board.set_piece_at(square, role.of(color));
+            }
+        }
+        Chess::from_setup(setup, CastlingMode::Standard).ok()
+    }
 }
 
 /// The first ply at which a draw by the fifty-move rule can be claimed.
@@ -406,10 +508,13 @@ impl TablesInForce {
 mod tests {
     use super::*;
 
+    /// Makes files of so many bytes that begin as tables of results do.
     fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
-            fs::write(folder.path().join(name), vec![0; *bytes]).unwrap();
+            let mut table = Chess::TBW.magic.to_vec();
+            table.resize(*bytes, 0);
+            fs::write(folder.path().join(name), table).unwrap();
         }
         folder
     }
@@ -433,6 +538,30 @@ mod tests {
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
         assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
+        #[cfg(feature = "lab")]
+        assert_eq!(tables.damage(), [tables.read_error().unwrap()], "whoever asks is told before");
+    }
+
+    #[test]
+    fn what_is_no_table_is_told_at_once() {
+        let folder = folder_with(&[("KQvK.rtbw", 80)]);
+        fs::write(folder.path().join("KRvK.rtbw"), [0; 80]).unwrap();
+        let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
+        let description = tables.description();
+        assert!(description.contains("KRvK.rtbw (it does not begin as a table does)"), "{description}");
+    }
+
+    /// A regression: such tables were counted, but never asked.
+    #[test]
+    fn names_in_small_letters_are_read_and_others_are_told() {
+        let folder = folder_with(&[("kqpvkr.rtbw", 80)]);
+        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().max_pieces(), 5);
+        let folder = folder_with(&[("KQVK.RTBW", 80)]);
+        let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no table can be used: ") && error.contains("(call it KQvK.rtbw)"),
+            "{error}"
+        );
     }
 
     fn precise(dtz: i32, rule50: u32) -> Prospect {

@@ -26,7 +26,7 @@ pub(in crate::tools) struct GameArgs {
     /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT; virtual ones under --nodestime
     #[arg(long, value_name = "TIME")]
     pub(super) tc: Option<TimeControl>,
-    /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
+    /// Openings: EPD or FEN lines, or PGN games; also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
     #[arg(long, value_name = "FILE")]
     pub(super) openings: Option<PathBuf>,
     /// Take at most N plies of each PGN opening
@@ -79,6 +79,7 @@ impl GameArgs {
         let Some(path) = &self.openings else { return Ok(Openings::standard()) };
         let mut openings =
             Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
+        openings.notes().iter().for_each(eprint_message);
         if !self.sequential {
             openings.shuffle(self.seed);
         }
@@ -95,10 +96,19 @@ impl GameArgs {
         let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
         let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
+        let tables = tables.map_err(|error| argument_error("adjudicate-syzygy", error))?;
+        if let Some(tables) = &tables {
+            eprint_message(tables.description());
+            for fault in tables.damage() {
+                eprint_message(format_args!(
+                    "ERROR: --adjudicate-syzygy: {fault}. Games that need it are played on"
+                ));
+            }
+        }
         Ok(Adjudication {
             draw: parsed("adjudicate-draw", self.adjudicate_draw.as_deref(), draw)?,
             win: parsed("adjudicate-win", self.adjudicate_win.as_deref(), win)?,
-            tables: tables.map_err(|error| argument_error("adjudicate-syzygy", error))?.map(Arc::new),
+            tables: tables.map(Arc::new),
             max_plies: self.max_plies,
         })
     }

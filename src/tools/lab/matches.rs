@@ -93,6 +93,12 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         matches::play(&config, stop, || Ok(games.next().into()), |game| recorder.add(&game))?;
     }
     recorder.progress.finish();
+    let tables = config.rules.adjudication.tables.as_ref();
+    if let Some(fault) = tables.and_then(|tables| tables.read_error()) {
+        eprint_message(format_args!(
+            "ERROR: --adjudicate-syzygy: {fault}. Games that needed it were played on"
+        ));
+    }
     let summary = recorder.summary();
     if let Some(files) = recorder.files.take() {
         files.finish()?;
