@@ -144,9 +144,11 @@ impl Problem {
         };
         let operations = listed.operations().map_err(|error| error.to_string())?;
         let mut comments = Comments::default();
+        let mut empty = None;
         for operation in &operations {
             let text = operation.text();
             match operation.code {
+                code @ ("bm" | "am" | "dm") if ["", "-"].contains(&text) => empty = Some(code),
                 "bm" | "am" | "dm" => {
                     problem.goal.add(*operation, &game)?;
                     let comma = if problem.asked.is_empty() { "" } else { ", " };
@@ -161,7 +163,8 @@ impl Problem {
             }
         }
         if problem.goal == Goal::default() {
-            return Err("it has none of bm, am, dm".into());
+            let reason = || "it has none of bm, am, dm".into();
+            return Err(empty.map_or_else(reason, |code| format!("{code} names no move")));
         }
         problem.points = comments.read(&game)?;
         Ok(problem)
@@ -225,7 +228,7 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
     Some(numbers).filter(|numbers| !numbers.is_empty())
 }
 
-/// Reads moves. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
+/// Reads moves, with or without a number before them. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
     let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
@@ -233,7 +236,12 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
         Some(number) if !number.is_empty() => number.chars().all(|c| c.is_ascii_digit()),
         _ => word.chars().all(|c| "+#!?".contains(c)),
     };
-    let words = text.split([' ', ',', '\t']).map(without_mate).filter(|word| !is_mark(word));
+    let without_number = |word| match str::trim_start_matches(word, |c: char| c.is_ascii_digit()) {
+        rest if rest.starts_with('.') => rest.trim_start_matches('.'),
+        _ => word,
+    };
+    let words = text.split([' ', ',', '\t']).map(without_mate).map(without_number);
+    let words = words.filter(|word| !is_mark(word));
     words.map(read).collect()
 }
 
@@ -525,12 +533,18 @@ mod tests {
     #[test]
     fn marks_say_nothing_of_the_move() {
         let plain = read("bm Rd8 Kf1;").unwrap().goal;
-        for marked in
-            ["Rd8#1 Kf1", "Rd8+ #1 Kf1!?", "Rd8# (#1) Kf1", "d1d8#1, g1f1", "Rd8\tKf1", "\"Rd8 Kf1\""]
-        {
+        for marked in [
+            "Rd8#1 Kf1",
+            "Rd8+ #1 Kf1!?",
+            "Rd8# (#1) Kf1",
+            "d1d8#1, g1f1",
+            "Rd8\tKf1",
+            "\"Rd8 Kf1\"",
+            "1. Rd8 1.Kf1",
+        ] {
             assert_eq!(read(&format!("bm {marked};")).unwrap().goal, plain, "{marked}");
         }
-        assert_eq!(read("bm Rd8; bm Kf1;").unwrap().goal, plain);
+        assert_eq!(read("bm Rd8; am -; bm Kf1;").unwrap().goal, plain);
     }
 
     /// A regression: none of the suites of matetrack could be read.
@@ -554,6 +568,7 @@ mod tests {
         for (operations, expected) in [
             ("", "none of bm, am, dm"),
             ("bm ;", "bm names no move"),
+            ("am -;", "am names no move"),
             ("bm Qd8;", "bm: "),
             ("am #1;", "am names no move"),
             ("dm soon;", "dm soon: expected a number of moves"),
