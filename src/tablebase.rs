@@ -20,7 +20,7 @@ use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, S
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position};
-use crate::foreign::{in_our_words, record};
+use crate::foreign::{in_our_words, our_words, record};
 use crate::options::option_group;
 
 /// The ending of the names of files with results.
@@ -237,7 +237,7 @@ fn begins_as_table(path: &Path) -> io::Result<()> {
 fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
     let reason = match error {
         ProbeError::Read { error } if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".into(),
-        ProbeError::Read { error } => error.to_string(),
+        ProbeError::Read { error } => our_words(error),
         ProbeError::Magic { .. } => "it does not begin as a table does".into(),
         ProbeError::CorruptedTable { .. } => "it is damaged".into(),
     };
