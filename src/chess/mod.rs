@@ -28,6 +28,8 @@ pub use fen::PositionError;
 pub use history::{History, Terminal};
 pub use moves::{Move, MoveList, Variant};
 pub use notation::MoveError;
+#[cfg(feature = "lab")]
+pub(crate) use notation::{is_en_passant_sign, is_mark};
 pub(crate) use position::{MAX_PERFT_DEPTH, PerftReport};
 pub use position::{Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};

@@ -213,10 +213,9 @@ impl WrittenMove {
             "O-O-O" => return Some(write(Place::Castling(CastlingSide::QueenSide), None)),
             _ => {}
         }
-        if let Some((from, to, promotion)) =
-            squares_of(core).filter(|_| core.starts_with(|c: char| c.is_ascii_uppercase()))
-        {
-            // UCI's notation in capitals.
+        // `B7f6` is a bishop's move, and `B7F6` is UCI's notation in capitals.
+        let is_in_capitals = core.bytes().all(|byte| !byte.is_ascii_lowercase());
+        if let Some((from, to, promotion)) = squares_of(core).filter(|_| is_in_capitals) {
             let place = Place::Squares { role: None, file: Some(from.file()), rank: Some(from.rank()), to };
             return Some(write(place, promotion));
         }
@@ -276,6 +275,16 @@ fn without_marks(mut text: &str) -> &str {
     }
 }
 
+/// Says whether a word is nothing but marks of the move before it.
+pub(crate) fn is_mark(word: &str) -> bool {
+    without_marks(word).is_empty()
+}
+
+/// Says whether a word says that the move before it captured en passant.
+pub(crate) fn is_en_passant_sign(word: &str) -> bool {
+    EN_PASSANT.contains(&word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,6 +319,7 @@ mod tests {
             (castling, "O-O 0-0 o-o O–O O-O+ 0-0+- 0-0! e1g1 e1h1 Ke1-g1 Ke1g1", "O-O+"),
             (castling, "O-O-O 0-0-0 0-0-0!? e1c1 e1a1", "O-O-O"),
             (knights, "Nxe3 Ne3 N1xe3 d1e3", "Nxe3"),
+            ("4k3/4B3/8/4B3/8/8/8/4K3 w - - 0 1", "B7f6 B7f6?! ♗7f6 B7f6+- E7F6", "B7f6"),
         ] {
             for text in texts.split(' ') {
                 let is_check = |san: &str| san.trim_end_matches(['+', '#']).to_owned();
@@ -356,5 +366,10 @@ mod tests {
                 assert_eq!(read(fen, text), expected, "{text}");
             }
         }
+    }
+    #[test]
+    fn marks_are_told_from_moves() {
+        assert!(["!", "?!", "+-", "±", "$12", "=", "#"].iter().all(|word| is_mark(word)));
+        assert!(["e4", "$", "N", "e4!", "12", "e.p."].iter().all(|word| !is_mark(word)));
     }
 }

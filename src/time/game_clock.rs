@@ -80,6 +80,13 @@ impl GameClock {
         true
     }
 
+    /// Goes on by the rules of another period, of which the time has just been given by those of the last one.
+    pub(crate) fn enter_period(&mut self, next: TimeControl) {
+        self.give(next.time - self.control.time);
+        self.control = next;
+        self.movestogo = next.moves.filter(|&moves| moves > 0);
+    }
+
     fn give(&mut self, time: Millis) {
         self.left += time;
         self.given += time;
@@ -156,6 +163,17 @@ mod tests {
         assert!(clock.left() < Millis::ZERO);
         assert!(by_nodes.press(Millis(11_000.1), Millis(1.0)), "less than a node too much");
         assert!(!by_nodes.press(by_nodes.left() + Millis(1.0), Millis(1.0)));
+    }
+
+    #[test]
+    fn a_period_follows_another_one() {
+        let mut clock = GameClock::new("1/10+1".parse().unwrap());
+        assert!(clock.press(Millis(4_000.0), Millis(0.0)));
+        clock.enter_period("30".parse().unwrap());
+        assert_eq!(
+            (clock.left(), clock.movestogo(), clock.given()),
+            (Millis(37_000.0), None, Millis(41_000.0))
+        );
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     assert_eq!(starts(&plausible), starts(&lines), "lines begin at the same places");
     assert!(plausible.iter().any(|line| !lines.contains(line)), "but other moves are played");
 
-    fs::write(path("pgn.zng"), write_records(&pgn::read_games(PGN.as_bytes()).unwrap().games)).unwrap();
+    fs::write(path("pgn.zng"), write_records(&pgn::read_games(PGN.as_bytes()).games)).unwrap();
     let none = path("none.zng");
     let refused = teach(&["blunders", "--from", &path("pgn.zng")], "1", &none);
     assert_refused(&refused, "has labelled no position of these games");

@@ -12,4 +12,5 @@ mod overwriting;
 mod time_lab;
 mod training_data;
 mod tuning;
+mod wild;
 mod wild_files;

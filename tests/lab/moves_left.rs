@@ -229,7 +229,7 @@ fn broken_and_unfinished_games_are_named_and_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
     let unfinished = "[Event \"x\"]\n[Result \"*\"]\n\n1. e4 e5 *\n\n";
-    let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N";
+    let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3";
     std::fs::write(&pgn, games(5, 3) + unfinished + cut_off).unwrap();
     let (pgn, folder) = (pgn.to_str().unwrap(), out.to_str().unwrap());
     let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", folder]);

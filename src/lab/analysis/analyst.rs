@@ -10,7 +10,7 @@ use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
 use crate::chess::{History, Move, Terminal};
 use crate::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use crate::lab::matches::MoveScore;
-use crate::lab::pgn::RecordedGame;
+use crate::lab::pgn::{RecordedControl, RecordedGame, used_ms};
 use crate::lab::replay::{
     ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
 };
@@ -186,7 +186,8 @@ impl Analyst {
             let positions: Vec<_> = positions.into_iter().flatten().collect();
             let planned_ms = plan.spend(&recorded, &positions, self.nps());
             let control = control_of(&recorded).or(plan.control);
-            (place, AnalysedGame { recorded, positions, control, planned_ms })
+            let used_ms = used_ms(&recorded, plan.control);
+            (place, AnalysedGame { recorded, positions, control, used_ms, planned_ms })
         });
         Ok(Some(analysed.collect()))
     }
@@ -279,14 +280,23 @@ impl SpendingPlan {
         nps: f64,
     ) -> Vec<Option<f64>> {
         let mut spent = vec![None; game.moves.len()];
-        let Some(control) = control_of(game).or(self.control) else { return spent };
-        for side in 0..2 {
+        let turn = game.start.turn();
+        for (side, color) in [turn, !turn].into_iter().enumerate() {
+            let recorded = RecordedControl::of(game, color);
+            // Nobody plans a move of days.
+            if recorded.as_ref().is_some_and(RecordedControl::is_per_move) {
+                continue;
+            }
+            let Some(control) = recorded.as_ref().map(RecordedControl::first).or(self.control) else {
+                continue;
+            };
             let Ok(manager) = manager_from(&self.manager) else { return spent };
             let moves = searched_moves(game, positions, side, control);
             let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
             let speed = Speed::constant(nps);
             let options = ReplayOptions {
                 control,
+                later: recorded.map(|control| control.later().to_vec()).unwrap_or_default(),
                 clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
                 model: EngineModel {
                     speed,

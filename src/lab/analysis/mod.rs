@@ -64,8 +64,10 @@ pub(crate) struct AnalysedGame {
     pub(crate) recorded: RecordedGame,
     /// What was found of each position, that after the last move included.
     pub(crate) positions: Vec<AnalysedPosition>,
-    /// The time control, if it is known.
+    /// The time control, if it is known; of several periods the first.
     pub(crate) control: Option<TimeControl>,
+    /// The time that was used for each move, ms: as recorded, or by the clocks before and after it.
+    pub(crate) used_ms: Vec<Option<f64>>,
     /// Time that a time manager would have spent on each move, ms, where there is a clock.
     pub(crate) planned_ms: Vec<Option<f64>>,
 }
@@ -115,20 +117,6 @@ impl AnalysedGame {
             self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0).collect();
         visits.sort_unstable();
         visits.get(visits.len() / 2).map_or(0.0, |&visits| least_certain_loss(visits))
-    }
-
-    /// The time that was used for a move, ms: as recorded, or by the clock before and after it.
-    pub(crate) fn used_ms(&self, ply: usize) -> Option<f64> {
-        let moves = &self.recorded.moves;
-        let by_clock = || {
-            let before = match ply.checked_sub(2) {
-                Some(last) => moves[last].clock_ms?,
-                None => self.control?.time.0,
-            };
-            let increment = self.control.map_or(0.0, |control| control.inc.0);
-            Some((before + increment - moves[ply].clock_ms?).max(0.0))
-        };
-        moves[ply].used_ms.or_else(by_clock)
     }
 }
 
@@ -202,7 +190,7 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
         let phase = Phase::of(boards[ply].piece_count() as u32);
         let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
         let times =
-            TimesOfMove { used: game.used_ms(ply), planned: game.planned_ms[ply], clock, base: base_ms };
+            TimesOfMove { used: game.used_ms[ply], planned: game.planned_ms[ply], clock, base: base_ms };
         phases[phase as usize].add(game.judgement(ply), times);
     }
     let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);

@@ -207,7 +207,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
     };
     ViewedMove {
         clock: played.clock_ms,
-        used: game.used_ms(ply),
+        used: game.used_ms[ply],
         planned: game.planned_ms[ply],
         mark: judged.glyph().to_owned(),
         note,

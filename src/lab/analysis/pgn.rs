@@ -100,7 +100,7 @@ fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     if let Some(ms) = played.clock_ms {
         let _ = write!(text, "[%clk {}] ", hours(ms));
     }
-    if let Some(ms) = game.used_ms(ply) {
+    if let Some(ms) = game.used_ms[ply] {
         let _ = write!(text, "[%emt {}] ", hours(ms));
     }
     let [win, draw, loss] = permille_of_white(best, after.turn());

@@ -145,7 +145,7 @@ fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
-            GameError::Broken { number, reason } => format!(", game {number}: {reason}"),
+            GameError::Broken { number, players, reason } => format!(", game {number}{players}: {reason}"),
             GameError::Read { error, .. } => format!(": {error}"),
         })?;
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;

@@ -4,7 +4,7 @@
 use super::ReplayMove;
 use crate::chess::{Color, History, Position};
 use crate::engine::Settings;
-use crate::lab::pgn::RecordedGame;
+use crate::lab::pgn::{RecordedControl, RecordedGame};
 use crate::lab::training::pgn::ending;
 use crate::network::{Backend, BackendError, BatchEvaluator};
 use crate::time::{Plies, RootEvaluation, TimeControl};
@@ -39,13 +39,16 @@ impl GameToReplay {
         let first_to_move =
             if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
         let first_ply = after_book + usize::from(first_to_move != side);
-        let control = control_of(&recorded);
+        // Managers are asked about games with one rule throughout.
+        let control = RecordedControl::of(&recorded, side)
+            .filter(|control| control.later().is_empty() && !control.is_per_move())
+            .map(|control| control.first());
         let moves = recorded_moves(&recorded, first_ply, control);
         let is_long_enough = moves.len() >= min_moves.max(1);
         is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
     }
 
-    /// The recorded time control, if every move has a clock.
+    /// The recorded time control, if it is one rule for the whole game and every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
         self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
@@ -65,9 +68,9 @@ impl ReplayMove {
     }
 }
 
-/// The recorded time control, if its tag is of one period with the same rule for the whole game.
+/// The recorded time control of White, or the first of its periods.
 pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
-    game.tags.get("TimeControl").and_then(|tag| tag.parse().ok())
+    RecordedControl::of(game, Color::White).map(|control| control.first())
 }
 
 /// The moves of the side that makes the move after `first_ply` plies, with the clock before each.

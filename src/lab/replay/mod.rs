@@ -89,6 +89,8 @@ pub(crate) enum ClockSource {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReplayOptions {
     pub(crate) control: TimeControl,
+    /// The periods behind the first one, if the control has several.
+    pub(crate) later: Vec<TimeControl>,
     pub(crate) clock_source: ClockSource,
     pub(crate) model: EngineModel,
     pub(crate) overhead_ms: f64,
@@ -108,6 +110,7 @@ pub(crate) fn replay(
     let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
     let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
+    let mut later = options.later.iter().peekable();
     let mut replayed = ReplayedGame { clock_source: options.clock_source, ..ReplayedGame::default() };
     let (mut nodes_before, mut opponent_ms) = (0, 0.0);
     for (i, position) in moves.iter().enumerate() {
@@ -124,8 +127,12 @@ pub(crate) fn replay(
         nodes_before = moved.nodes;
         opponent_ms = if options.ponders { moved.used_ms } else { 0.0 };
         replayed.moves.push(moved);
+        let ends_period = clock.movestogo() == Some(1);
         if !clock.press(Millis(moved.used_ms), Millis::ZERO) {
             break;
+        }
+        if let Some(next) = later.next_if(|_| ends_period) {
+            clock.enter_period(*next);
         }
     }
     replayed.given_ms = clock.given().0;

@@ -3,10 +3,10 @@
 //! `{book}` marks moves that nobody chose. Whole events are held out by a hash of their name, so that no game of an
 //! event that was trained on is measured.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use super::game::{Ending, LabelledGame, LabelledPly, MoveChoice};
-use crate::lab::pgn::{self, GameError, Games};
+use crate::lab::pgn::{self, GameError, Games, RecordedControl};
 
 /// The number of events of which one is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
@@ -18,15 +18,13 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 pub struct Import {
     /// The games that could be played through.
     pub games: Vec<LabelledGame>,
-    /// The games that were not taken, with the reason: those without result, without moves, or with moves that are illegal.
+    /// The games that were not taken, with the reason: those without result, without moves, or with moves that are illegal; and why
+    /// reading failed, if it did.
     pub skipped: Vec<String>,
 }
 
-/// Reads all games of a PGN stream.
-///
-/// # Errors
-/// Fails if reading does. Bad games are listed and are not errors.
-pub fn read_games(pgn: impl Read + Send) -> io::Result<Import> {
+/// Reads the games of a PGN stream, up to its end or where reading fails.
+pub fn read_games(pgn: impl Read + Send) -> Import {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
         let game = match game {
@@ -35,18 +33,21 @@ pub fn read_games(pgn: impl Read + Send) -> io::Result<Import> {
                 import.skipped.push(broken.to_string());
                 continue;
             }
-            Err(GameError::Read { error, .. }) => return Err(error),
+            Err(GameError::Read { error, .. }) => {
+                import.skipped.push(error.to_string());
+                break;
+            }
         };
-        let (number, has_moves) = (game.number, !game.moves.is_empty());
+        let (number, has_moves, players) = (game.number, !game.moves.is_empty(), game.tags.players());
         match labelled(game).filter(|_| has_moves) {
             Some(game) => import.games.push(game),
             None => {
                 let lack = if has_moves { "result" } else { "moves" };
-                import.skipped.push(format!("game {number} is skipped: it has no {lack}"));
+                import.skipped.push(format!("game {number}{players} is skipped: it has no {lack}"));
             }
         }
     }
-    Ok(import)
+    import
 }
 
 /// Labels a game with what its tags say; returns `None` without a result.
@@ -110,9 +111,7 @@ const WORDS: [(&str, Ending); 6] = [
 
 /// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds; 0 if it has none.
 pub(crate) fn base_seconds(tag: &str) -> f64 {
-    let first = tag.split(':').next().unwrap_or(tag);
-    let first = first.split_once('/').map_or(first, |(_, seconds)| seconds);
-    first.split('+').next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)
+    RecordedControl::parse(tag).map_or(0.0, |control| control.first().time.as_secs())
 }
 
 #[cfg(test)]
@@ -158,7 +157,7 @@ mod tests {
         for text in [
             "[Result \"*\"]\n\n1. e4 *\n",
             "[Termination \"unterminated\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n",
-            "[Termination \"normal\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N",
+            "[Termination \"normal\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3",
         ] {
             assert_eq!(ending_of(text), Ending::Broken, "{text}");
         }

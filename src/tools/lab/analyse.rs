@@ -12,15 +12,17 @@ use serde::Serialize;
 
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, tell_stopped};
+use crate::chess::Color;
 use crate::engine::Settings;
 use crate::lab::analysis::{
     self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
 };
-use crate::lab::pgn::{GameError, RecordedGame};
+use crate::lab::pgn::{RecordedControl, RecordedGame};
 use crate::lab::rows::make_folder;
 use crate::lab::runner::{self, Jobs, Next};
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
 use crate::tools::measure;
+use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
@@ -85,21 +87,20 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     if let Some(folder) = &args.out {
         check_folder(args, folder)?;
     }
+    let mut all_games = RecordedGames::new(&args.pgn)?;
+    let mut untold = UntoldTimes { is_told: args.tc.is_some() };
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
     let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
     let mut analyst = Analyst::new(searcher, limits.clone());
     let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
-    let mut all_games = RecordedGames::new(&args.pgn);
     let most = args.max_games.unwrap_or(usize::MAX);
-    let has_moves =
-        |game: &Result<RecordedGame, GameError>| !matches!(game, Ok(game) if game.moves.is_empty());
-    let mut games = all_games.by_ref().filter(has_moves).take(most);
+    let mut games = all_games.by_ref().take(most).inspect(|game| untold.look_at(game));
     let ahead: Vec<_> = games.by_ref().take(analyst.concurrency()).collect();
     analyst.divide_games(ahead.len());
     // Without a game nothing is written.
-    let folder = args.out.as_deref().filter(|_| ahead.first().is_some_and(Result::is_ok));
+    let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut known) = match folder {
         Some(folder) => {
@@ -109,7 +110,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         None => (None, KnownGames::default()),
     };
     let next = || {
-        let Some(game) = games.next().transpose()? else { return Ok(Next::End) };
+        let Some(game) = games.next() else { return Ok(Next::End) };
         let row = known.next(&game)?;
         Ok(Next::Job((game, row)))
     };
@@ -176,7 +177,29 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     if is_stopped {
         tell_stopped(args.out.is_some());
     }
-    Ok(if all_games.broken > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+    Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// Says once why times are left out.
+struct UntoldTimes {
+    is_told: bool,
+}
+
+impl UntoldTimes {
+    fn look_at(&mut self, game: &RecordedGame) {
+        let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
+        let is_known =
+            [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
+        if has_clocks && !is_known && !std::mem::replace(&mut self.is_told, true) {
+            let tag = game.tags.get("TimeControl").unwrap_or_default();
+            eprint_message(format_args!(
+                "game {}{}: the time control \"{tag}\" is not known, so that clocks do not tell the time that moves took; give --tc. \
+                 Other games of this kind are not named.",
+                game.number,
+                game.tags.players()
+            ));
+        }
+    }
 }
 
 fn plan(args: &AnalyseArgs) -> SpendingPlan {

@@ -223,7 +223,7 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Failure> {
     for path in &args.pgn {
         let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
         file.notes.iter().for_each(eprint_message);
-        let import = pgn::read_games(file.content).map_err(|error| fault(path, error))?;
+        let import = pgn::read_games(file.content);
         import.skipped.iter().for_each(|text| eprint_message(format_args!("{}: {text}", path.display())));
         summary.skipped += import.skipped.len();
         for game in &import.games {

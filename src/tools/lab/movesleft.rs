@@ -114,14 +114,15 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
     let rows = folder.join(ROWS);
     let measured = measure_into(args, folder);
-    let reported = measured.and_then(|()| {
+    let reported = measured.and_then(|damaged| {
         if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
             );
             return Ok(ExitStatus::Success);
         }
-        report(&[rows], &args.estimators, args.out.as_deref(), output)
+        let reported = report(&[rows], &args.estimators, args.out.as_deref(), output)?;
+        Ok(if damaged > 0 { ExitStatus::BadInput } else { reported })
     });
     if args.out.is_none() {
         std::fs::remove_dir_all(&temporary)?;
@@ -155,7 +156,9 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     }
 }
 
-fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
+/// Writes the rows. Returns the number of files that could not be read to their end.
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
+    let mut games = RecordedGames::new(&args.pgn)?;
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
@@ -177,12 +180,11 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let selection = &args.selection;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
-    let mut games = RecordedGames::new(&args.pgn);
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
     let (mut taken, mut broken_off) = (0, 0);
     let next_game = || {
         while taken < most {
-            let Some(game) = games.next().transpose()? else { break };
+            let Some(game) = games.next() else { break };
             broken_off += u64::from(ending(&game) == Ending::Broken);
             if selection.takes_game(&game) {
                 taken += 1;
@@ -227,7 +229,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
         games.read,
         games.broken
     ));
-    Ok(())
+    Ok(games.damaged)
 }
 
 /// Refuses rows of an earlier run, which may have taken hours.

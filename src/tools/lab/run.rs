@@ -194,49 +194,71 @@ impl RunId {
     }
 }
 
-/// The games of all files, numbered from 1 across them. Broken ones count, and are named on stderr.
+/// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are named on stderr, as are
+/// files that cannot be read to their end.
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<(&'a Path, Games<'static>)>,
     /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
+    /// Files that could not be read to their end.
+    pub(super) damaged: u64,
 }
 
 impl<'a> RecordedGames<'a> {
-    pub(super) fn new(files: &'a [PathBuf]) -> RecordedGames<'a> {
-        RecordedGames { files: files.iter(), open: None, read: 0, broken: 0 }
+    /// Looks at all files first, so that one that is not there is known at once, and not after hours.
+    pub(super) fn new(files: &'a [PathBuf]) -> Result<RecordedGames<'a>, Failure> {
+        for path in files.iter().filter(|path| path.as_os_str() != "-") {
+            // What a pipe holds can be read once.
+            if path.metadata().map_or(true, |file| file.is_file() || file.is_dir()) {
+                Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
+            }
+        }
+        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0 })
+    }
+
+    fn tell_damage(&mut self, error: &GameError) {
+        self.damaged += 1;
+        eprint_message(error);
     }
 }
 
 impl Iterator for RecordedGames<'_> {
-    type Item = Result<RecordedGame, GameError>;
+    type Item = RecordedGame;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<RecordedGame> {
         loop {
-            if self.open.is_none() {
+            let Some((path, games)) = &mut self.open else {
                 let path = self.files.next()?;
                 match Games::open(path) {
                     Ok(games) => {
                         games.notes.iter().for_each(eprint_message);
                         self.open = Some((path, games));
                     }
-                    Err(error) => return Some(Err(error)),
+                    Err(error) => self.tell_damage(&error),
                 }
-            }
-            let (path, games) = self.open.as_mut()?;
-            let Some(game) = games.next() else {
-                self.open = None;
                 continue;
             };
-            self.read += 1;
-            match game {
-                Ok(game) => return Some(Ok(RecordedGame { number: self.read, ..game })),
-                Err(broken @ GameError::Broken { .. }) => {
+            match games.next() {
+                None => self.open = None,
+                Some(Ok(game)) => {
+                    self.read += 1;
+                    if !game.moves.is_empty() {
+                        return Some(RecordedGame { number: self.read, ..game });
+                    }
+                    let (number, players) = (game.number, game.tags.players());
+                    eprint_message(format_args!("{}: game {number}{players} has no moves", path.display()));
+                }
+                Some(Err(broken @ GameError::Broken { .. })) => {
+                    self.read += 1;
                     self.broken += 1;
                     eprint_message(format_args!("{}: {broken}", path.display()));
                 }
-                Err(fatal) => return Some(Err(fatal)),
+                Some(Err(error @ GameError::Read { .. })) => {
+                    self.open = None;
+                    self.tell_damage(&error);
+                }
             }
         }
     }

@@ -106,14 +106,14 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             ..ReplayOptions::default()
         },
     };
-    let backend = backend(args)?;
     check_repetitions(args)?;
+    let mut source = GameSource::new(args)?;
+    let backend = backend(args)?;
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
-    let mut source = GameSource::new(args);
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
         let settings = &args.network.settings;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
@@ -134,7 +134,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     runner::run(
         threads,
         &AtomicBool::new(false),
-        || Ok(source.next()?.into()),
+        || Ok::<_, LabError>(source.next().into()),
         replay,
         |replayed| {
             done += 1;
@@ -160,7 +160,11 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         replay::page(&study).write(folder)?;
     }
     output.write(&study, &study)?;
-    Ok(if source.games.broken > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+    Ok(if source.games.broken + source.games.damaged > 0 {
+        ExitStatus::BadInput
+    } else {
+        ExitStatus::Success
+    })
 }
 
 /// Refuses repeated values: their games would count twice.
@@ -220,28 +224,28 @@ struct GameSource<'a> {
 }
 
 impl<'a> GameSource<'a> {
-    fn new(args: &'a TimelabArgs) -> GameSource<'a> {
-        let games = RecordedGames::new(&args.pgn);
-        GameSource { args, games, accepted: 0, left_out: 0 }
+    fn new(args: &'a TimelabArgs) -> Result<GameSource<'a>, Failure> {
+        let games = RecordedGames::new(&args.pgn)?;
+        Ok(GameSource { args, games, accepted: 0, left_out: 0 })
     }
 
-    fn next(&mut self) -> Result<Option<GameToReplay>, LabError> {
+    fn next(&mut self) -> Option<GameToReplay> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         while self.args.max_games.is_none_or(|most| self.accepted < most) {
-            let Some(game) = self.games.next().transpose()? else { break };
+            let game = self.games.next()?;
             let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
                 .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
             match game {
                 Some(game) => {
                     self.accepted += 1;
                     if shard.takes(game.number - 1) {
-                        return Ok(Some(game));
+                        return Some(game);
                     }
                 }
                 None => self.left_out += 1,
             }
         }
-        Ok(None)
+        None
     }
 
     fn tell_what_was_left_out(&self) {
@@ -249,7 +253,7 @@ impl<'a> GameSource<'a> {
             eprint_message(format_args!(
                 "{} games left out: too short, unfinished, ended by an accident{}",
                 self.left_out,
-                if self.args.recorded_clocks { ", or without clocks" } else { "" }
+                if self.args.recorded_clocks { ", or without clocks and one known time control" } else { "" }
             ));
         }
     }

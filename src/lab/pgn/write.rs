@@ -1,0 +1,62 @@
+//! What all writers of PGN have in common.
+
+use std::io::{self, Write};
+
+/// Most columns of the movetext that is written.
+const WIDTH: usize = 100;
+
+pub(crate) fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    // A line of its own would end the tag.
+    let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Writes a time as `H:MM:SS.mmm`.
+pub(crate) fn hours(ms: f64) -> String {
+    let ms = ms.max(0.0).round() as u64;
+    let seconds = ms / 1000;
+    format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
+}
+
+/// Writes text, broken at spaces so that lines stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay whole, as many programs
+/// read them on one line alone.
+pub(crate) fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let mut column = 0;
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let command = text.trim_start_matches('{');
+        let within = if command.starts_with("[%") { text.find(']').unwrap_or_default() } else { 0 };
+        let end = text[within..].find(' ').map(|end| within + end);
+        let word = &text[..end.unwrap_or(text.len())];
+        rest = end.map(|end| &text[end + 1..]);
+        if column > 0 && column + 1 + word.len() > WIDTH {
+            writeln!(out)?;
+            column = 0;
+        } else if column > 0 {
+            write!(out, " ")?;
+            column += 1;
+        }
+        write!(out, "{word}")?;
+        column += word.len();
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: `timelab --recorded-clocks` refused games of our own matches, whose clocks were broken over two lines.
+    #[test]
+    fn commands_are_not_broken_over_lines() {
+        let text = "12. Nf3 {[%eval 0.10] [%clk 0:01:00.000] [%emt 0:00:01.000] n=1} ".repeat(60) + "1-0";
+        let mut wrapped = Vec::new();
+        write_wrapped(&mut wrapped, &text).unwrap();
+        let wrapped = String::from_utf8(wrapped).unwrap();
+        assert_eq!(wrapped.replace('\n', " ").trim_end(), text);
+        for line in wrapped.lines() {
+            assert!(line.len() <= WIDTH && line.len() > WIDTH / 2 || line.ends_with("1-0"), "{line}");
+            assert_eq!(line.matches("[%").count(), line.matches(']').count(), "{line}");
+        }
+    }
+}
