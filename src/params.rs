@@ -142,6 +142,30 @@ impl Params {
         Some(changed)
     }
 
+    /// Returns this list with the list named `name` in it changed; `None` if there is no such list.
+    pub(crate) fn with_list(&self, name: &str, change: impl FnOnce(&Params) -> Params) -> Option<Params> {
+        let mut changed = self.clone();
+        let nested = changed.entries.iter_mut().find_map(|entry| match entry {
+            ParamEntry::List { name: known, params } if known == name => Some(params),
+            _ => None,
+        })?;
+        *nested = change(nested);
+        Some(changed)
+    }
+
+    /// Returns the names of all entries: keys, and names of lists.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| match entry {
+            ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),
+        })
+    }
+
+    /// Returns this list with the entries of `new` in the place of those that `names` names.
+    pub(crate) fn replacing(&self, names: &[String], new: &Params) -> Params {
+        let kept = self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
+        Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
+    }
+
     /// Returns this list without the values at `keys`.
     pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));

@@ -1,5 +1,6 @@
 //! Holds what is known when a search begins, from which a manager budgets the move.
 
+use super::stats::MostVisits;
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// The evaluation of the root, from the point of view of the side to move there.
@@ -45,6 +46,8 @@ pub struct MoveFacts {
     pub pondered_nodes: Nodes,
     /// Visits of the root's moves among them, in any order; empty for a fresh root.
     pub root_visits: Vec<u32>,
+    /// `SmartPruningFactor`; 0 where smart pruning is off.
+    pub smart_pruning_factor: f64,
     /// The root's evaluation, if the tree was kept.
     pub root: Option<RootEvaluation>,
     /// True if the network has a Moves Left Head.
@@ -76,6 +79,13 @@ impl MoveFacts {
 
     pub(crate) fn kept_nodes(&self) -> Nodes {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
+    }
+
+    /// Returns the new nodes by which the lead of the most visited move over the second shortens the search: smart pruning stops
+    /// it when what remains, divided by its factor, is less than the lead.
+    pub(crate) fn pruning_lead(&self) -> f64 {
+        let most = MostVisits::of(&self.root_visits);
+        self.smart_pruning_factor * f64::from(most.best - most.second)
     }
 
     /// Returns true if the search is over once the best move is certain: it is played, or nothing else is shown.

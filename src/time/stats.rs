@@ -48,13 +48,7 @@ impl SearchStats {
     }
 
     pub(crate) fn most_visits(&self) -> MostVisits {
-        self.root_visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
-            if n > best {
-                MostVisits { best: n, second: best }
-            } else {
-                MostVisits { best, second: second.max(n) }
-            }
-        })
+        MostVisits::of(&self.root_visits)
     }
 
     /// Returns true if nearly all visits end where the result is known already, so that hardly anything is left to be found.
@@ -78,6 +72,18 @@ pub(crate) struct MostVisits {
     pub best: u32,
     /// Visits of the move after it.
     pub second: u32,
+}
+
+impl MostVisits {
+    pub(super) fn of(visits: &[u32]) -> MostVisits {
+        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
+            if n > best {
+                MostVisits { best: n, second: best }
+            } else {
+                MostVisits { best, second: second.max(n) }
+            }
+        })
+    }
 }
 
 /// The hints that stoppers give those after them in the chain and the search. The chain resets them before it asks.

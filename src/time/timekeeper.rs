@@ -110,7 +110,9 @@ impl Timekeeper {
                 MoveFacts { overhead, ..facts.clone() }
             }
         };
-        MoveFacts { reserve: self.reserve(&facts), ..facts }
+        let smart_pruning_factor =
+            if facts.wants_best_move_only() { self.options.smart_pruning_factor } else { 0.0 };
+        MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
     }
 
     /// Returns the time that is kept back from every move. Each move costs the clock some lag that no plan includes; without increment

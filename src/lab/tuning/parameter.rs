@@ -1,11 +1,12 @@
-//! The parameters that are tuned: numeric options with a start value, a perturbation and bounds.
+//! The parameters that are tuned: numeric options with a start value, a perturbation and bounds. What has no numbers, or two of them
+//! that matter, is compared: words, switches, and sets of entries inside the time manager.
 
 use thiserror::Error;
 
 use crate::engine::Settings;
 use crate::options::{OptionError, OptionKind, OptionSpec};
 use crate::params::{ParamError, Params};
-use crate::time::number_at;
+use crate::time::{manager_from, number_at};
 
 /// The option whose parameter list may be tuned.
 const TIME_MANAGER: &str = "TimeManager";
@@ -31,13 +32,25 @@ pub(crate) enum ParameterError {
     Entry(String),
 }
 
+/// Where a parameter is set.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    /// It is an option as a whole.
+    Option,
+    /// It is a parameter inside `TimeManager`: the manager at the start, and the names of its lists and of the parameter in the last of them.
+    Inside { manager: Params, path: Vec<String> },
+    /// It is a set of entries inside `TimeManager`: the manager at the start, and the names of all entries that any of the values has.
+    Entries { manager: Params, names: Vec<String> },
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
-    /// The option's UCI name, with the path behind it for a number inside `TimeManager`.
+    /// The option's UCI name, with the path behind it inside `TimeManager`.
     pub(crate) name: String,
     option: &'static OptionSpec,
-    /// For a number inside `TimeManager`: the manager at the start, and the names of its lists and of the parameter in the last of them.
-    place: Option<(Params, Vec<String>)>,
+    place: Place,
+    /// The values that are compared, instead of a number that moves; empty for numbers. The number is the index of one of them then.
+    pub(crate) choices: Vec<String>,
     pub(crate) start: f64,
     /// c_end, the perturbation at the end of the run.
     pub(crate) step: f64,
@@ -48,10 +61,10 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    /// Parses `NAME=START:STEP[:MIN:MAX],…`; `settings` are the options of the players.
+    /// Parses `NAME=START:STEP[:MIN:MAX],NAME=VALUE|VALUE,…`; `settings` are the options of the players.
     pub(crate) fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
         let mut parameters = Vec::<Parameter>::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for entry in entries(text) {
             let parameter = Parameter::parse(entry, settings)?;
             if parameters.iter().any(|known| known.name == parameter.name) {
                 let text = format!("{}: stands twice in the list", parameter.name);
@@ -68,31 +81,37 @@ impl Parameter {
 
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let grammar = || {
-            let expected = "write NAME=START:STEP or NAME=START:STEP:MIN:MAX, as in CPuct=1.745:0.2";
+            let expected = "write NAME=START:STEP or NAME=START:STEP:MIN:MAX, as in CPuct=1.745:0.2, or NAME=VALUE|VALUE";
             ParameterError::Entry(format!("{entry}: {expected}"))
         };
-        let (name, numbers) = entry.split_once('=').ok_or_else(grammar)?;
+        let (name, values) = entry.split_once('=').ok_or_else(grammar)?;
         let (option, path) = match name.trim().split_once('.') {
             Some((option, path)) => (Settings::spec(option)?, Some(path)),
             None => (Settings::spec(name.trim())?, None),
         };
+        if path.is_some() && option.name == BACKEND_OPTIONS {
+            return Err(shared(&format!("{BACKEND_OPTIONS}.{}", path.unwrap_or_default())));
+        }
+        if values.contains('|') {
+            let choices = values.split('|').map(|value| value.trim().to_owned()).collect();
+            return Parameter::of_choices(option, path, choices, settings);
+        }
         let not_numeric = || {
             ParameterError::Entry(format!(
                 "{}: takes {}; only options that take numbers can be tuned (`zeitnot options` lists them), and numbers \
-                 inside a time manager, as in TimeManager.max-move-budget=0.3:0.05",
+                 inside a time manager, as in TimeManager.max-move-budget=0.3:0.05. Others can be compared: NAME=VALUE|VALUE",
                 option.name,
                 option.expected()
             ))
         };
-        let (mut name, mut place) = (option.name.to_owned(), None);
+        let (mut name, mut place) = (option.name.to_owned(), Place::Option);
         let kind = match path {
             Some(path) if option.name == TIME_MANAGER => {
-                let (found, kind) = place_in_manager(path, settings)?;
-                (name, place) = (format!("{TIME_MANAGER}.{path}"), Some(found));
-                kind
-            }
-            Some(path) if option.name == BACKEND_OPTIONS => {
-                return Err(shared(&format!("{BACKEND_OPTIONS}.{path}")));
+                let (manager, steps) = path_in_manager(path, settings)?;
+                let number = number_at(&steps.iter().map(String::as_str).collect::<Vec<_>>())?;
+                name = format!("{TIME_MANAGER}.{path}");
+                place = inside(manager, steps, &name)?;
+                number.kind
             }
             Some(_) => return Err(not_numeric()),
             None => option.kind.clone(),
@@ -103,17 +122,58 @@ impl Parameter {
             _ => return Err(not_numeric()),
         };
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        let numbers: Option<Vec<f64>> = numbers.split(':').map(number).collect();
+        let numbers: Option<Vec<f64>> = values.split(':').map(number).collect();
         let (start, step, min, max) = match numbers.as_deref() {
             Some(&[start, step]) => (start, step, low, high),
             Some(&[start, step, min, max]) => (start, step, min, max),
             _ => return Err(grammar()),
         };
-        let parameter = Parameter { name, option, place, start, step, min, max, is_integer };
+        let choices = Vec::new();
+        let parameter = Parameter { name, option, place, choices, start, step, min, max, is_integer };
         match parameter.fault(low, high) {
             Some(fault) => Err(ParameterError::Entry(format!("{}: {fault}", parameter.name))),
             None => parameter.check(settings).map(|()| parameter),
         }
+    }
+
+    /// Makes a parameter whose values are compared. Of the time manager these may be lists, as in `TimeManager=(mle-mlh)|(mle-legacy)`:
+    /// the entries of the one that is played take the place of those of all of them.
+    fn of_choices(
+        option: &'static OptionSpec,
+        path: Option<&str>,
+        choices: Vec<String>,
+        settings: &Settings,
+    ) -> Result<Parameter, ParameterError> {
+        let all = choices.join("|");
+        let (name, place) = match path {
+            Some(path) if option.name == TIME_MANAGER => {
+                let name = format!("{TIME_MANAGER}.{path}");
+                let (manager, steps) = path_in_manager(path, settings)?;
+                let place = inside(manager, steps, &name)?;
+                (name, place)
+            }
+            Some(path) => {
+                let text = format!("{}.{path}: {} has no parameters", option.name, option.name);
+                return Err(ParameterError::Entry(text));
+            }
+            None if option.name == TIME_MANAGER && choices.iter().all(|text| text.starts_with('(')) => {
+                let manager = Params::parse(settings.time.time_manager.as_str())?;
+                let mut names = Vec::new();
+                for choice in &choices {
+                    names.extend(fragment(choice)?.names().map(str::to_owned));
+                }
+                (format!("{TIME_MANAGER}={all}"), Place::Entries { manager, names })
+            }
+            None => (option.name.to_owned(), Place::Option),
+        };
+        let is_repeated = (1..choices.len()).any(|i| choices[..i].contains(&choices[i]));
+        if is_repeated {
+            return Err(ParameterError::Entry(format!("{name}: {all} names a value twice")));
+        }
+        let max = (choices.len() - 1) as f64;
+        let parameter =
+            Parameter { name, option, place, choices, start: 0.0, step: 1.0, min: 0.0, max, is_integer: true };
+        parameter.check(settings).map(|()| parameter)
     }
 
     /// Returns what is wrong with the numbers, which must be in the range of the option, `low` to `high`.
@@ -137,13 +197,16 @@ impl Parameter {
         (!is_useful).then(useless)
     }
 
-    /// Checks that the bounds can be set, and that players can differ in the option.
+    /// Checks that the bounds, or all choices, can be set, and that players can differ in the option.
     fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
-        for value in [self.min, self.max] {
+        let bounds = [self.text(self.min), self.text(self.max)];
+        for value in if self.choices.is_empty() { &bounds[..] } else { &self.choices } {
             let mut changed = settings.clone();
-            for Assignment { option, value } in assignments([(self, self.text(value))]) {
+            for Assignment { option, value } in assignments([(self, value.clone())]) {
                 changed.set(option.name, &value)?;
             }
+            // The engine reads the manager later.
+            manager_from(changed.time.time_manager.as_str())?;
             if changed.network != settings.network {
                 return Err(shared(&self.name));
             }
@@ -155,6 +218,18 @@ impl Parameter {
     pub(crate) fn perturbation(&self, share: f64) -> f64 {
         let perturbation = self.step * share;
         if self.is_integer { perturbation.max(LEAST_INTEGER_STEP) } else { perturbation }
+    }
+
+    /// Returns the values that A and B play near `value`, and +1 if A has the higher one, else −1.
+    pub(crate) fn probe(&self, value: f64, share: f64, rng: &mut fastrand::Rng) -> (i8, [f64; 2]) {
+        if !self.choices.is_empty() {
+            let a = rng.usize(..self.choices.len());
+            let b = (a + rng.usize(1..self.choices.len())) % self.choices.len();
+            return (if a > b { 1 } else { -1 }, [a as f64, b as f64]);
+        }
+        let sign = if rng.bool() { 1_i8 } else { -1 };
+        let (offset, chance) = (f64::from(sign) * self.perturbation(share), rng.f64());
+        (sign, [self.playable(value + offset, chance), self.playable(value - offset, chance)])
     }
 
     pub(crate) fn clamp(&self, value: f64) -> f64 {
@@ -170,7 +245,10 @@ impl Parameter {
     }
 
     pub(crate) fn text(&self, value: f64) -> String {
-        format!("{value:.*}", self.decimals().max(0) as usize)
+        match self.choices.get(value as usize) {
+            Some(choice) => choice.clone(),
+            None => format!("{value:.*}", self.decimals().max(0) as usize),
+        }
     }
 
     fn decimals(&self) -> i32 {
@@ -178,28 +256,47 @@ impl Parameter {
     }
 }
 
+/// Returns the entries of a list, which commas outside parentheses separate.
+fn entries(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let separates = move |c: char| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        c == ',' && depth <= 0
+    };
+    text.split(separates).map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+/// Reads `(entries)`, a value of a set of entries inside the time manager.
+fn fragment(text: &str) -> Result<Params, ParamError> {
+    let anonymous = Params::parse(text)?;
+    Ok(anonymous.lists().next().map_or_else(Params::default, |(_, params)| params.clone()))
+}
+
 fn shared(name: &str) -> ParameterError {
     let cause = "is about the network or what evaluates it, which all games of a run share";
     ParameterError::Entry(format!("{name}: {cause}; tune an option of the search"))
 }
 
-/// Returns the place of the number at `path` in the time manager of `settings`, such as `max-move-budget` or `mle-mlh.scale`, and
-/// the values that it takes.
-fn place_in_manager(
-    path: &str,
-    settings: &Settings,
-) -> Result<((Params, Vec<String>), OptionKind), ParameterError> {
-    let text = settings.time.time_manager.as_str();
-    let manager = Params::parse(text)?;
+/// Returns the time manager of `settings` with the names of the lists and the parameter that `path` has in it, such as
+/// `max-move-budget` or `mle-mlh.scale`.
+fn path_in_manager(path: &str, settings: &Settings) -> Result<(Params, Vec<String>), ParameterError> {
+    let manager = Params::parse(settings.time.time_manager.as_str())?;
     let name = manager.lists().next().map_or("", |(name, _)| name);
-    let steps: Vec<_> = std::iter::once(name).chain(path.split('.')).collect();
-    let number = number_at(&steps)?;
+    let steps = std::iter::once(name).chain(path.split('.')).map(str::to_owned).collect();
+    Ok((manager, steps))
+}
+
+fn inside(manager: Params, path: Vec<String>, name: &str) -> Result<Place, ParameterError> {
+    let steps: Vec<_> = path.iter().map(String::as_str).collect();
     if manager.with_value_at(&steps, "0").is_none() {
         let remedy = "names no such list; name it in the option TimeManager";
-        return Err(ParameterError::Entry(format!("TimeManager.{path}: {text} {remedy}")));
+        return Err(ParameterError::Entry(format!("{name}: {manager} {remedy}")));
     }
-    let path = steps.iter().map(|step| (*step).to_owned()).collect();
-    Ok(((manager, path), number.kind))
+    Ok(Place::Inside { manager, path })
 }
 
 #[derive(Clone, Debug)]
@@ -208,24 +305,35 @@ pub(crate) struct Assignment {
     pub(crate) value: String,
 }
 
-/// Returns what sets parameters to these values: an option each, but only one for all numbers inside the time manager.
+/// Returns what sets parameters to these values: an option each, but only one for all that is inside the time manager. Sets of entries
+/// come first, because they may change what lists there are.
 pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_by_key(|(parameter, _)| !matches!(parameter.place, Place::Entries { .. }));
     let mut options = Vec::new();
     let mut changed_manager = None::<Params>;
     for (parameter, value) in values {
-        match &parameter.place {
-            None => options.push(Assignment { option: parameter.option, value }),
-            Some((manager, path)) => {
-                let path: Vec<_> = path.iter().map(String::as_str).collect();
-                let so_far = changed_manager.as_ref().unwrap_or(manager);
-                let Some(changed) = so_far.with_value_at(&path, &value) else { continue };
-                match options.iter_mut().find(|assignment| assignment.option.name == TIME_MANAGER) {
-                    Some(known) => known.value = changed.to_string(),
-                    None => options.push(Assignment { option: parameter.option, value: changed.to_string() }),
-                }
-                changed_manager = Some(changed);
+        let so_far = |manager| changed_manager.as_ref().unwrap_or(manager);
+        let changed = match &parameter.place {
+            Place::Option => {
+                options.push(Assignment { option: parameter.option, value });
+                continue;
             }
+            Place::Inside { manager, path } => {
+                let path: Vec<_> = path.iter().map(String::as_str).collect();
+                so_far(manager).with_value_at(&path, &value)
+            }
+            Place::Entries { manager, names } => fragment(&value).ok().and_then(|new| {
+                let name = manager.lists().next().map_or("", |(name, _)| name);
+                so_far(manager).with_list(name, |list| list.replacing(names, &new))
+            }),
+        };
+        let Some(changed) = changed else { continue };
+        match options.iter_mut().find(|assignment| assignment.option.name == TIME_MANAGER) {
+            Some(known) => known.value = changed.to_string(),
+            None => options.push(Assignment { option: parameter.option, value: changed.to_string() }),
         }
+        changed_manager = Some(changed);
     }
     options
 }

@@ -42,8 +42,16 @@ impl Gains {
     /// A as part of the iterations: it keeps the first steps small.
     const STABILITY: f64 = 0.1;
 
+    /// Returns true if the run moves nothing: it measures what the values that it tries are worth, which then stay the same.
+    pub(crate) fn only_measures(&self) -> bool {
+        self.r_end == 0.0
+    }
+
     /// Returns c_k / c_end for iteration `k`, from 1.
     pub(crate) fn perturbation(&self, k: u64) -> f64 {
+        if self.only_measures() {
+            return 1.0;
+        }
         (self.iterations as f64 / k as f64).powf(Gains::GAMMA)
     }
 
@@ -137,11 +145,10 @@ impl TuneRun {
         let mut probe = Probe { iteration, signs: Vec::new(), a: Vec::new(), b: Vec::new() };
         let share = gains.perturbation(iteration);
         for (parameter, value) in parameters.iter().zip(values) {
-            let sign = if rng.bool() { 1_i8 } else { -1 };
-            let (offset, chance) = (f64::from(sign) * parameter.perturbation(share), rng.f64());
+            let (sign, [a, b]) = parameter.probe(*value, share, &mut rng);
             probe.signs.push(sign);
-            probe.a.push(parameter.playable(value + offset, chance));
-            probe.b.push(parameter.playable(value - offset, chance));
+            probe.a.push(a);
+            probe.b.push(b);
         }
         Some(probe)
     }

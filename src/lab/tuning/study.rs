@@ -47,6 +47,8 @@ pub(crate) struct ParameterStudy {
     pub(crate) step_elo: f64,
     /// Half the width of its interval of 95 %.
     pub(crate) step_elo_error: f64,
+    /// In a run that moves nothing: what the values that it tried are worth.
+    pub(crate) effects: Vec<Effect>,
     /// Where the parameter stood after each iteration, and the noise up to there.
     #[serde(skip)]
     pub(crate) path: Vec<PathPoint>,
@@ -119,7 +121,23 @@ impl ParameterStudy {
         let sum: f64 = tail.iter().map(|point| point.value).sum();
         let mean = if tail.is_empty() { parameter.start } else { sum / count };
         let squares: f64 = tail.iter().map(|point| (point.value - mean).powi(2)).sum();
-        let (step_elo, step_elo_error) = step_elo(plan, rows, index);
+        let steps = effects(plan, rows, index);
+        let (step_elo, step_elo_error) = steps[0];
+        let effect = |(choice, &(elo, elo_error)): (usize, &(f64, f64))| {
+            if parameter.choices.is_empty() {
+                let [base, value] = [-1.0, 1.0].map(|sign| {
+                    parameter.text(parameter.playable(parameter.start + sign * parameter.step, 0.5))
+                });
+                return Effect { base, value, elo: 2.0 * elo, elo_error: 2.0 * elo_error };
+            }
+            let [base, value] = [0, choice + 1].map(|choice| parameter.text(choice as f64));
+            Effect { base, value, elo, elo_error }
+        };
+        let effects = if plan.gains.only_measures() {
+            steps.iter().enumerate().map(effect).collect()
+        } else {
+            Vec::new()
+        };
         ParameterStudy {
             name: parameter.name.clone(),
             start: parameter.start,
@@ -130,6 +148,7 @@ impl ParameterStudy {
             noise: last.noise,
             step_elo,
             step_elo_error,
+            effects,
             path,
         }
     }
@@ -142,26 +161,101 @@ impl ParameterStudy {
 /// Elo of a small difference in the share of points, near one half: 400 / ln 10 · 4.
 const ELO_OF_POINTS: f64 = 694.87;
 
-/// Returns the Elo of one step upwards and the half width of its interval of 95 %: the slope of the points of A over the distance
-/// between A and B. All parameters vary at once and independently of each other, so that each has the games of all.
-fn step_elo(plan: &TunePlan, rows: &[IterationRow], index: usize) -> (f64, f64) {
+/// What a value of a parameter is worth against another one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Effect {
+    /// The value that it is compared with: the first one, or the lower one of numbers.
+    pub(crate) base: String,
+    pub(crate) value: String,
+    pub(crate) elo: f64,
+    /// Half the width of its interval of 95 %.
+    pub(crate) elo_error: f64,
+}
+
+/// Returns the effects of the values of a parameter: for a number, of a step upwards.
+///
+/// The result of A is a sum of what its values are worth, less those of B. All parameters vary at once and independently of each other,
+/// so that each has the games of all: the effects of one are found by least squares without a look at the others. The intervals are
+/// those of White (1980), which hold whatever the spread of results is.
+fn effects(plan: &TunePlan, rows: &[IterationRow], index: usize) -> Vec<(f64, f64)> {
     let parameter = &plan.parameters[index];
-    let (mut products, mut distances, mut variance) = (0.0, 0.0, 0.0);
+    let size = parameter.choices.len().saturating_sub(1).max(1);
+    let mut squares = vec![vec![0.0; size]; size];
+    let mut variances = squares.clone();
+    let mut products = vec![0.0; size];
     for row in rows {
         // What was played, which bounds may have cut.
-        let distance = (row.a[index] - row.b[index]) / parameter.step;
-        let product = distance * row.result as f64 / (2 * plan.games_of_iteration()) as f64;
-        products += product;
-        distances += distance * distance;
-        variance += product * product;
+        let (a, b) = (row.a[index], row.b[index]);
+        let x: Vec<f64> = if parameter.choices.is_empty() {
+            vec![(a - b) / parameter.step]
+        } else {
+            let is = |value: f64, choice: usize| f64::from(u8::from(value == (choice + 1) as f64));
+            (0..size).map(|choice| is(a, choice) - is(b, choice)).collect()
+        };
+        let y = row.result as f64 / (2 * plan.games_of_iteration()) as f64;
+        for i in 0..size {
+            products[i] += x[i] * y;
+            for j in 0..size {
+                squares[i][j] += x[i] * x[j];
+                variances[i][j] += x[i] * x[j] * y * y;
+            }
+        }
     }
-    if distances == 0.0 {
-        return (0.0, 0.0);
+    let Some(inverse) = inverse(squares) else { return vec![(0.0, 0.0); size] };
+    let of_row = |row: &[f64], vector: &[f64]| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f64>();
+    let effect = |row: &Vec<f64>| {
+        let spread: Vec<f64> = variances.iter().map(|of| of_row(of, row)).collect();
+        (ELO_OF_POINTS * of_row(row, &products), ELO_OF_POINTS * 1.96 * of_row(row, &spread).sqrt())
+    };
+    inverse.iter().map(effect).collect()
+}
+
+/// Returns the inverse of a symmetric positive matrix; `None` if it has none.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let size = matrix.len();
+    let unit = |i: usize| (0..size).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
+    let mut inverse: Vec<Vec<f64>> = (0..size).map(unit).collect();
+    for pivot in 0..size {
+        let scale = matrix[pivot][pivot];
+        if scale < 1e-9 {
+            return None;
+        }
+        for both in [&mut matrix, &mut inverse] {
+            both[pivot].iter_mut().for_each(|entry| *entry /= scale);
+        }
+        for row in (0..size).filter(|&row| row != pivot) {
+            let factor = matrix[row][pivot];
+            for both in [&mut matrix, &mut inverse] {
+                for column in 0..size {
+                    both[row][column] -= factor * both[pivot][column];
+                }
+            }
+        }
     }
-    (ELO_OF_POINTS * products / distances, ELO_OF_POINTS * 1.96 * variance.sqrt() / distances)
+    Some(inverse)
+}
+
+/// Returns the table of a run that moves nothing: what the values that it tried are worth.
+fn table_of_effects(study: &TuneStudy) -> Table {
+    let caption = format!(
+        "After {} games, {:.0} % of them draws; all at once, each game answers every line",
+        study.games,
+        100.0 * study.draws
+    );
+    let mut table = Table::of_columns(caption, &["option", "value", "against"], &["Elo, 95 %"]);
+    for found in &study.parameters {
+        for Effect { base, value, elo, elo_error } in &found.effects {
+            let elo = format!("{elo:+.1} ± {elo_error:.1}");
+            table.row([found.name.clone(), value.clone(), base.clone(), elo]);
+        }
+    }
+    table
 }
 
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
+    if plan.gains.only_measures() {
+        return table_of_effects(study);
+    }
     let caption = format!(
         "After {} of {} iterations, {} games, {:.0} % of them draws; spread and chance are standard deviations",
         study.iterations,
@@ -193,6 +287,16 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
 
 /// Returns the page: the table, the values to paste, the commands, the paths of all parameters together and of each.
 pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -> Page {
+    if plan.gains.only_measures() {
+        return Page::new("Comparison")
+            .paragraph(
+                "All options vary at once and independently of each other, so that each line has all games. The Elo of a line \
+                 is an average over the values of all other options.",
+            )
+            .table(&table(plan, study))
+            .paragraph("This run was made by:")
+            .code(run);
+    }
     let mut page = Page::new("Tuning")
         .paragraph(
             "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \

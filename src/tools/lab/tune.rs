@@ -32,7 +32,7 @@ const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactor
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TuneArgs {
-    /// What is tuned: options that take numbers, and numbers inside TimeManager by name (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],…
+    /// What is tuned: options that take numbers, and numbers inside TimeManager by name (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],… With --r-end 0 values of any option are compared with the first one: NAME=VALUE|VALUE, of the time manager also lists of entries: TimeManager=(mle-mlh)|(mle-legacy)
     #[arg(long, value_name = "LIST")]
     params: String,
     /// Games of the whole run, two from each opening with colours swapped
@@ -90,6 +90,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         file.add(&row)?;
         let values = plan.parameters.iter().zip(&row.theta);
         let texts: Vec<_> = values
+            .filter(|_| !plan.gains.only_measures())
             .map(|(parameter, &value)| format!("{} {}", parameter.name, parameter.text(value)))
             .collect();
         rows.push(row);
@@ -116,6 +117,10 @@ fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     if !(0.0..=1.0).contains(&args.r_end) {
         return Err(argument_error("r-end", "must be from 0 to 1"));
     }
+    if let Some(compared) = parameters.iter().find(|parameter| args.r_end > 0.0 && !parameter.choices.is_empty()) {
+        let reason = format!("{}: values are compared by a run with --r-end 0; only numbers can move", compared.name);
+        return Err(argument_error("params", reason));
+    }
     let iterations = args.games.div_ceil(2 * args.pairs);
     let lag = PAIRS_LATE.div_ceil(args.pairs).min(iterations / PART_LATE).max(1);
     Ok(TunePlan {
@@ -130,7 +135,7 @@ fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
-    let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager.");
+    let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
     let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(parameter) = idle {
         let reason = format!(
@@ -224,6 +229,9 @@ impl fmt::Display for TuneResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TuneResult { study, check, plan, args } = self;
         writeln!(f, "{}", tuning::table(plan, study))?;
+        if plan.gains.only_measures() {
+            return Ok(());
+        }
         writeln!(f, "Paths of the parameters: {}", args.out.join("index.html").display())?;
         writeln!(f, "Only a match tells whether that is stronger than the start:\n{check}\n")?;
         writeln!(f, "{}\n{}", study.uci_lines, study.flags)

@@ -11,7 +11,7 @@ mod plan;
 mod reactions;
 mod stopper;
 
-pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues};
+pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
 pub(crate) use plan::{PiggybankDeposit, PlanInput};
 
 use crate::params::{ParamError, Params};
@@ -48,6 +48,10 @@ pub(crate) struct Smooth {
     timeuse: LearnedShare,
     best_share: LearnedShare,
     previous: Option<PreviousMove>,
+    /// What the lead at the start of the current move was worth, in new nodes.
+    lead_nodes: f64,
+    /// Time that the previous move left of its budget, ms.
+    left_ms: f64,
     /// Decayed mean of the root's Q at the ends of our moves.
     last_moves_q: Option<f64>,
     piggybank: Piggybank,
@@ -76,6 +80,8 @@ impl Smooth {
             ),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
+            lead_nodes: 0.0,
+            left_ms: 0.0,
             last_moves_q: None,
             piggybank: Piggybank::default(),
             message: None,
@@ -99,6 +105,14 @@ impl Smooth {
         let cap_ms = bank.max_moves * to_control.0 / moves_left;
         self.piggybank.prepare(&bank, time_ms, cap_ms);
         let piggybank_ms = self.piggybank.balance_ms();
+        self.lead_nodes = match params.timeuse {
+            TimeUse::Tree => facts.pruning_lead(),
+            TimeUse::Average | TimeUse::Next => 0.0,
+        };
+        let (timeuse, returned_ms) = match params.timeuse {
+            TimeUse::Next => (1.0, std::mem::take(&mut self.left_ms)),
+            TimeUse::Average | TimeUse::Tree => (self.timeuse.value(), 0.0),
+        };
         let input = PlanInput {
             time_ms,
             inc_ms,
@@ -113,7 +127,10 @@ impl Smooth {
                 NodeTarget::Tree => 1.0,
                 NodeTarget::BestMove => self.best_share.value(),
             },
-            timeuse: self.timeuse.value(),
+            timeuse,
+            min_timeuse: params.min_timeuse,
+            lead_nodes: self.lead_nodes,
+            returned_ms,
             reaction: 1.0,
             max_move_budget: params.max_move_budget,
             min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
@@ -211,6 +228,7 @@ impl TimeManager for Smooth {
             Some(average) if average > Millis::ZERO => outcome.used / average,
             _ => 0.0,
         };
+        self.left_ms = (report.budget - outcome.used).0.max(0.0);
         let stats = &outcome.stats;
         let best = f64::from(stats.most_visits().best);
         let nodes = match self.config.values.params.target {
@@ -225,9 +243,15 @@ impl TimeManager for Smooth {
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        let used_share = if is_overdrawn { 1.0 } else { outcome.used / report.budget };
-        // Of the budget without reactions, so that moves which they make longer are paid for by all others.
-        self.timeuse.learn(used_share * report.reaction.unwrap_or(1.0), weight);
+        // Smart pruning ends a search where its lead is out of reach of the rest of the budget: what is made beyond the lead
+        // at the start is proportional to the budget beyond it.
+        let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
+        let beyond_lead_ms = report.budget.0 - lead_ms;
+        let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };
+        if beyond_lead_ms > 0.0 {
+            // Of the budget without reactions, so that moves which they make longer are paid for by all others.
+            self.timeuse.learn(used_share * report.reaction.unwrap_or(1.0), weight);
+        }
         if stats.nodes.0 > 0 {
             self.best_share.learn(best / stats.nodes.as_f64(), weight);
         }

@@ -61,6 +61,18 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// How budgets allow for the time that smart pruning leaves unused.
+    pub(crate) enum TimeUse {
+        /// Every budget is divided by the average share that moves use.
+        Average = "average",
+        /// The lead that the best move has at the start of a search counts too. It ends the search early.
+        Tree = "tree",
+        /// The next move receives what a move leaves of its budget, as with `simple`.
+        Next = "next",
+    }
+}
+
 option_group! {
     /// Parameters of the plan and of what `smooth` learns.
     #[derive(Copy)]
@@ -81,6 +93,8 @@ option_group! {
         nps_update_unit: NpsUnit = NpsUnit::Seconds, "nps-update-unit";
         /// Length of Lc0's linear window for the nps estimate, in seconds. The estimate rises at once and falls slowly. 0 uses exponential decay by `nps-update-rate`.
         nps_update_period: f64 = 0.0, lc0 20.0, in 0.0..=1e6, "nps-update-period";
+        /// How budgets allow for the time that smart pruning leaves unused.
+        timeuse: TimeUse = TimeUse::Average, "timeuse";
         /// Initial estimate of the share of its budget that a move uses.
         init_timeuse: f64 = 0.7, in 0.01..=1.0, "init-timeuse";
         /// Minimum share of a used budget that the plan assumes.
@@ -216,6 +230,7 @@ mod tests {
             nps_update_rate: 5.0,
             nps_update_unit: NpsUnit::Seconds,
             nps_update_period: 0.0,
+            timeuse: TimeUse::Average,
             init_timeuse: 0.7,
             min_timeuse: 0.3,
             timeuse_update_rate: 10.0,

@@ -27,8 +27,14 @@ pub(crate) struct PlanInput {
     /// Share of the new nodes that go where the target counts: 1 for the tree as a whole, the best move's share
     /// of new visits for `target=bestmove`.
     pub share_of_new: f64,
-    /// Expected share of a budget that is really used.
+    /// Expected share of a budget that is really used, less the lead.
     pub timeuse: f64,
+    /// `min-timeuse`: least share of a budget that is expected to be used, lead included.
+    pub min_timeuse: f64,
+    /// New nodes by which the lead that the best move has at the start shortens the search.
+    pub lead_nodes: f64,
+    /// Time that the previous move left of its budget and this one receives, ms.
+    pub returned_ms: f64,
     /// Factor on the budget by what the search has found: 1 at the start.
     pub reaction: f64,
     /// `max-move-budget`: largest share of the clock for one move.
@@ -82,7 +88,11 @@ impl PlanInput {
         let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
         let saved_ms = (target_ms * self.deposit.share).min(self.deposit.room_ms).max(0.0);
-        let budget_ms = ((target_ms - saved_ms) / self.timeuse * self.reaction).min(self.max_move_ms());
+        let spent_ms = target_ms - saved_ms;
+        let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
+        let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
+        let budget_ms = unused_included_ms * self.reaction + self.returned_ms;
+        let budget_ms = budget_ms.min(self.max_move_ms());
         Plan {
             game_ms,
             average_ms,
@@ -153,6 +163,9 @@ mod tests {
             reused_nodes: 2_000.0,
             share_of_new: 1.0,
             timeuse: 0.7,
+            min_timeuse: 0.3,
+            lead_nodes: 0.0,
+            returned_ms: 0.0,
             reaction: 1.0,
             max_move_budget: 0.3,
             min_move_share: 0.0,
