@@ -162,8 +162,28 @@ impl Params {
 
     /// Returns this list with the entries of `new` in the place of those that `names` names.
     pub(crate) fn replacing(&self, names: &[String], new: &Params) -> Params {
-        let kept = self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
+        let kept =
+            self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
         Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
+    }
+
+    /// Refuses a key that stands twice in this list or in a nested one.
+    ///
+    /// # Errors
+    /// Returns [`ParamError::Value`] with the second value.
+    pub(crate) fn refuse_repeated_keys(&self) -> Result<(), ParamError> {
+        let mut known = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                ParamEntry::List { params, .. } => params.refuse_repeated_keys()?,
+                ParamEntry::Value { key, value } if known.contains(&key) => {
+                    let expected = "each parameter once".into();
+                    return Err(ParamError::Value { key: key.clone(), value: value.clone(), expected });
+                }
+                ParamEntry::Value { key, .. } => known.push(key),
+            }
+        }
+        Ok(())
     }
 
     /// Returns this list without the values at `keys`.

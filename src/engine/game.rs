@@ -40,13 +40,30 @@ pub(super) struct GameState {
     made_with: SearchParams,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
-    timekeeper: Timekeeper,
+    /// White's clock and Black's: one process may play both sides.
+    sides: [Side; 2],
+    /// The index of the side that the last search was for.
+    side: usize,
     /// What the tree held when pondering began, until the next move of ours.
     before_pondering: Option<BeforePondering>,
-    /// Moves made with a clock running.
-    moves_made: u32,
     /// The game up to the last search with a clock.
     last_clocked: Option<History>,
+}
+
+/// What is known of one side's clock.
+#[derive(Debug)]
+struct Side {
+    timekeeper: Timekeeper,
+    /// Moves made with a clock running.
+    moves_made: u32,
+}
+
+fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
+    let side = || {
+        let timekeeper = Timekeeper::new(time_manager(&settings.time)?, settings.stoppers.clone());
+        Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
+    };
+    Ok([side()?, side()?])
 }
 
 impl GameState {
@@ -58,15 +75,14 @@ impl GameState {
         settings: &Settings,
         reclaimer: Reclaimer,
     ) -> Result<GameState, EngineError> {
-        let manager = time_manager(&settings.time)?;
         Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
             rescaled_by: Rescale::default(),
             reclaimer,
-            timekeeper: Timekeeper::new(manager, settings.stoppers.clone()),
+            sides: new_sides(settings)?,
+            side: 0,
             before_pondering: None,
-            moves_made: 0,
             last_clocked: None,
         })
     }
@@ -97,8 +113,9 @@ impl GameState {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
         let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
+        self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
-            self.renew_timekeeper_in_a_new_game(position, resources.settings)?;
+            self.renew_clocks_in_a_new_game(position, resources.settings)?;
         }
         let chain = self.make_chain(request, tables.choices, resources);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
@@ -172,18 +189,17 @@ impl GameState {
     }
 
     /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back counts as a new game, as in Lc0.
-    fn renew_timekeeper_in_a_new_game(
+    fn renew_clocks_in_a_new_game(
         &mut self,
         position: &History,
         settings: &Settings,
     ) -> Result<(), EngineError> {
         let goes_on = |last: &History| {
             let [before, now] = [last, position].map(History::game_ply);
-            continues(position, last) || now == before + 2
+            continues(position, last) || now == before + 2 && agree(position, last)
         };
         if self.last_clocked.as_ref().is_some_and(|last| !goes_on(last)) {
-            self.timekeeper = Timekeeper::new(time_manager(&settings.time)?, settings.stoppers.clone());
-            self.moves_made = 0;
+            self.sides = new_sides(settings)?;
         }
         self.last_clocked = Some(position.clone());
         Ok(())
@@ -196,7 +212,6 @@ impl GameState {
         choices: Option<usize>,
         resources: &SearchResources<'_>,
     ) -> Chain {
-        self.timekeeper.set_options(resources.settings.stoppers.clone());
         let mut facts = self.facts(request, resources);
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
@@ -204,7 +219,12 @@ impl GameState {
         if !request.limits.ponder {
             self.before_pondering = None;
         }
-        self.timekeeper.start_move(&facts)
+        if request.limits.time.is_none() {
+            self.sides.iter_mut().for_each(|side| side.timekeeper.clock_was_set());
+        }
+        let timekeeper = &mut self.sides[self.side].timekeeper;
+        timekeeper.set_options(resources.settings.stoppers.clone());
+        timekeeper.start_move(&facts)
     }
 
     fn facts(&self, request: &GoRequest, resources: &SearchResources<'_>) -> MoveFacts {
@@ -217,7 +237,7 @@ impl GameState {
             } else {
                 request.received.elapsed().into()
             },
-            first_move: self.moves_made == 0,
+            first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,
             lines: resources.info.multi_pv,
             ponder_enabled: settings.ponder,
@@ -242,22 +262,32 @@ impl GameState {
     }
 
     pub(super) fn take_message(&mut self) -> Option<String> {
-        self.timekeeper.take_message()
+        self.sides[self.side].timekeeper.take_message()
     }
 
     /// Lets the timekeeper learn from the move that was made. `stats` are the last figures of its search.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         let has_clock = search.stop_controller.with_chain(|chain| chain.report().is_some());
-        self.moves_made += u32::from(has_clock);
+        let side = &mut self.sides[self.side];
+        side.moves_made += u32::from(has_clock);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
             EndReason::Stopped | EndReason::Failure => None,
         };
         search.stop_controller.with_chain(|chain| {
-            self.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
+            side.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
         });
     }
+}
+
+/// Returns whether the positions that both games name at the same plies are the same.
+fn agree(a: &History, b: &History) -> bool {
+    let first = |game: &History| game.position(0).game_ply();
+    let start = first(a).max(first(b));
+    let end = a.game_ply().min(b.game_ply());
+    let key = |game: &History, ply: u32| game.position((ply - first(game)) as usize).key();
+    (start..=end).all(|ply| key(a, ply) == key(b, ply))
 }
 
 struct SearchTarget {
@@ -505,5 +535,11 @@ mod tests {
         assert_eq!(nodes_before_move("startpos", false), Some(10_000));
         assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
         assert_eq!(nodes_before_move("startpos", false), Some(10_000), "a step back");
+        assert_eq!(nodes_before_move("startpos moves e2e4", false), Some(10_000), "the other side's clock");
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
+        // A regression: as long as it was two plies further, any game was the same.
+        assert_eq!(nodes_before_move("startpos moves d2d4 d7d5 c2c4 e7e6", false), Some(10_000));
+        let after = "fen rnbqkbnr/ppp2ppp/4p3/3p4/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3 moves b1c3 g8f6";
+        assert_eq!(nodes_before_move(after, false), Some(6_000), "told from another position on");
     }
 }

@@ -17,7 +17,7 @@ use super::{Engine, EngineError, InfoOptions, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
-use crate::time::GoLimits;
+use crate::time::{Chain, GoLimits, Millis, Nodes};
 
 /// A command to search the present position.
 #[derive(Clone, Debug)]
@@ -336,9 +336,10 @@ impl SearchReporter {
                 if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
             self.listener.note(&format!("ERROR: {reason}{ending}"));
         }
-        if let Some(report) = search.stop_controller.with_chain(|chain| chain.report()) {
-            let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
-            let used_ms = time.as_secs_f64() * 1000.0;
+        let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
+        let reported =
+            |chain: &mut Chain| Some((chain.report()?, chain.time_used(time.into(), Nodes(new_nodes))));
+        if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
             self.listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
                 result.reason

@@ -192,9 +192,9 @@ impl Engine {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
 
-    /// Begins a new game: nothing learnt from the last one is kept.
+    /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any process.
     pub fn new_game(&mut self) {
-        self.finish();
+        self.clear_cache();
         self.game = None;
         self.position = History::start();
         self.position_refusal = None;
@@ -211,7 +211,7 @@ impl Engine {
         self.wants_empty_tree = true;
     }
 
-    /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
+    /// Throws away all evaluations that are kept for positions met again.
     pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();

@@ -270,7 +270,11 @@ macro_rules! integer_value {
             }
 
             fn parse(text: &str, range: &Self::Range) -> Option<$type> {
-                let number = text.parse().ok().filter(|number| range.contains(number))?;
+                // Lists of parameters may say 40.0, as Lc0's must.
+                let zeros =
+                    |(_, rest): &(&str, &str)| !rest.is_empty() && rest.bytes().all(|digit| digit == b'0');
+                let whole = text.split_once('.').filter(zeros).map_or(text, |(number, _)| number);
+                let number = whole.parse().ok().filter(|number| range.contains(number))?;
                 <$type>::try_from(number).ok()
             }
 

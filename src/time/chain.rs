@@ -120,10 +120,17 @@ impl Chain {
         self.inc
     }
 
+    /// Returns the time of a search on the clock of the rules: under `nodestime` that which the new nodes stand for.
+    pub(crate) fn time_used(&self, elapsed: Millis, new_nodes: Nodes) -> Millis {
+        self.node_rate.map_or(elapsed, |rate| rate.time_of(new_nodes))
+    }
+
     /// Returns `stats` as the rules see them: under `nodestime` with the time that the new nodes stand for.
     pub(super) fn on_our_clock<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
-        let Some(rate) = self.node_rate else { return Cow::Borrowed(stats) };
-        let elapsed = rate.time_of(stats.new_nodes);
+        if self.node_rate.is_none() {
+            return Cow::Borrowed(stats);
+        }
+        let elapsed = self.time_used(stats.elapsed, stats.new_nodes);
         let since_first_eval = stats.since_first_eval.map(|_| elapsed);
         Cow::Owned(SearchStats { elapsed, since_first_eval, ..stats.clone() })
     }

@@ -8,7 +8,7 @@ use super::units::{ExpectedNodes, Millis, Nodes, Nps};
 pub struct SearchStats {
     /// Time since the `go` line was read.
     pub elapsed: Millis,
-    /// Time since the first evaluation of this search came back; `None` before it.
+    /// Time since the first evaluation of this search came back, from the network or out of the cache; `None` before it.
     pub since_first_eval: Option<Millis>,
     /// Visits under the root, reused ones included.
     pub nodes: Nodes,

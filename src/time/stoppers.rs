@@ -185,6 +185,7 @@ impl MoveTimeLimit {
 
 impl Stopper for MoveTimeLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        // The root may be evaluated from the start, in a tree that was kept.
         self.is_evaluated |= stats.root.is_some() || stats.since_first_eval.is_some();
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);

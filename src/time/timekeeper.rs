@@ -8,7 +8,7 @@ use super::stats::SearchStats;
 use super::stoppers::StopReason;
 use super::units::Millis;
 
-/// The time management of one game. The engine makes a new one at `ucinewgame` and when the option `TimeManager` changes.
+/// The time management of one side in one game. The engine makes new ones at `ucinewgame` and when the option `TimeManager` changes.
 #[derive(Debug)]
 pub(crate) struct Timekeeper {
     manager: Box<dyn TimeManager>,
@@ -73,7 +73,6 @@ impl Timekeeper {
     }
 
     /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
-    #[cfg(feature = "lab")]
     pub(crate) fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }

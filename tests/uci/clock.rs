@@ -128,6 +128,39 @@ fn under_nodestime_a_busy_machine_changes_no_move() {
     assert_eq!(game(), beside_busy_threads(4, game));
 }
 
+/// A regression: evaluations of the last game stayed in the cache, and the same game came out otherwise.
+#[test]
+fn under_nodestime_the_second_game_of_a_process_is_the_first() {
+    let flags = ["--backend=random", "--threads=1", "--nodestime=2", "--verbose-time"];
+    let mut engine = Engine::start(&flags);
+    let mut game = || {
+        engine.send("ucinewgame");
+        let positions = ["startpos", "startpos moves e2e4 e7e5", "startpos moves e2e4 e7e5 g1f3 b8c6"];
+        positions.map(|position| {
+            let go = ["go wtime 20000 btime 20000"];
+            let lines = engine.search(&[&[&*format!("position {position}")], &go[..]].concat());
+            (lines[lines.len() - 1].clone(), number::<u64>(time_report(&lines), "new_nodes"))
+        })
+    };
+    assert_eq!(game(), game());
+}
+
+/// A regression: only a batch counted as the first evaluation, for which a move may go beyond its budget. Where all was in the
+/// cache, it used a tenth of the clock.
+#[test]
+fn an_evaluation_out_of_the_cache_is_the_first_one_too() {
+    let flags = ["--backend=random", "--threads=1", "--nodestime=1", "--move-overhead=0", "--verbose-time"];
+    let mut engine = Engine::start(&flags);
+    engine.send("setoption name TimeManager value smooth(max-move-budget=0.01)");
+    engine.best_move(&["position startpos", "go nodes 20000"]);
+    engine.send("setoption name ClearTree");
+    let report = report_of(&mut engine, "go wtime 60000 btime 60000");
+    assert!(number::<f64>(&report, "budget_ms") <= 600.0, "{report}");
+    // Both are nodes.
+    assert_eq!(number::<f64>(&report, "used_ms"), number::<f64>(&report, "new_nodes"), "{report}");
+    assert!(number::<f64>(&report, "new_nodes") < 700.0, "{report}");
+}
+
 /// A clock of one second, and batches that take half of it.
 #[test]
 fn a_device_too_slow_for_the_clock_is_not_waited_for() {

@@ -5,11 +5,39 @@ use std::fmt;
 use super::rows::ReplayMoveRow;
 use super::study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
 use crate::report::{Bar, BarPlot, Page, Plot, Table};
+use crate::time::DEFAULT_MANAGER;
 
 impl fmt::Display for ReplayStudy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.controls().iter().try_for_each(|control| writeln!(f, "{}", table(self, control)))
+        for control in self.controls() {
+            writeln!(f, "{}", table(self, control))?;
+        }
+        self.managers.iter().try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
     }
+}
+
+/// Says in a line what a manager does with a clock, in seconds.
+fn in_words(figures: &ManagerFigures) -> String {
+    let ManagerFigures { manager, control, summary, .. } = figures;
+    let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };
+    let used = 100.0 * summary.time_used.value().unwrap_or_default();
+    let slowest = seconds(summary.max_used_ms);
+    let least = summary.min_clock_ms.map_or(String::new(), |ms| {
+        let at_least = seconds(ms.max(0.0));
+        format!(", and the clock never shows less than {at_least} s")
+    });
+    let lost = match summary.losses {
+        0 => String::new(),
+        losses => format!(". It loses {losses} of {} games on time", summary.games),
+    };
+    format!(
+        "At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s{least}{lost}."
+    )
+}
+
+fn seconds(ms: f64) -> String {
+    let seconds = ms / 1000.0;
+    if seconds < 10.0 { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
 }
 
 fn table(study: &ReplayStudy, control: &str) -> Table {

@@ -35,6 +35,9 @@ pub(crate) struct ReplayGameRow {
     /// Smallest clock after any move, before its increment, ms; negative if the flag fell. `None` with recorded clocks or without
     /// a move.
     pub(crate) min_clock_ms: Option<f64>,
+    /// Time of the slowest move, ms.
+    #[serde(default)]
+    pub(crate) max_used_ms: f64,
     /// Moves that were made at once though there was a choice and nothing was proven.
     pub(crate) instamoves: u32,
     /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move that had a
@@ -85,6 +88,7 @@ impl ReplayGameRow {
             final_clock_ms: game.final_clock_ms,
             time_used: lost_ms / game.given_ms.max(f64::MIN_POSITIVE),
             min_clock_ms: least_ms.filter(|_| !is_recorded),
+            max_used_ms: game.moves.iter().map(|m| m.used_ms).fold(0.0, f64::max),
             instamoves: game.moves.iter().filter(|m| m.is_instamove()).count() as u32,
             nodes_cv: nodes_cv(&game.moves),
             pruned: pruned.len() as u32,
@@ -301,7 +305,7 @@ mod tests {
         assert!((row.time_used - 0.8).abs() < 1e-12);
         // A regression: whatever smart pruning ended counted as proven.
         assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");
-        assert_eq!(row.min_clock_ms, Some(39_010.0));
+        assert_eq!((row.min_clock_ms, row.max_used_ms), (Some(39_010.0), 990.0));
         // Mean 200, variance (100² + 100² + 0)/5 = 4,000, deviation 63.25
         assert!((row.nodes_cv - 0.316_228).abs() < 1e-6);
         // 250 ms for 1,040.

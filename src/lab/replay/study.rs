@@ -56,6 +56,8 @@ pub(super) struct ReplaySummary {
     pub(super) time_used: ExactMean,
     /// Smallest clock after any move, ms; `None` without a move.
     pub(super) min_clock_ms: Option<f64>,
+    /// Time of the slowest move, ms.
+    pub(super) max_used_ms: f64,
     pub(super) losses: u64,
     pub(super) instamoves: u64,
     pub(super) nodes_cv: ExactMean,
@@ -79,6 +81,7 @@ impl ReplaySummary {
         if let Some(ms) = game.min_clock_ms.filter(|_| game.moves > 0) {
             self.min_clock_ms = Some(self.min_clock_ms.unwrap_or(f64::INFINITY).min(ms));
         }
+        self.max_used_ms = self.max_used_ms.max(game.max_used_ms);
         self.instamoves += u64::from(game.instamoves);
         self.nodes_cv.add(game.nodes_cv, 1);
         self.pruned.add(game.pruned.into(), game.moves);

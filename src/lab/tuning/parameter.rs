@@ -171,8 +171,17 @@ impl Parameter {
             return Err(ParameterError::Entry(format!("{name}: {all} names a value twice")));
         }
         let max = (choices.len() - 1) as f64;
-        let parameter =
-            Parameter { name, option, place, choices, start: 0.0, step: 1.0, min: 0.0, max, is_integer: true };
+        let parameter = Parameter {
+            name,
+            option,
+            place,
+            choices,
+            start: 0.0,
+            step: 1.0,
+            min: 0.0,
+            max,
+            is_integer: true,
+        };
         parameter.check(settings).map(|()| parameter)
     }
 
@@ -386,6 +395,55 @@ mod tests {
         );
     }
 
+    /// Words, switches, numbers and sets of entries are compared. A set takes the place of all entries that any set names, and a
+    /// parameter in a list that is gone has no effect.
+    #[test]
+    fn values_of_any_kind_are_compared() {
+        let text = "TimeManager.mle-mlh.scale=1|0.7,FpuStrategy=reduction|absolute,TwoFoldDraws=true|false,TimeManager.target=tree|bestmove,\
+                    TimeManager=(mle-mlh)|(mle-legacy(midpoint=40,steepness=9))|(mle-pieces),TimeManager=()|(effort=1,instability=0.1)";
+        let manager = "smooth(mle-mlh,effort=0.5)";
+        assert_eq!(
+            options_set(manager, text, &[1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+            [
+                (TIME_MANAGER, "smooth(mle-mlh(scale=0.7),target=bestmove)".to_owned()),
+                ("FpuStrategy", "absolute".to_owned()),
+                ("TwoFoldDraws", "false".to_owned()),
+            ]
+        );
+        let set = options_set(manager, text, &[1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
+        let expected = "smooth(mle-legacy(midpoint=40,steepness=9),effort=1,instability=0.1,target=tree)";
+        assert_eq!(set[0], (TIME_MANAGER, expected.to_owned()));
+        let mut settings = Settings::default();
+        settings.set(TIME_MANAGER, manager).unwrap();
+        let list = Parameter::parse_list(text, &settings).unwrap();
+        let names: Vec<_> = list.iter().skip(3).map(|parameter| parameter.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "TimeManager.target",
+                "TimeManager=(mle-mlh)|(mle-legacy(midpoint=40,steepness=9))|(mle-pieces)",
+                "TimeManager=()|(effort=1,instability=0.1)"
+            ]
+        );
+    }
+
+    #[test]
+    fn two_sides_never_play_the_same_choice() {
+        let three = &parse("TimeManager=(mle-mlh)|(mle-legacy)|(mle-pieces)").unwrap()[0];
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut seen = [[0; 3]; 3];
+        for _ in 0..600 {
+            let (sign, [a, b]) = three.probe(0.0, 1.0, &mut rng);
+            assert_eq!(sign > 0, a > b);
+            seen[a as usize][b as usize] += 1;
+        }
+        for (a, row) in seen.iter().enumerate() {
+            for (b, &count) in row.iter().enumerate() {
+                assert!(if a == b { count == 0 } else { count > 50 }, "{seen:?}");
+            }
+        }
+    }
+
     #[test]
     fn faults_name_the_cause_and_the_remedy() {
         for (text, expected) in [
@@ -412,6 +470,15 @@ mod tests {
             ("TimeManager.mle-legacy.midpoint=50:5", "names no such list"),
             ("TimeManager.min-timeuse=3:1", "the start 3 lies outside 0.01 to 1"),
             ("TimeManager=1:1", "TimeManager.max-move-budget=0.3:0.05"),
+            ("FpuStrategy=reduction|absolut", "\"absolut\" is not one of reduction, absolute"),
+            ("CPuct=1|1", "names a value twice"),
+            ("CPuct=1|200", "from 0 to 100"),
+            ("CPuct.x=1|2", "CPuct has no parameters"),
+            ("Threads=1|2", "all games of a run share"),
+            ("TimeManager.target=tree|king", "target=king: expected one of tree, bestmove"),
+            ("TimeManager.mle-legacy.midpoint=50|60", "names no such list"),
+            ("TimeManager=(mle-mlh)|(mle-legacie)", "unknown parameter of smooth \"mle-legacie\""),
+            ("TimeManager=(mle-mlh)|(mle-legacy", "a ')' is missing"),
         ] {
             let fault = parse(text).unwrap_err().to_string();
             assert!(fault.contains(expected), "{text}: {fault}");

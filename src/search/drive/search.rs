@@ -95,11 +95,17 @@ impl Search {
         let SearchState { context, counters, progress, .. } = &self.state;
         counters.evaluations.fetch_add(visits, Ordering::Relaxed);
         counters.batches.fetch_add(1, Ordering::Relaxed);
-        progress.batch_done(|| context.clock.elapsed());
+        progress.has_evaluation(|| context.clock.elapsed());
+        progress.batch_done();
         self.check_stoppers();
     }
 
     pub(super) fn check_stoppers(&self) {
+        let SearchState { context, root, progress, .. } = &self.state;
+        if context.root_visits() > root.reused_visits {
+            // Also without a batch: the first evaluations may be in the cache.
+            progress.has_evaluation(|| context.clock.elapsed());
+        }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
             self.dismiss_workers();
         }

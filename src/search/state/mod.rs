@@ -419,11 +419,15 @@ impl WorkerProgress {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Notes that a batch was backed up, `elapsed` after the start of the search.
-    pub(crate) fn batch_done(&self, elapsed: impl FnOnce() -> Duration) {
-        self.change(|state| {
-            state.first_evaluation.get_or_insert_with(elapsed);
-        });
+    /// Notes that a batch was backed up.
+    pub(crate) fn batch_done(&self) {
+        self.change(|_| ());
+    }
+
+    /// Notes that the search has made visits, `elapsed` after its start. The first of them had the first evaluation, by the network or
+    /// out of the cache.
+    pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
+        self.state().first_evaluation.get_or_insert_with(elapsed);
     }
 
     /// Keeps the reason why the search cannot go on; of several the first one is kept.

@@ -243,6 +243,9 @@ impl PieceCountTable {
     }
 }
 
+/// The most pieces at which the head is averaged with the table: in elementary wins it is up to twice too high.
+const ELEMENTARY_PIECES: u32 = 4;
+
 option_group! {
     /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
     #[derive(Copy)]
@@ -259,8 +262,8 @@ option_group! {
 impl Named for MovesLeftHead {
     const NAME: &'static str = "mle-mlh";
     const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves. M is the tree's average \
-                                   in plies, and spread is its standard deviation over the lines searched. If the network has no \
-                                   such head, `mle-pieces` is used and a message says so.";
+                                   in plies, and spread is its standard deviation over the lines searched. With at most 4 pieces \
+                                   it is averaged with `mle-pieces`. If the network has no such head, `mle-pieces` is used and a message says so.";
     type Params = MovesLeftHead;
 }
 
@@ -271,7 +274,10 @@ impl Estimate for MovesLeftHead {
             return PieceCountTable::default().estimate(input);
         };
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
-        let moves = (self.scale * (1.0 + plies) / 2.0).max(self.floor);
+        let by_head = self.scale * (1.0 + plies) / 2.0;
+        let by_both = || (by_head + PieceCountTable::default().moves_left(input.pieces)) / 2.0;
+        let moves = if input.pieces <= ELEMENTARY_PIECES { by_both() } else { by_head };
+        let moves = moves.max(self.floor);
         MovesLeftEstimate { moves, source: MovesLeftHead::NAME }
     }
 
@@ -506,6 +512,15 @@ mod tests {
         assert_eq!(head.estimate(&head_input(Some(3.0), None)), from_head(6.0), "the floor");
         let halved = MovesLeftHead { scale: 0.5, ..head };
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
+    }
+
+    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, where mates take some 9 moves.
+    #[test]
+    fn in_elementary_endings_the_table_has_a_say() {
+        let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };
+        let moves = |pieces| MovesLeftHead::default().estimate(&with(pieces)).moves;
+        assert!((moves(3) - (24.3 + 12.7) / 2.0).abs() < 1e-9);
+        assert!((moves(5) - 24.3).abs() < 1e-9);
     }
 
     #[test]

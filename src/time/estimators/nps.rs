@@ -78,7 +78,6 @@ impl NpsEstimator {
     /// time from the search's beginning. What came before, such as loading a network, is no time of the device.
     pub(crate) fn after_the_move(&self, began_s: f64) -> NpsEstimator {
         let mut estimator = self.clone();
-        // Without a batch all nodes came from the cache, which says nothing of the device.
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
             let began = NpsSample { elapsed_s: began_s, nodes: 0.0 };
             let back = NpsSample { elapsed_s: self.first_batch_s, ..first };
@@ -105,7 +104,8 @@ impl NpsEstimator {
     }
 
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
-        let Some(since) = stats.since_first_eval else { return };
+        // What comes out of the cache says nothing of the device.
+        let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else { return };
         self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         if self.first.is_none() {

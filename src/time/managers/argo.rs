@@ -38,9 +38,6 @@ const MAX_BRANCH_FACTOR: f64 = 1.5;
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
 const EMERGENCY_MS: f64 = 10_000.0;
 const EMERGENCY_SHARE: f64 = 0.2;
-/// Below this clock a move gets `CRITICAL_LIMIT_MS`, ms.
-const CRITICAL_MS: f64 = 5_000.0;
-const CRITICAL_LIMIT_MS: f64 = 10.0;
 
 option_group! {
     /// The manager, which is its parameter: it remembers nothing from move to move.
@@ -80,10 +77,7 @@ impl ArgoClock {
     }
 
     fn planned_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
-        // The listing asks for less than 10 s before it asks for less than 5 s and so never gets there.
-        if self.main_ms < CRITICAL_MS {
-            return CRITICAL_LIMIT_MS;
-        }
+        // The listing goes on to ask for less than 5 s, where a move would get 10 ms, but never gets there.
         if self.main_ms < EMERGENCY_MS {
             return self.main_ms * EMERGENCY_SHARE;
         }
@@ -268,7 +262,7 @@ mod tests {
         (a - b).abs() < 1e-6 * b.abs().max(1.0)
     }
 
-    /// The critical branch, below 5 s, is never reached in ArGO's listing.
+    /// A regression: moves below 5 s got 10 ms, by a branch that ArGO's listing never reaches.
     #[test]
     fn limits_by_hand() {
         for (main_ms, inc_ms, moves, difficulty, branch_factor, expected) in [
@@ -288,8 +282,7 @@ mod tests {
             // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
             (20_000.0, 0.0, 5, 1.0, 0.75, 1_090.909_091),
             (9_000.0, 0.0, 40, 1.0, 0.75, 1_800.0),
-            (4_999.0, 0.0, 40, 2.0, 1.5, 10.0),
-            (4.0, 0.0, 40, 2.0, 1.5, 4.0),
+            (4_999.0, 0.0, 40, 2.0, 1.5, 999.8),
             (0.0, 0.0, 40, 2.0, 1.5, 0.0),
         ] {
             let limit = clock(main_ms, inc_ms, moves).limit_ms(difficulty, branch_factor);

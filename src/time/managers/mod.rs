@@ -47,7 +47,7 @@ pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
 ) -> Result<Box<dyn TimeManager>, ParamError> {
-    match text {
+    match text.map(str::to_ascii_lowercase).as_deref() {
         _ if slowmover == 1.0 => manager_from(text.unwrap_or(DEFAULT_MANAGER)),
         None | Some("legacy" | "legacy()") => manager_from(&format!("legacy(slowmover={slowmover})")),
         Some(text) => Err(ParamError::Value {
@@ -58,12 +58,13 @@ pub(crate) fn manager_with_slowmover(
     }
 }
 
-/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
+/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`, in any case of letters.
 ///
 /// # Errors
 /// Returns a [`ParamError`] that names what is wrong and what would be valid.
 pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
-    let params = Params::parse(text)?;
+    let params = Params::parse(&text.to_ascii_lowercase())?;
+    params.refuse_repeated_keys()?;
     let mut lists = params.lists();
     let (Some((name, own)), None, 1) = (lists.next(), lists.next(), params.entries().len()) else {
         return Err(ParamError::Value {
@@ -282,6 +283,24 @@ mod tests {
         let error = name(Some("argo"), 1.5).unwrap_err().to_string();
         assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
         assert!(name(None, 101.0).is_err());
+    }
+
+    #[test]
+    fn letters_may_be_large_and_whole_numbers_decimal() {
+        assert_eq!(name_of(&mut *manager_from("SMOOTH(MLE-MLH(Floor=5),TARGET=Tree)").unwrap()), "smooth");
+        assert!(manager_with_slowmover(Some("Legacy"), 1.5).is_ok());
+        assert!(manager_from("stockfish(emergency-move-horizon=30.0)").is_ok());
+        for text in ["30.5", "30.", "30.0e1"] {
+            assert!(manager_from(&format!("stockfish(emergency-move-horizon={text})")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_stands_once() {
+        let error = |text: &str| manager_from(text).unwrap_err().to_string();
+        assert_eq!(error("smooth(init-nps=2,INIT-NPS=3)"), "init-nps=3: expected each parameter once");
+        assert!(error("smooth(blend(mle-mlh(floor=4,floor=4)))").contains("once"));
+        assert!(manager_from("smooth(blend(mle-legacy(midpoint=40),mle-legacy(midpoint=60)))").is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! It reads recorded games; the [laboratory](crate::lab::replay) replays them, writes rows and shows them.
+//! It reads recorded games, or those that come with the program; the [laboratory](crate::lab::replay) replays them, writes rows and
+//! shows them.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -18,9 +19,9 @@ use crate::lab::replay::{
 };
 use crate::lab::runner::{self, Jobs};
 use crate::network::Backend;
-use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
+use crate::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
-use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
 const ENDGAME_SPEED: f64 = 1.6;
@@ -29,13 +30,11 @@ const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TimelabArgs {
-    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input [default: the built-in sample]
+    #[arg(long, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
-    /// A time manager as in the option TimeManager; may be given several times
-    #[arg(long = "manager", value_name = "MANAGER", default_values = [
-        DEFAULT_MANAGER, "smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo",
-    ])]
+    /// A time manager as in the option TimeManager; may be given several times [default: the default manager, and with --pgn eight others]
+    #[arg(long = "manager", value_name = "MANAGER")]
     managers: Vec<String>,
     /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
     #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
@@ -46,9 +45,9 @@ pub(in crate::tools) struct TimelabArgs {
     /// Speed of the modelled engine: the same throughout the game, or faster with fewer pieces
     #[arg(long, value_name = "MODEL", default_value = "phase")]
     speed: SpeedModel,
-    /// Nodes per second with all pieces on the board
-    #[arg(long, value_name = "N", default_value_t = 10_000.0, value_parser = nps)]
-    nps: f64,
+    /// Nodes per second with all pieces on the board [default: 10000, and without --pgn the speed of this machine]
+    #[arg(long, value_name = "N", value_parser = nps)]
+    nps: Option<f64>,
     /// Time that the engine keeps back of every clock, ms
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     move_overhead: u32,
@@ -77,6 +76,37 @@ pub(in crate::tools) struct TimelabArgs {
     network: NetworkArgs,
 }
 
+/// The managers that are compared by default beside [`DEFAULT_MANAGER`].
+const OTHER_MANAGERS: [&str; 8] =
+    ["smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo"];
+/// The nodes per second by default.
+const USUAL_NPS: f64 = 10_000.0;
+/// How long the speed of this machine is measured for.
+const MEASURING_TIME: Millis = Millis(2_000.0);
+
+impl TimelabArgs {
+    fn managers(&self) -> Vec<String> {
+        if !self.managers.is_empty() {
+            return self.managers.clone();
+        }
+        let others: &[&str] = if self.pgn.is_empty() { &[] } else { &OTHER_MANAGERS };
+        [&[DEFAULT_MANAGER], others].concat().into_iter().map(str::to_owned).collect()
+    }
+
+    fn nps(&self) -> Result<f64, Failure> {
+        match self.nps {
+            Some(nps) => Ok(nps),
+            None if !self.pgn.is_empty() => Ok(USUAL_NPS),
+            None => {
+                let mut engine = measure::engine(&self.network.settings)?;
+                let limits = GoLimits { movetime: Some(MEASURING_TIME), ..GoLimits::default() };
+                let summary = engine.search(limits)?.result.summary;
+                Ok((summary.new_nodes as f64 / summary.time.as_secs_f64()).max(1.0))
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SpeedModel {
     Constant,
@@ -90,12 +120,16 @@ fn nps(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let managers = args.managers();
+    let backend = backend(args, &managers)?;
+    check_repetitions(args, &managers)?;
+    let nps = args.nps()?;
     let speed = match args.speed {
-        SpeedModel::Constant => Speed::constant(args.nps),
-        SpeedModel::Phase => Speed { opening: args.nps, endgame: ENDGAME_SPEED * args.nps },
+        SpeedModel::Constant => Speed::constant(nps),
+        SpeedModel::Phase => Speed { opening: nps, endgame: ENDGAME_SPEED * nps },
     };
     let replayer = Replayer {
-        managers: &args.managers,
+        managers: &managers,
         controls: &args.controls,
         kept_games: args.curves,
         options: ReplayOptions {
@@ -106,9 +140,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             ..ReplayOptions::default()
         },
     };
-    check_repetitions(args)?;
     let mut source = GameSource::new(args)?;
-    let backend = backend(args)?;
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
@@ -159,6 +191,11 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         }
         replay::page(&study).write(folder)?;
     }
+    if args.pgn.is_empty() {
+        eprint_message(format_args!(
+            "the games are the built-in sample, the speed {nps:.0} nodes per second"
+        ));
+    }
     output.write(&study, &study)?;
     Ok(if source.games.broken + source.games.damaged > 0 {
         ExitStatus::BadInput
@@ -168,7 +205,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
 }
 
 /// Refuses repeated values: their games would count twice.
-fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
+fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
     let repeated = |flag: &str, texts: Vec<String>| {
         let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
         match twice {
@@ -176,15 +213,16 @@ fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
             None => Ok(()),
         }
     };
-    repeated("manager", args.managers.clone())?;
+    repeated("manager", managers.to_vec())?;
     repeated("tc", args.controls.iter().map(ToString::to_string).collect())
 }
 
 /// Opens the network if a manager needs it. All managers are checked on the way.
-fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
-    let manager =
-        |text| manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")));
-    let managers: Vec<_> = args.managers.iter().map(|text| manager(text)).collect::<Result<_, _>>()?;
+fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Backend>>, Failure> {
+    let manager = |text: &String| {
+        manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))
+    };
+    let managers: Vec<_> = managers.iter().map(manager).collect::<Result<_, _>>()?;
     let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
     if !is_asked(true) {
         return Ok(None);
@@ -225,7 +263,7 @@ struct GameSource<'a> {
 
 impl<'a> GameSource<'a> {
     fn new(args: &'a TimelabArgs) -> Result<GameSource<'a>, Failure> {
-        let games = RecordedGames::new(&args.pgn)?;
+        let games = if args.pgn.is_empty() { RecordedGames::sample() } else { RecordedGames::new(&args.pgn)? };
         Ok(GameSource { args, games, accepted: 0, left_out: 0 })
     }
 

@@ -117,8 +117,11 @@ fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     if !(0.0..=1.0).contains(&args.r_end) {
         return Err(argument_error("r-end", "must be from 0 to 1"));
     }
-    if let Some(compared) = parameters.iter().find(|parameter| args.r_end > 0.0 && !parameter.choices.is_empty()) {
-        let reason = format!("{}: values are compared by a run with --r-end 0; only numbers can move", compared.name);
+    if let Some(compared) =
+        parameters.iter().find(|parameter| args.r_end > 0.0 && !parameter.choices.is_empty())
+    {
+        let reason =
+            format!("{}: values are compared by a run with --r-end 0; only numbers can move", compared.name);
         return Err(argument_error("params", reason));
     }
     let iterations = args.games.div_ceil(2 * args.pairs);

@@ -85,7 +85,7 @@ option_group! {
         tree_reuse_update_rate: f64 = 4.0, lc0 3.39, in 0.01..=1e6, "tree-reuse-update-rate";
         /// Initial estimate of the new nodes per second.
         init_nps: f64 = 20_000.0, in 0.1..=1e9, "init-nps";
-        /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values of 7.3 or more follow pull request 1195 exactly.
+        /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values from `nps-update-rate`/ln 2 follow pull request 1195 exactly, 7.3 for the default rate.
         init_nps_weight: f64 = 0.0, in 0.0..=1e6, "init-nps-weight";
         /// Half-life of the nps estimate, in seconds of search or in average move times.
         nps_update_rate: f64 = 5.0, in 0.01..=1e6, "nps-update-rate";

@@ -138,6 +138,41 @@ fn a_move_gets_more_where_more_is_at_stake() {
 }
 
 #[test]
+fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
+    let params = "timeuse=tree,init-timeuse=0.8,min-timeuse=0.5,init-tree-reuse=0,init-nps=1000";
+    let known = |visits: &[u32]| MoveFacts {
+        reused_nodes: Nodes(visits.iter().map(|&n| u64::from(n)).sum()),
+        root_visits: visits.into(),
+        smart_pruning_factor: 1.5,
+        ..facts(51_700.0, 0.0)
+    };
+    // 51,500 ms for 51.5 moves: 1,000 in all, 600 of them new. /0.8, and 1.5·(220 − 140) more.
+    let mut manager = smooth(params);
+    let report = report_of(&mut manager, &known(&[220, 140, 40]));
+    assert!(close(report.budget.0, 750.0 + 120.0), "{report}");
+    // Of 870 ms, 750 are beyond the lead. 600 are 0.8 of that, as expected.
+    finish(&mut manager, report, 600.0, 1000);
+    let after = report_of(&mut manager, &known(&[220, 140, 40]));
+    assert!(close(after.timeuse.unwrap(), 0.8), "{after}");
+    // Without a lead it is the average; a large lead is worth no more than `min-timeuse` allows.
+    assert!(close(report_of(&mut smooth(params), &known(&[180, 180, 40])).budget.0, 750.0));
+    assert!(close(report_of(&mut smooth(params), &known(&[400, 0])).budget.0, 1_200.0));
+    // Where smart pruning is off no lead ends a search.
+    let off = MoveFacts { smart_pruning_factor: 0.0, ..known(&[220, 140, 40]) };
+    assert!(close(report_of(&mut smooth(params), &off).budget.0, 750.0));
+}
+
+#[test]
+fn what_a_move_leaves_may_go_to_the_next() {
+    let mut manager = smooth("timeuse=next,init-tree-reuse=0,init-nps=1000");
+    let first = report_of(&mut manager, &facts(51_700.0, 0.0));
+    assert!(close(first.budget.0, 1_000.0), "the share that is used is not asked: {first}");
+    finish(&mut manager, first, 400.0, 400);
+    assert!(close(report_of(&mut manager, &facts(51_700.0, 0.0)).budget.0, 1_600.0));
+    assert!(close(report_of(&mut manager, &facts(51_700.0, 0.0)).budget.0, 1_000.0), "once");
+}
+
+#[test]
 fn a_network_without_the_head_is_noticed_once() {
     for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
         let mut manager = smooth(params);
