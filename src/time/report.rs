@@ -22,8 +22,6 @@ pub struct MoveReport {
     pub reused_nodes: Option<ExpectedNodes>,
     /// Expected share of a budget that is used.
     pub timeuse: Option<f64>,
-    /// Factor on the budget by what the search found, where the manager reacts.
-    pub reaction: Option<f64>,
     /// Expected new nodes per second.
     pub nps: Option<Nps>,
     /// Time of search that this rate was measured over in the game so far; not printed.
@@ -51,7 +49,6 @@ impl fmt::Display for MoveReport {
             ("reused_nodes", self.reused_nodes.map(|nodes| nodes.0), 0),
             ("tree_reuse", self.tree_reuse, 4),
             ("timeuse", self.timeuse, 4),
-            ("reaction", self.reaction, 3),
             ("nps", self.nps.map(|nps| nps.0), 1),
             ("moves_left", self.moves_left, 2),
         ];

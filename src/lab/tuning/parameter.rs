@@ -400,8 +400,8 @@ mod tests {
     #[test]
     fn values_of_any_kind_are_compared() {
         let text = "TimeManager.mle-mlh.scale=1|0.7,FpuStrategy=reduction|absolute,TwoFoldDraws=true|false,TimeManager.target=tree|bestmove,\
-                    TimeManager=(mle-mlh)|(mle-legacy(midpoint=40,steepness=9))|(mle-pieces),TimeManager=()|(effort=1,instability=0.1)";
-        let manager = "smooth(mle-mlh,effort=0.5)";
+                    TimeManager=(mle-mlh)|(mle-legacy(midpoint=40,steepness=9))|(mle-pieces),TimeManager=()|(max-tree-reuse=0.6,min-timeuse=0.1)";
+        let manager = "smooth(mle-mlh,max-tree-reuse=0.5)";
         assert_eq!(
             options_set(manager, text, &[1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
             [
@@ -411,7 +411,7 @@ mod tests {
             ]
         );
         let set = options_set(manager, text, &[1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
-        let expected = "smooth(mle-legacy(midpoint=40,steepness=9),effort=1,instability=0.1,target=tree)";
+        let expected = "smooth(mle-legacy(midpoint=40,steepness=9),max-tree-reuse=0.6,min-timeuse=0.1,target=tree)";
         assert_eq!(set[0], (TIME_MANAGER, expected.to_owned()));
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();
@@ -422,7 +422,7 @@ mod tests {
             [
                 "TimeManager.target",
                 "TimeManager=(mle-mlh)|(mle-legacy(midpoint=40,steepness=9))|(mle-pieces)",
-                "TimeManager=()|(effort=1,instability=0.1)"
+                "TimeManager=()|(max-tree-reuse=0.6,min-timeuse=0.1)"
             ]
         );
     }

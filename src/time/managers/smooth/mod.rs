@@ -2,13 +2,11 @@
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
 //! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the weight
-//! of a move, `stopper` holds a search to it, `reactions` make a move longer or shorter by what its search finds, `params` the
-//! parameters and presets; `piggybank` belongs to `preset=lc0`.
+//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` belongs to `preset=lc0`.
 
 mod params;
 mod piggybank;
 mod plan;
-mod reactions;
 mod stopper;
 
 pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
@@ -23,7 +21,6 @@ use crate::time::stoppers::{FirstEvaluationWait, Stopper};
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;
-use reactions::Reactions;
 use stopper::{MoveContext, SmoothStopper};
 
 /// First guess of the best move's share of the visits, and the average moves that take it halfway.
@@ -52,8 +49,6 @@ pub(crate) struct Smooth {
     lead_nodes: f64,
     /// Time that the previous move left of its budget, ms.
     left_ms: f64,
-    /// Decayed mean of the root's Q at the ends of our moves.
-    last_moves_q: Option<f64>,
     piggybank: Piggybank,
     message: Option<String>,
     missing_head_reported: bool,
@@ -82,7 +77,6 @@ impl Smooth {
             previous: None,
             lead_nodes: 0.0,
             left_ms: 0.0,
-            last_moves_q: None,
             piggybank: Piggybank::default(),
             message: None,
             missing_head_reported: false,
@@ -131,7 +125,6 @@ impl Smooth {
             min_timeuse: params.min_timeuse,
             lead_nodes: self.lead_nodes,
             returned_ms,
-            reaction: 1.0,
             max_move_budget: params.max_move_budget,
             min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve.0,
@@ -149,11 +142,7 @@ impl Smooth {
             began_ms: facts.elapsed.0,
             config: self.config.clone(),
         };
-        Box::new(SmoothStopper::new(
-            context,
-            nps,
-            Reactions::new(self.config.values.reactions, self.last_moves_q),
-        ))
+        Box::new(SmoothStopper::new(context, nps))
     }
 
     /// Returns the reused nodes as the target counts them, without those made while pondering.
@@ -236,9 +225,6 @@ impl TimeManager for Smooth {
             NodeTarget::BestMove => best,
         };
         self.previous = Some(PreviousMove { nodes, weight });
-        if let Some(root) = stats.root {
-            self.last_moves_q = Some(reactions::mean_q(self.last_moves_q, root.q));
-        }
         // Forced moves and those that the user stopped say nothing about how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
@@ -249,8 +235,7 @@ impl TimeManager for Smooth {
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };
         if beyond_lead_ms > 0.0 {
-            // Of the budget without reactions, so that moves which they make longer are paid for by all others.
-            self.timeuse.learn(used_share * report.reaction.unwrap_or(1.0), weight);
+            self.timeuse.learn(used_share, weight);
         }
         if stats.nodes.0 > 0 {
             self.best_share.learn(best / stats.nodes.as_f64(), weight);

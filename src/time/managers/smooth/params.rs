@@ -8,7 +8,6 @@ use crate::time::facts::GoLimits;
 use crate::time::parameters::{Named, Preset};
 
 use super::Smooth;
-use super::reactions::ReactionParams;
 
 option_choice! {
     /// The unit of the nps estimate's step.
@@ -149,8 +148,6 @@ option_group! {
         preset: Preset = Preset::Pr1195, "preset";
         /// The plan and what is learned.
         params: SmoothParams;
-        /// What the search finds that changes its budget.
-        reactions: ReactionParams;
         /// The reserve, which stays empty by default.
         piggybank: PiggybankParams;
     }
@@ -252,21 +249,12 @@ mod tests {
             overtaker_optimism: 4.0,
             force_ms: 1_000.0,
         };
-        let reactions = ReactionParams {
-            falling_eval: 0.0,
-            instability: 0.0,
-            effort: 0.0,
-            disagreement: 0.0,
-            min_factor: 0.5,
-            max_factor: 2.0,
-        };
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
         let default = SmoothConfig {
             values: SmoothValues {
                 preset: Preset::Pr1195,
                 params: pr1195,
-                reactions,
                 piggybank: no_piggybank,
             },
             moves_left: curve(51.5, 7.0),
@@ -288,7 +276,7 @@ mod tests {
         assert_eq!(
             read("preset=lc0").unwrap(),
             SmoothConfig {
-                values: SmoothValues { preset: Preset::Lc0, params: lc0, reactions, piggybank },
+                values: SmoothValues { preset: Preset::Lc0, params: lc0, piggybank },
                 moves_left: curve(45.2, 5.93)
             }
         );

@@ -35,8 +35,6 @@ pub(crate) struct PlanInput {
     pub lead_nodes: f64,
     /// Time that the previous move left of its budget and this one receives, ms.
     pub returned_ms: f64,
-    /// Factor on the budget by what the search has found: 1 at the start.
-    pub reaction: f64,
     /// `max-move-budget`: largest share of the clock for one move.
     pub max_move_budget: f64,
     /// `min-move-share`: least search time as a share of the average move time.
@@ -91,8 +89,7 @@ impl PlanInput {
         let spent_ms = target_ms - saved_ms;
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
-        let budget_ms = unused_included_ms * self.reaction + self.returned_ms;
-        let budget_ms = budget_ms.min(self.max_move_ms());
+        let budget_ms = (unused_included_ms + self.returned_ms).min(self.max_move_ms());
         Plan {
             game_ms,
             average_ms,
@@ -166,7 +163,6 @@ mod tests {
             min_timeuse: 0.3,
             lead_nodes: 0.0,
             returned_ms: 0.0,
-            reaction: 1.0,
             max_move_budget: 0.3,
             min_move_share: 0.0,
             reserve_ms: 0.0,
@@ -211,13 +207,6 @@ mod tests {
         assert!(close(budget(1_000.0, None), 8_502.857_143));
         assert!(close(budget(0.0, Some(20)), 14_257.142_857));
         assert!(close(budget(1_000.0, Some(20)), 16_971.428_571));
-    }
-
-    #[test]
-    fn a_reaction_multiplies_the_budget_within_what_one_move_may_take() {
-        // As step by step, ·1.5; 10 times as much is more than 0.3·100,000.
-        assert!(close(PlanInput { reaction: 1.5, ..input() }.plan().budget_ms, 10_327.526_133));
-        assert!(close(PlanInput { reaction: 10.0, ..input() }.plan().budget_ms, 30_000.0));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use crate::time::units::{ExpectedNodes, Millis, Nps};
 use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
-use super::reactions::Reactions;
 
 /// The plan is revised each time the tree has grown by this factor.
 const REVISION_GROWTH: f64 = 1.1;
@@ -44,15 +43,13 @@ pub(crate) struct SmoothStopper {
     average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
-    reactions: Reactions,
-    reaction: f64,
     revised_at: f64,
     may_draw: bool,
     drawn_ms: f64,
 }
 
 impl SmoothStopper {
-    pub(crate) fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
+    pub(crate) fn new(context: MoveContext, nps: NpsEstimator) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.config.planned_moves(&context.limits, &context.position).0,
@@ -60,8 +57,6 @@ impl SmoothStopper {
             average_ms: plan.average_ms,
             nps,
             visit_rates: VisitRates::new(&context.config.values.piggybank),
-            reactions,
-            reaction: 1.0,
             revised_at: 0.0,
             may_draw: false,
             drawn_ms: 0.0,
@@ -69,8 +64,7 @@ impl SmoothStopper {
         }
     }
 
-    /// Plans again with what the search has found out about the game's length, its own speed and the difficulty of the move: at the
-    /// first evaluation, and then whenever the tree has grown by a tenth.
+    /// Plans again with what the search has found out about the game's length and its own speed: at the first evaluation, and then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
         if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
@@ -83,9 +77,7 @@ impl SmoothStopper {
         let MoveContext { config, limits, position, .. } = &self.context;
         let (moves_left, share_of_game) = config.planned_moves(limits, position);
         self.moves_left = moves_left;
-        self.reaction = self.reactions.observe(stats);
         let input = PlanInput {
-            reaction: self.reaction,
             nps: self.nps.optimistic(),
             moves_left: moves_left.moves,
             future_weight: config.values.params.future_weight(stats.root, share_of_game),
@@ -167,7 +159,6 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            reaction: self.context.config.values.reactions.are_on().then_some(self.reaction),
             nps: Some(Nps(nps.value())),
             nps_measured: Millis(nps.measured_s() * 1000.0),
             moves_left: Some(self.moves_left.moves),

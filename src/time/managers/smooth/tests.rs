@@ -214,57 +214,6 @@ fn smart_pruning_leaves_a_move_its_least_share() {
 }
 
 #[test]
-fn moves_that_are_made_longer_leave_less_for_the_others() {
-    let budget_after = |params: &str| {
-        let mut manager =
-            smooth(&format!("{params},init-tree-reuse=0,init-timeuse=0.5,timeuse-update-rate=1e-2"));
-        let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
-        let (first, mut hints) = (stopper.report().unwrap().budget.0, Hints::default());
-        let search = |ms, best_by_q| SearchStats {
-            best_by_q,
-            root: Some(RootEvaluation::default()),
-            root_visits: vec![600, 400],
-            ..stats(ms, 0)
-        };
-        stopper.should_stop(&search(500.0, Some(1)), &mut hints);
-        let report = stopper.report().unwrap();
-        let (budget, reaction) = (report.budget.0, report.reaction);
-        finish(&mut manager, report, budget / 2.0, 1_000);
-        (first, budget, reaction, manager.timeuse.value())
-    };
-    // 51,500/51.5/0.5 = 2,000 ms, of which half is used.
-    let (first, budget, reaction, timeuse) = budget_after("min-reaction=0.5");
-    assert!(close(first, 2_000.0) && close(budget, 2_000.0) && reaction.is_none() && close(timeuse, 0.5));
-    // Half of the longer budget is 0.75 of what was planned.
-    let (first, budget, reaction, timeuse) = budget_after("disagreement=0.5");
-    assert!(close(first, 2_000.0) && close(budget, 3_000.0) && reaction == Some(1.5) && close(timeuse, 0.75));
-}
-
-#[test]
-fn a_fall_since_the_last_moves_makes_the_next_one_longer() {
-    let mut manager = smooth("falling-eval=2,init-tree-reuse=0,init-timeuse=1,timeuse-update-rate=1e6");
-    let at_q =
-        |q| SearchStats { root: Some(RootEvaluation { q, ..RootEvaluation::default() }), ..stats(100.0, 0) };
-    let mut budgets = [0.3, 0.1].map(|q| {
-        let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
-        stopper.should_stop(&at_q(q), &mut Hints::default());
-        let report = stopper.report().unwrap();
-        let used = report.budget;
-        manager.finish_move(&MoveOutcome {
-            used,
-            stats: at_q(q),
-            legal_moves: 30,
-            reason: Some(StopReason::Budget),
-            report,
-        });
-        used.0
-    });
-    // 1,000 ms on average, and 1 + 2·0.2 after the fall. Timeuse hardly moves.
-    budgets[1] = (budgets[1] * 100.0).round() / 100.0;
-    assert_eq!(budgets, [1_000.0, 1_400.0]);
-}
-
-#[test]
 fn a_limit_in_nodes_stops_at_nodes() {
     let mut manager = smooth("limit=nodes,init-nps=1000,init-nps-weight=5");
     let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
