@@ -143,6 +143,7 @@ impl Params {
     }
 
     /// Returns this list with the list named `name` in it changed; `None` if there is no such list.
+    #[cfg(feature = "lab")]
     pub(crate) fn with_list(&self, name: &str, change: impl FnOnce(&Params) -> Params) -> Option<Params> {
         let mut changed = self.clone();
         let nested = changed.entries.iter_mut().find_map(|entry| match entry {
@@ -154,6 +155,7 @@ impl Params {
     }
 
     /// Returns the names of all entries: keys, and names of lists.
+    #[cfg(feature = "lab")]
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| match entry {
             ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),
@@ -161,6 +163,7 @@ impl Params {
     }
 
     /// Returns this list with the entries of `new` in the place of those that `names` names.
+    #[cfg(feature = "lab")]
     pub(crate) fn replacing(&self, names: &[String], new: &Params) -> Params {
         let kept =
             self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));

@@ -37,10 +37,28 @@ fn managers() -> String {
 fn smooth() -> String {
     let smooth = MANAGERS.iter().find(|manager| manager.name == Smooth::NAME);
     let specs = smooth.map(|manager| (manager.parameters)()).unwrap_or_default();
-    let rows = specs
-        .iter()
-        .map(|spec| vec![code(spec.name), default_value(spec), other_value(spec), allowed(spec), help(spec)]);
-    table(&["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "meaning"], rows)
+    let results = read_page("results/time-management.md");
+    let rows = specs.iter().map(|spec| {
+        let elo = measured(&results, spec.name);
+        vec![code(spec.name), default_value(spec), other_value(spec), allowed(spec), elo, help(spec)]
+    });
+    let heads =
+        ["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "Elo of another value", "meaning"];
+    table(&heads, rows)
+}
+
+/// Returns what games say of other values of a parameter of `smooth`: of all rows of the table of results that begin with its name
+/// the value, and the Elo at the shorter clock.
+fn measured(results: &str, name: &str) -> String {
+    let (_, rest) = results.split_once("<!-- table worth -->").expect("the table of results");
+    let (rows, _) = rest.split_once("<!-- end of table -->").expect("its end");
+    let cells = rows.lines().map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>());
+    let of_name = cells.filter(|cells| cells[0].contains(&code(name)));
+    of_name.map(|cells| format!("{}: {}", cells[1], cells[3])).collect::<Vec<_>>().join(". ")
+}
+
+fn read_page(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)).unwrap()
 }
 
 fn estimators() -> String {
@@ -144,13 +162,11 @@ fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
 
 #[test]
 fn the_pages_have_the_tables_of_the_code() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     for (name, tables) in pages() {
-        let path = folder.join(name);
-        let page = std::fs::read_to_string(&path).unwrap();
+        let page = read_page(name);
         let updated = updated(&page, tables);
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, updated).unwrap();
+            std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name), updated).unwrap();
         } else {
             assert!(page == updated, "{name} is old: run UPDATE_DOCS=1 cargo test --lib documentation");
         }

@@ -411,7 +411,8 @@ mod tests {
             ]
         );
         let set = options_set(manager, text, &[1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
-        let expected = "smooth(mle-legacy(midpoint=40,steepness=9),max-tree-reuse=0.6,min-timeuse=0.1,target=tree)";
+        let expected =
+            "smooth(mle-legacy(midpoint=40,steepness=9),max-tree-reuse=0.6,min-timeuse=0.1,target=tree)";
         assert_eq!(set[0], (TIME_MANAGER, expected.to_owned()));
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();

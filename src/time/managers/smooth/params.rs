@@ -252,11 +252,7 @@ mod tests {
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
         let default = SmoothConfig {
-            values: SmoothValues {
-                preset: Preset::Pr1195,
-                params: pr1195,
-                piggybank: no_piggybank,
-            },
+            values: SmoothValues { preset: Preset::Pr1195, params: pr1195, piggybank: no_piggybank },
             moves_left: curve(51.5, 7.0),
         };
         assert_eq!([read("").unwrap(), read("preset=pr1195").unwrap()], [default.clone(), default]);
