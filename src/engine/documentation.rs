@@ -48,13 +48,14 @@ fn smooth() -> String {
 }
 
 /// Returns what games say of other values of a parameter of `smooth`: of all rows of the table of results that begin with its name
-/// the value, and the Elo at the shorter clock.
+/// the two values, and the Elo of the first at the shorter clock.
 fn measured(results: &str, name: &str) -> String {
     let (_, rest) = results.split_once("<!-- table worth -->").expect("the table of results");
     let (rows, _) = rest.split_once("<!-- end of table -->").expect("its end");
     let cells = rows.lines().map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect::<Vec<_>>());
     let of_name = cells.filter(|cells| cells[0].contains(&code(name)));
-    of_name.map(|cells| format!("{}: {}", cells[1], cells[3])).collect::<Vec<_>>().join(". ")
+    let elo = |cells: Vec<&str>| format!("{} against {}: {}", cells[1], cells[2], cells[3]);
+    of_name.map(elo).collect::<Vec<_>>().join(". ")
 }
 
 fn read_page(name: &str) -> String {
