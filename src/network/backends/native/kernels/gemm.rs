@@ -34,6 +34,8 @@ pub(crate) struct Product<'a> {
 }
 
 const LINE: usize = 16;
+/// Numbers of a panel that are multiplied with all rows before the next: 32 KB, so that they stay in the first cache.
+const PANEL: usize = 8192;
 /// Numbers of a single right operand by which reading is ahead of multiplying.
 const DISTANCE: usize = 4096;
 
@@ -51,9 +53,9 @@ impl Job for Product<'_> {
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
     }
 
-    /// The right operands of several products are asked for one ahead, so that they come while the one before is multiplied:
-    /// the CPU's own prefetcher begins anew on each page. (Asking a few lines ahead only made it slower.)
-    /// Batches of 2 to 8 of a 64×6 network became 2 to 11 % faster, 15 to 25 % beside programs that use the shared cache.
+    /// The right operands of several products are asked for one ahead, so that they come into the second cache while the one
+    /// before is multiplied: the CPU's own prefetcher begins anew on each page. Line after line, 128 filters with AVX-512 are
+    /// 1.5 times as fast as with a line of each row in turn, into the first cache (Sapphire Rapids).
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         let panel = S::LANES * S::COLUMNS;
@@ -77,15 +79,16 @@ impl Job for Product<'_> {
                             .and_then(|distance| self.b.get(first + distance..))
                             .map_or(std::ptr::null(), <[f32]>::as_ptr),
                         lines: 0,
+                        resumes: false,
                         bias: self.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
                         c: self.c.as_mut_ptr().add(i * self.c_step + column),
                         c_row: self.c_row,
                     };
                     match (self.width - column).min(panel) / S::LANES {
-                        4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, tile, self.rows),
-                        3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, tile, self.rows),
-                        2 => multiply_panel::<S, 2>(simd, tile, self.rows),
-                        _ => multiply_panel::<S, 1>(simd, tile, self.rows),
+                        4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, &tile, self.rows),
+                        3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, &tile, self.rows),
+                        2 => multiply_panel::<S, 2>(simd, &tile, self.rows),
+                        _ => multiply_panel::<S, 1>(simd, &tile, self.rows),
                     }
                 }
             }
@@ -98,32 +101,50 @@ impl Job for Product<'_> {
 /// # Safety
 /// The same as for [`multiply_tile`], for `rows` rows.
 #[inline(always)]
-unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, mut tile: Tile, rows: usize) {
-    // Each tile of rows asks for a part of each row of the operand ahead.
+unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, rows: usize) {
+    // Each tile of rows asks for a part of the operand ahead.
     let lines = (N * S::LANES).div_ceil(LINE);
     let share = lines.div_ceil(rows.div_ceil(S::ROWS).max(1));
-    let (mut row, mut line) = (0, 0);
-    while row < rows {
-        let left = rows - row;
-        tile.lines = if tile.ahead.is_null() { 0 } else { share.min(lines - line) };
-        // SAFETY: the caller's; no more rows are taken than are left.
-        unsafe {
-            let done = match tile.lines {
-                0 => multiply_rows::<S, N, 0>(simd, &tile, left),
-                1 => multiply_rows::<S, N, 1>(simd, &tile, left),
-                2 => multiply_rows::<S, N, 2>(simd, &tile, left),
-                _ => multiply_rows::<S, N, 4>(simd, &tile, left),
-            };
-            tile.a = tile.a.wrapping_add(done * tile.a_row);
-            tile.c = tile.c.wrapping_add(done * tile.c_row);
-            row += done;
-            line += tile.lines;
-            tile.ahead = tile.ahead.wrapping_add(tile.lines * LINE);
+    let inner = whole.inner;
+    // Several tiles of rows read the panel, so that parts of it pay.
+    let parts = if rows > S::ROWS { (inner * N * S::LANES).div_ceil(PANEL).max(1) } else { 1 };
+    let part = inner.div_ceil(parts).max(1);
+    for first in (0..inner.max(1)).step_by(part) {
+        let (mut row, mut line) = (0, 0);
+        let mut tile = Tile {
+            inner: part.min(inner - first),
+            a: whole.a.wrapping_add(first),
+            b: whole.b.wrapping_add(first * N * S::LANES),
+            ahead: if whole.ahead.is_null() {
+                whole.ahead
+            } else {
+                whole.ahead.wrapping_add(first * N * S::LANES)
+            },
+            resumes: first > 0,
+            ..*whole
+        };
+        while row < rows {
+            let left = rows - row;
+            tile.lines = if tile.ahead.is_null() { 0 } else { share.min(lines - line) };
+            // SAFETY: the caller's; no more rows are taken than are left, and parts lie within the operands.
+            unsafe {
+                let done = match tile.lines {
+                    0 => multiply_rows::<S, N, 0>(simd, &tile, left),
+                    1 => multiply_rows::<S, N, 1>(simd, &tile, left),
+                    2 => multiply_rows::<S, N, 2>(simd, &tile, left),
+                    _ => multiply_rows::<S, N, 4>(simd, &tile, left),
+                };
+                tile.a = tile.a.wrapping_add(done * tile.a_row);
+                tile.c = tile.c.wrapping_add(done * tile.c_row);
+                row += done;
+                line += tile.lines;
+                tile.ahead = tile.ahead.wrapping_add(tile.lines * tile.inner * LINE);
+            }
         }
     }
 }
 
-/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of each row of the operand ahead.
+/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of the operand ahead with each row of `b`.
 /// Returns how many they were.
 ///
 /// # Safety
@@ -157,8 +178,10 @@ struct Tile {
     b: *const f32,
     /// What is multiplied after `b`, or null: it is brought near meanwhile.
     ahead: *const f32,
-    /// Cache lines of each row of `N` vectors of `ahead` to ask for.
+    /// Cache lines of `ahead` to ask for with each row of `b`.
     lines: usize,
+    /// Whether sums go on from what `c` holds.
+    resumes: bool,
     /// Null for none.
     bias: *const f32,
     c: *mut f32,
@@ -178,7 +201,13 @@ unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize, const LINES: us
     // SAFETY: all addresses lie in what the caller vouches for.
     unsafe {
         let mut sums = [[simd.zero(); N]; R];
-        if !tile.bias.is_null() {
+        if tile.resumes {
+            for (r, row) in sums.iter_mut().enumerate() {
+                for (j, sum) in row.iter_mut().enumerate() {
+                    *sum = simd.load(tile.c.add(r * tile.c_row + j * S::LANES));
+                }
+            }
+        } else if !tile.bias.is_null() {
             for j in 0..N {
                 let bias = simd.load(tile.bias.add(j * S::LANES));
                 for row in &mut sums {
@@ -192,7 +221,7 @@ unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize, const LINES: us
                 *b = simd.load(tile.b.add((k * N + j) * S::LANES));
             }
             for line in 0..LINES {
-                simd.prefetch(tile.ahead.wrapping_add(k * N * S::LANES + line * LINE));
+                simd.prefetch(tile.ahead.wrapping_add((k * LINES + line) * LINE));
             }
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = simd.splat(*tile.a.add(r * tile.a_row + k));

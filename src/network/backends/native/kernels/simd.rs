@@ -52,7 +52,7 @@ pub(crate) trait Simd: Copy {
         }
     }
 
-    /// Asks for the cache line at `from` to be brought near. Any address will do.
+    /// Asks for the cache line at `from` to be brought into the second cache. Any address will do.
     #[inline(always)]
     fn prefetch(self, _from: *const f32) {}
 
@@ -290,7 +290,7 @@ mod x86 {
         #[inline(always)]
         fn prefetch(self, from: *const f32) {
             // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
         }
 
         #[inline(always)]
@@ -336,7 +336,7 @@ mod x86 {
         #[inline(always)]
         fn prefetch(self, from: *const f32) {
             // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
         }
 
         #[inline(always)]

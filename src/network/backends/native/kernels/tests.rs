@@ -81,7 +81,8 @@ proptest! {
 
     #[test]
     fn products_are_those_of_the_definition(
-        seed: u64, count in 1..4usize, rows in 0..20usize, inner in 1..40usize, blocks in 1..9usize, biased: bool,
+        seed: u64, count in 1..4usize, rows in 0..20usize, inner in prop_oneof![1..40usize, 250..280usize],
+        blocks in 1..9usize, biased: bool,
     ) {
         let width = blocks * CHANNEL_STEP;
         let a = numbers(seed, count * rows * inner);
@@ -106,7 +107,8 @@ proptest! {
             if biased {
                 expected.iter_mut().zip(bias.iter().cycle()).for_each(|(c, bias)| *c += bias);
             }
-            assert_close(&c, &expected, 1e-5, kernels.name())?;
+            let tolerance = if inner < 40 { 1e-5 } else { 1e-4 };
+            assert_close(&c, &expected, tolerance, kernels.name())?;
         }
     }
 
