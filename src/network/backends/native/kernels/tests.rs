@@ -465,6 +465,12 @@ proptest! {
     }
 }
 
+/// The definition is plain loops, many times slower than any kernel.
+#[test]
+fn slow_tiles_do_not_outrun_products() {
+    assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
+}
+
 fn returns(job: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_ok()
 }
