@@ -1,12 +1,10 @@
-//! Measures the native backend by kernel, network size and batch size, in CPU time.
+//! Measures the native backend by kernel, network size and batch size, in CPU time, beside the peak of the CPU.
 //!
-//! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Attention bodies are also
-//! measured in the precision that `auto` takes.
+//! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. `auto` takes the precision that
+//! is fastest, which is bf16 with AMX.
 
 use std::time::Duration;
 
-use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use zeitnot::chess::History;
 use zeitnot::network::backends::native::{Native, available_kernels};
 use zeitnot::network::encode::InputFormat;
@@ -19,14 +17,16 @@ use zeitnot::network::{Backend, EvalSlot, PLANES, PositionEncoding};
 use zeitnot::params::Params;
 
 /// Filters and blocks of towers.
-const SIZES: [(usize, usize); 3] = [(64, 6), (128, 10), (256, 20)];
+const SIZES: [(usize, usize); 4] = [(32, 4), (64, 6), (128, 10), (256, 10)];
 /// Channels and encoders of attention bodies.
-const ENCODERS: [(usize, usize); 2] = [(256, 8), (512, 10)];
+const ENCODERS: [(usize, usize); 1] = [(256, 8)];
 const BATCHES: [usize; 4] = [1, 4, 8, 32];
 
-/// The CPU time of this thread; on other systems than Unix, time by the clock.
-struct CpuTime;
+/// Shortest time of a measurement; batches take turns.
+const ROUND: Duration = Duration::from_millis(20);
+const ROUNDS: usize = 25;
 
+/// Returns the CPU time of this thread; on other systems than Unix, time by the clock.
 fn now() -> Duration {
     #[cfg(unix)]
     {
@@ -40,35 +40,6 @@ fn now() -> Duration {
         use std::time::Instant;
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
-    }
-}
-
-impl Measurement for CpuTime {
-    type Intermediate = Duration;
-    type Value = Duration;
-
-    fn start(&self) -> Duration {
-        now()
-    }
-
-    fn end(&self, start: Duration) -> Duration {
-        now() - start
-    }
-
-    fn add(&self, a: &Duration, b: &Duration) -> Duration {
-        *a + *b
-    }
-
-    fn zero(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn to_f64(&self, value: &Duration) -> f64 {
-        WallTime.to_f64(value)
-    }
-
-    fn formatter(&self) -> &dyn ValueFormatter {
-        WallTime.formatter()
     }
 }
 
@@ -204,51 +175,100 @@ fn positions(count: usize) -> Vec<EvalSlot> {
     slots
 }
 
-/// Measures a network by batch size.
-fn measure(criterion: &mut Criterion<CpuTime>, name: &str, network: &Network, kernel: &str, precision: &str) {
-    let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
-    let mut evaluator = Native::new(network, "random", &options).unwrap().evaluator().unwrap();
-    let mut group = criterion.benchmark_group(format!("native/{name}/{kernel}/{precision}"));
-    for batch in BATCHES {
-        let slots = positions(batch);
-        group.throughput(Throughput::Elements(batch as u64));
-        group.bench_function(BenchmarkId::from_parameter(batch), |bencher| {
-            bencher.iter_batched_ref(
-                || slots.clone(),
-                |slots| evaluator.evaluate(slots).unwrap(),
-                BatchSize::SmallInput,
-            );
-        });
-    }
-    group.finish();
+/// Returns the operations of matrix products and convolutions for an evaluation, two for each multiplication. Winograd's
+/// algorithm needs a quarter of a 3×3 convolution's.
+fn operations(network: &Network, is_winograd: bool) -> f64 {
+    let share = if is_winograd { 0.25 } else { 1.0 };
+    let convolution =
+        |c: &Convolution| (64 * c.weights.len()) as f64 * if c.kernel == 3 { share } else { 1.0 };
+    let squares = |dense: &Dense| (64 * dense.weights.len()) as f64;
+    let once = |dense: &Dense| dense.weights.len() as f64;
+    let body = match &network.body {
+        Body::Tower(tower) => {
+            let block = |block: &ResidualBlock| convolution(&block.conv1) + convolution(&block.conv2);
+            tower.blocks.iter().map(block).sum::<f64>()
+        }
+        Body::Attention(body) => {
+            let encoder = |encoder: &Encoder| {
+                let dense = [&encoder.query, &encoder.key, &encoder.value, &encoder.output];
+                let ffn = [&encoder.ffn.hidden, &encoder.ffn.output];
+                let attention = (2 * 64 * 64 * encoder.value.outputs) as f64;
+                let smolgen =
+                    encoder.smolgen.as_ref().zip(body.smolgen.as_ref()).map_or(0.0, |(own, shared)| {
+                        let shared = (encoder.heads * shared.weights.len()) as f64;
+                        (64 * own.compress.len()) as f64 + once(&own.hidden) + once(&own.output) + shared
+                    });
+                dense.into_iter().chain(ffn).map(squares).sum::<f64>() + attention + smolgen
+            };
+            squares(&body.dense) + body.encoders.iter().map(encoder).sum::<f64>()
+        }
+    };
+    let policy = match &network.policy {
+        PolicyHead::Convolution { conv1, .. } => convolution(conv1),
+        PolicyHead::Attention(head) => {
+            [&head.embedding, &head.query, &head.key].into_iter().map(squares).sum()
+        }
+        PolicyHead::Classical { convolution: input, dense } => convolution(input) + once(dense),
+    };
+    let value = match &network.value.input {
+        HeadInput::Convolution(input) => convolution(input),
+        HeadInput::PerSquare(dense) => squares(dense),
+    };
+    2.0 * (body + policy + value + once(&network.value.hidden))
 }
 
-fn evaluate(criterion: &mut Criterion<CpuTime>) {
-    for (width, encoders) in ENCODERS {
-        let (name, network) = (format!("{width}x{encoders}"), Weights(1).attention_network(width, encoders));
-        for kernel in available_kernels().into_iter().filter(|&kernel| kernel != "portable") {
-            measure(criterion, &name, &network, kernel, "fp32");
+/// Prints a row of the table: the best round of each batch size, and what share of the CPU's peak the best of them is.
+fn measure(name: &str, network: &Network, kernel: &str, precision: &str) {
+    let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
+    let native = Native::new(network, "random", &options).unwrap();
+    let mut evaluator = native.evaluator().unwrap();
+    let (mut peak, mut best) = (native.peak(), [0.0f64; BATCHES.len()]);
+    for _ in 0..ROUNDS {
+        for (best, batch) in best.iter_mut().zip(BATCHES) {
+            let mut slots = positions(batch);
+            let (start, mut count) = (now(), 0);
+            let mut time = Duration::ZERO;
+            while time < ROUND {
+                evaluator.evaluate(&mut slots).unwrap();
+                count += batch;
+                time = now() - start;
+            }
+            *best = best.max(count as f64 / time.as_secs_f64());
         }
-        measure(criterion, &name, &network, available_kernels()[0], "auto");
+        // The clock drifts.
+        peak = peak.max(native.peak());
     }
-    for (filters, blocks) in SIZES {
-        let (name, network) = (format!("{filters}x{blocks}"), Weights(1).network(filters, blocks));
+    let is_winograd = matches!(network.body, Body::Tower(_)) && native.info().description.ends_with("fp32");
+    let needed = operations(network, is_winograd) * best.into_iter().fold(0.0, f64::max);
+    let rates: String = best.iter().map(|rate| format!("{rate:>9.0}")).collect();
+    println!(
+        "{name:<7} {kernel:<9} {precision:<6}{rates} {:>9.0} {:>6.0} %",
+        peak / 1e9,
+        100.0 * needed / peak
+    );
+}
+
+fn main() {
+    let batches: String = BATCHES.iter().map(|batch| format!("{:>9}", format!("batch {batch}"))).collect();
+    println!(
+        "Evaluations a second of CPU time, one thread; the CPU's peak in GFLOPS; the share of it that is used"
+    );
+    println!("{:<7} {:<9} {:<6}{batches} {:>9} {:>8}", "network", "kernel", "", "peak", "share");
+    let measure_all = |name: &str, network: &Network, portable: bool| {
         for kernel in available_kernels() {
             // The portable kernels would take minutes for large networks.
-            if kernel != "portable" || filters == SIZES[0].0 {
-                measure(criterion, &name, &network, kernel, "fp32");
+            if kernel != "portable" || portable {
+                measure(name, network, kernel, "fp32");
             }
         }
+        measure(name, network, "auto", "auto");
+    };
+    for (filters, blocks) in SIZES {
+        let network = Weights(1).network(filters, blocks);
+        measure_all(&format!("{filters}x{blocks}"), &network, filters == SIZES[0].0);
+    }
+    for (width, encoders) in ENCODERS {
+        let network = Weights(1).attention_network(width, encoders);
+        measure_all(&format!("t{width}x{encoders}"), &network, false);
     }
 }
-
-criterion_group! {
-    name = benches;
-    config = Criterion::default()
-        .with_measurement(CpuTime)
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(600));
-    targets = evaluate
-}
-criterion_main!(benches);

@@ -202,7 +202,7 @@ impl AttentionBody {
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs();
         if let (Input::Tower(tower), Some(of_tower)) = (&self.input, &mut scratch.tower) {
-            tower.evaluate(kernels, batch, of_tower);
+            tower.evaluate(batch, of_tower);
             let channels = tower.channels();
             let boards = of_tower.boards.chunks_exact(BOARD_SQUARES * channels).take(batch.len());
             for (board, rows) in boards.zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {

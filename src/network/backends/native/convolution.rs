@@ -1,11 +1,11 @@
 //! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix tiles.
 
 use super::kernels::{
-    BOARD_SQUARES, Collect, Epilogue, InputTransform, Kernels, OutputTransform, POINTS, Pointwise, Product,
-    SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, pack_right, spread_length,
-    transform_filter,
+    BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
+    Pointwise, Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right,
+    stream_length, transform_filter,
 };
-use super::layers::{Arithmetic, Buffer, activate_boards, pack, padded, pointwise};
+use super::layers::{Arithmetic, Buffer, activate_boards, pack, padded, pointwise, stride};
 use crate::network::weights::{self, Activation};
 
 /// Output channels of a convolution that are computed together, so that their products stay near.
@@ -14,72 +14,120 @@ const BLOCK: usize = 64;
 /// tile would fall into the same few lines of the first cache.
 const SKEW: usize = 16;
 
+/// A convolution that reads the output of a tower.
 #[derive(Debug)]
 pub(crate) enum Convolution {
     /// Winograd's algorithm, in fp32.
     Winograd(WinogradConvolution),
     /// Products of tiles, in bf16 with sums in fp32.
-    Tiled(TiledConvolution),
+    Folded(FoldedConvolutions),
 }
 
 /// Scratch of convolutions, shared by all of them in an evaluator.
 #[derive(Debug)]
-pub(crate) struct Scratch {
-    /// Winograd's transformed inputs.
+pub(crate) enum Scratch {
+    Winograd(WinogradScratch),
+    Folded(FoldedScratch),
+}
+
+#[derive(Debug)]
+pub(crate) struct WinogradScratch {
+    pub(crate) transformed: Transformed,
+    /// Outputs of a block's second convolution, `[positions][10][10][channels]`.
+    pub(crate) update: Buffer,
+    /// Their sums over the board, `[positions][channels]`.
+    pub(crate) pool: Buffer,
+}
+
+/// Winograd's transformed inputs and their products with the weights.
+#[derive(Debug)]
+pub(crate) struct Transformed {
     tiles: Buffer,
-    /// Winograd's products, or the sums of a tiled convolution.
     products: Buffer,
-    /// Inputs of a tiled convolution. What is 0 here when it is made is never written.
-    spread: Buffer<u16>,
+}
+
+/// What folded convolutions read and write; the layouts are those of [`ConvolveFolded`].
+#[derive(Debug)]
+pub(crate) struct FoldedScratch {
+    /// Boards in bf16: at the end the tower's output.
+    pub(crate) boards: Buffer<u16>,
+    /// Outputs of a block's first convolution.
+    pub(crate) inner: Buffer<u16>,
+    /// The boards in fp32.
+    pub(crate) stream: Buffer,
+    /// Outputs of a block's second convolution.
+    pub(crate) update: Buffer,
+    pub(crate) pool: Buffer,
 }
 
 impl Scratch {
-    /// Makes scratch memory for convolutions with up to `channels` padded inputs and outputs of up to `positions`
-    /// boards.
+    /// Makes scratch memory for convolutions with up to `channels` inputs and outputs of up to `positions` boards.
     pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
-        let rows = positions * TILES;
         if tiles.is_some() {
-            return Scratch {
-                tiles: Buffer::zeros(0),
-                products: Buffer::zeros(positions * 64 * channels.next_multiple_of(TILE_DEPTH)),
-                spread: Buffer::zeros(positions * spread_length(channels)),
-            };
+            // Borders and padding are 0 here and never written.
+            let folded = || Buffer::zeros(positions * folded_length(channels));
+            let stream = || Buffer::zeros(positions * stream_length(channels));
+            return Scratch::Folded(FoldedScratch {
+                boards: folded(),
+                inner: folded(),
+                stream: stream(),
+                update: stream(),
+                pool: Buffer::zeros(positions * stride(channels)),
+            });
         }
-        Scratch {
+        let (rows, channels) = (positions * TILES, padded(channels));
+        let transformed = Transformed {
             tiles: Buffer::zeros(POINTS * (rows * channels + SKEW)),
             products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
-            spread: Buffer::zeros(0),
-        }
+        };
+        Scratch::Winograd(WinogradScratch {
+            transformed,
+            update: Buffer::zeros(positions * BOARD_SQUARES * channels),
+            pool: Buffer::zeros(positions * channels),
+        })
     }
 }
 
 impl Convolution {
-    /// Packs the weights: for `tiles` if there are any, else for Winograd's algorithm.
+    /// Packs the weights: for tiles if there are any, else for Winograd's algorithm.
     pub(crate) fn new(arithmetic: Arithmetic, convolution: &weights::Convolution) -> Convolution {
         match arithmetic.tiles {
-            Some(tiles) => Convolution::Tiled(TiledConvolution::new(tiles, convolution)),
+            Some(tiles) => Convolution::Folded(FoldedConvolutions::new(tiles, &[convolution])),
             None => Convolution::Winograd(WinogradConvolution::new(arithmetic.kernels, convolution)),
         }
     }
 
+    /// Returns the padded channels of its output.
     pub(crate) fn outputs(&self) -> usize {
         match self {
             Convolution::Winograd(convolution) => convolution.outputs,
-            Convolution::Tiled(convolution) => convolution.outputs,
+            Convolution::Folded(convolutions) => padded(convolutions.list[0].outputs),
         }
     }
 
-    /// Convolves boards `[10][10][inputs]`.
+    /// Computes `output = activation(convolution(boards))`, where `boards` are a tower's output, which `scratch` holds as well.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,
+        activation: Activation,
+        Boards { positions, boards }: Boards<'_>,
+        output: &mut [f32],
         scratch: &mut Scratch,
-        input: Boards<'_>,
-        target: Target<'_>,
     ) {
-        match self {
-            Convolution::Winograd(convolution) => convolution.apply(kernels, scratch, input, target),
-            Convolution::Tiled(convolution) => convolution.apply(kernels, scratch, input, target),
+        match (self, scratch) {
+            (Convolution::Winograd(convolution), Scratch::Winograd(scratch)) => {
+                let input = Boards { positions, boards };
+                convolution.activate(kernels, activation, input, output, &mut scratch.transformed);
+            }
+            (Convolution::Folded(convolutions), Scratch::Folded(scratch)) => {
+                let FoldedScratch { boards, update, pool, .. } = scratch;
+                convolutions.apply(0, kernels, positions, boards, FoldedOutput::Sums { update, pool });
+                let channels = self.outputs();
+                kernels.run(Unfold { positions, channels, stream: update, boards: &mut *output });
+                let boards = &mut output[..positions * BOARD_SQUARES * channels];
+                activate_boards(kernels, activation, boards, channels);
+            }
+            _ => unreachable!("scratch and convolutions are made for the same arithmetic"),
         }
     }
 }
@@ -112,7 +160,7 @@ pub(crate) struct WinogradConvolution {
 }
 
 impl WinogradConvolution {
-    fn new(kernels: Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
+    pub(crate) fn new(kernels: Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
         let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
         let filters: Vec<[f32; POINTS]> =
             convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
@@ -134,9 +182,32 @@ impl WinogradConvolution {
         WinogradConvolution { inputs, outputs, weights, bias }
     }
 
+    /// Computes `output = activation(convolution(input))`.
+    pub(crate) fn activate(
+        &self,
+        kernels: Kernels,
+        activation: Activation,
+        input: Boards<'_>,
+        output: &mut [f32],
+        scratch: &mut Transformed,
+    ) {
+        let relu = pointwise(activation) == Some(Pointwise::Relu);
+        let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
+        self.apply(kernels, input, Target { boards: &mut *output, epilogue, pool: &mut [] }, scratch);
+        if !relu {
+            let boards = &mut output[..input.positions * BOARD_SQUARES * self.outputs];
+            activate_boards(kernels, activation, boards, self.outputs);
+        }
+    }
+
     /// Convolves boards `[10][10][inputs]`.
-    fn apply(&self, kernels: Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
-        let Boards { positions, boards } = input;
+    pub(crate) fn apply(
+        &self,
+        kernels: Kernels,
+        Boards { positions, boards }: Boards<'_>,
+        target: Target<'_>,
+        scratch: &mut Transformed,
+    ) {
         let rows = positions * TILES;
         let tiles_step = rows * self.inputs + SKEW;
         kernels.run(InputTransform {
@@ -180,97 +251,65 @@ impl WinogradConvolution {
     }
 }
 
-/// A 3×3 convolution as products of bf16 matrices, one for each of the nine taps and 32 input channels.
+/// Convolutions that follow each other, as products of bf16 matrices: one for each of the nine taps and 32 input channels.
 #[derive(Debug)]
-pub(crate) struct TiledConvolution {
+pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
-    inputs: usize,
-    outputs: usize,
-    /// The place in a spread board where the left operand of each product begins.
-    offsets: Vec<u32>,
-    /// The right operands for each 32 outputs and each product; see [`TileProduct`].
+    list: Vec<FoldedConvolution>,
+    /// The right operands of all, one after the other, so that they lie in huge pages and the next are known.
     weights: Buffer<u16>,
+}
+
+#[derive(Debug)]
+struct FoldedConvolution {
+    outputs: usize,
+    offsets: Vec<u32>,
+    /// Where its weights begin.
+    first: usize,
     bias: Buffer,
 }
 
-impl TiledConvolution {
-    fn new(tiles: Tiles, convolution: &weights::Convolution) -> TiledConvolution {
-        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
-        let depths = inputs.div_ceil(TILE_DEPTH);
-        let mut steps = Vec::new();
-        for (x, y, depth) in (0..9 * depths).map(|i| (i / 3 / depths, i / depths % 3, i % depths)) {
-            steps.push((
-                y * 3 + x,
-                depth,
-                ((x * depths + depth) * SPREAD_SQUARES + y * SPREAD_STRIDE) * TILE_DEPTH,
-            ));
+impl FoldedConvolutions {
+    pub(crate) fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
+        let length =
+            |convolution: &weights::Convolution| 9 * stride(convolution.inputs) * stride(convolution.outputs);
+        let mut weights = Buffer::zeros(convolutions.iter().copied().map(length).sum());
+        let (mut list, mut first) = (Vec::new(), 0);
+        for &convolution in convolutions {
+            let offsets = folded_offsets(convolution.inputs);
+            let to = &mut weights[first..][..length(convolution)];
+            pack_right(to, offsets.len(), |step, k, output| {
+                let (input, tap) = (step / 9 * TILE_DEPTH + k, step % 9);
+                (input < convolution.inputs && output < convolution.outputs)
+                    .then(|| convolution.weights[(output * convolution.inputs + input) * 9 + tap])
+            });
+            let mut bias = Buffer::zeros(stride(convolution.outputs));
+            bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+            list.push(FoldedConvolution { outputs: convolution.outputs, offsets, first, bias });
+            first += length(convolution);
         }
-        let blocks = outputs.div_ceil(TILE_DEPTH);
-        let mut weights: Buffer<u16> = Buffer::zeros(blocks * steps.len() * TILE_DEPTH * TILE_DEPTH);
-        pack_right(&mut weights, steps.len(), |step, k, output| {
-            let (tap, depth, _) = steps[step];
-            let input = depth * TILE_DEPTH + k;
-            (input < convolution.inputs && output < convolution.outputs)
-                .then(|| convolution.weights[(output * convolution.inputs + input) * 9 + tap])
-        });
-        let mut bias = Buffer::zeros(outputs);
-        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
-        let offsets = steps.iter().map(|&(_, _, offset)| offset as u32).collect();
-        TiledConvolution { tiles, inputs, outputs, offsets, weights, bias }
+        FoldedConvolutions { tiles, list, weights }
     }
 
-    /// Convolves boards `[10][10][inputs]`.
-    fn apply(&self, kernels: Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
-        let Boards { positions, boards } = input;
-        let step = spread_length(self.inputs);
-        kernels.run(Spread { positions, channels: self.inputs, boards, spread: &mut scratch.spread });
-        let width = self.outputs.next_multiple_of(TILE_DEPTH);
-        self.tiles.multiply(TileProduct {
-            positions,
-            rows: 64,
-            width,
-            offsets: &self.offsets,
-            a: &scratch.spread,
-            a_step: step,
-            b: &self.weights,
-            c: &mut scratch.products,
-        });
-        kernels.run(Collect {
-            positions,
-            channels: self.outputs,
-            sums: &scratch.products,
-            width,
-            bias: &self.bias,
-            epilogue: target.epilogue,
-            boards: target.boards,
-            pool: target.pool,
-        });
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ActivatedConvolution<'a> {
-    pub(crate) convolution: &'a Convolution,
-    pub(crate) activation: Activation,
-}
-
-impl ActivatedConvolution<'_> {
-    /// Computes `output = activation(convolution(input))`.
+    /// Convolves folded boards with the convolution number `index`.
     pub(crate) fn apply(
         &self,
+        index: usize,
         kernels: Kernels,
-        input: Boards<'_>,
-        output: &mut [f32],
-        scratch: &mut Scratch,
+        positions: usize,
+        input: &[u16],
+        output: FoldedOutput<'_>,
     ) {
-        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
-        let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
-        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
-        self.convolution.apply(kernels, scratch, input, target);
-        if !relu {
-            let channels = self.convolution.outputs();
-            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
-            activate_boards(kernels, self.activation, boards, channels);
-        }
+        let convolution = &self.list[index];
+        kernels.run(ConvolveFolded {
+            tiles: self.tiles,
+            positions,
+            outputs: stride(convolution.outputs),
+            offsets: &convolution.offsets,
+            input,
+            weights: &self.weights[convolution.first..],
+            bias: &convolution.bias,
+            output,
+        });
     }
 }

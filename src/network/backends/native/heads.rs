@@ -1,6 +1,6 @@
 //! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of 1858.
 
-use super::convolution::{self, ActivatedConvolution, Boards, Convolution};
+use super::convolution::{self, Boards, Convolution};
 use super::encoder::{Encoder, EncoderScratch, Stack};
 use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels, board_offset};
 use super::layers::{Arithmetic, Buffer, InputSize, Layer, Linear, Order, Rounded, Rows, activate, padded};
@@ -92,9 +92,8 @@ impl Policy {
     ) {
         let mut inner: &[f32] = &[];
         if let (Policy::Convolution(head), Workspace::OfTower(output, convolution)) = (self, workspace) {
-            let conv1 = ActivatedConvolution { convolution: &head.conv1, activation: head.activation };
             let input = Boards { positions: batch.len(), boards };
-            conv1.apply(kernels, input, output, convolution);
+            head.conv1.apply(kernels, head.activation, input, output, convolution);
             inner = output;
         }
         for (position, slot) in batch.iter_mut().enumerate() {

@@ -18,11 +18,12 @@ mod tests;
 
 use std::env;
 use std::sync::Arc;
+use std::time::Instant;
 
 use self::body::AttentionBody;
 use self::convolution::Boards;
 use self::heads::{Head, HeadScratch, Policy, PolicyScratch, Workspace};
-use self::kernels::{Kernels, Tiles};
+use self::kernels::{Kernels, Peak, Tiles};
 use self::layers::Arithmetic;
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
@@ -115,6 +116,19 @@ impl Native {
             virtual_pace: None,
         };
         Ok(Native { info, model: Arc::new(model) })
+    }
+
+    /// Measures how many operations a second this thread can compute at most, two for each multiplication: of convolutions
+    /// (towers) or dense layers (attention) in their precision.
+    pub fn peak(&self) -> f64 {
+        const ROUNDS: usize = 20_000;
+        let Arithmetic { kernels, tiles } = self.model.arithmetic;
+        let measure = |_| {
+            let start = Instant::now();
+            let operations = kernels.run(Peak { tiles, rounds: ROUNDS });
+            operations as f64 / start.elapsed().as_secs_f64()
+        };
+        (0..20).map(measure).fold(0.0, f64::max)
     }
 }
 
@@ -224,7 +238,7 @@ struct Model {
 /// The body, which makes boards for the heads.
 #[derive(Debug)]
 enum Body {
-    Tower(Tower),
+    Tower(Box<Tower>),
     Attention(Box<AttentionBody>),
 }
 
@@ -252,7 +266,7 @@ impl Model {
             return None;
         }
         let body = match &network.body {
-            weights::Body::Tower(tower) => Body::Tower(Tower::new(arithmetic, tower, activation)),
+            weights::Body::Tower(tower) => Body::Tower(Box::new(Tower::new(arithmetic, tower, activation))),
             weights::Body::Attention(body) => {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
@@ -323,7 +337,7 @@ impl Model {
         let kernels = self.arithmetic.kernels;
         let (boards, workspace) = match (&self.body, &mut scratch.body) {
             (Body::Tower(tower), BodyScratch::Tower(scratch)) => {
-                tower.evaluate(kernels, group, scratch);
+                tower.evaluate(group, scratch);
                 let workspace = Workspace::OfTower(&mut scratch.inner, &mut scratch.convolution);
                 (&scratch.boards[..], workspace)
             }

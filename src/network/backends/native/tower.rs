@@ -7,31 +7,33 @@
 
 use arrayvec::ArrayVec;
 
-use super::convolution::{self, ActivatedConvolution, Boards, Convolution, Target};
-use super::kernels::{
-    AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, Kernels, Pointwise, Residual, Stamp, Stamps,
-    Tiles, board_offset,
+use super::convolution::{
+    self, Boards, FoldedConvolutions, FoldedScratch, Target, WinogradConvolution, WinogradScratch,
 };
-use super::layers::{Arithmetic, Buffer, Linear, activate, activate_boards, padded, pointwise};
+use super::kernels::{
+    AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
+    Pointwise, Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
+};
+use super::layers::{Arithmetic, Buffer, Linear, activate, activate_boards, padded, pointwise, stride};
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 
 #[derive(Debug)]
 pub(crate) struct Tower {
+    arithmetic: Arithmetic,
     filters: usize,
     first: FirstLayer,
-    blocks: Vec<Block>,
+    blocks: Blocks,
     activation: Activation,
-    /// The unit that its convolutions are packed for, if not for the kernels.
-    tiles: Option<Tiles>,
 }
 
-/// `act(x + se(conv2(act(conv1(x)))))`
+/// Residual blocks: `act(x + se(conv2(act(conv1(x)))))`.
 #[derive(Debug)]
-struct Block {
-    conv1: Convolution,
-    conv2: Convolution,
-    squeeze_excite: Option<SqueezeExcite>,
+enum Blocks {
+    /// In fp32, on boards.
+    Winograd(Vec<([WinogradConvolution; 2], Option<SqueezeExcite>)>),
+    /// In bf16, on folded boards: two convolutions for each unit.
+    Folded(FoldedConvolutions, Vec<Option<SqueezeExcite>>),
 }
 
 /// Sums over each channel to scales and shifts of the channels.
@@ -46,30 +48,49 @@ struct SqueezeExcite {
 pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the tower's output.
     pub(crate) boards: Buffer,
-    /// Boards of the same size: outputs of a block's first convolution; free for heads afterwards.
+    /// Boards of the same size: outputs of a block's first convolution in fp32; free for heads afterwards.
     pub(crate) inner: Buffer,
     pub(crate) convolution: convolution::Scratch,
-    update: Buffer,
     class_sums: ClassSums,
-    pool: Buffer,
+    gates: Gates,
+}
+
+/// What squeeze-and-excitation units compute.
+#[derive(Debug)]
+struct Gates {
     squeezed: Buffer,
+    /// `[positions][2][channels]`
     scale_shift: Buffer,
 }
 
 impl Tower {
-    /// Packs the weights, those of the 3×3 convolutions for `tiles` if there are any.
+    /// Packs the weights, those of the 3×3 convolutions for tiles if there are any.
     pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
-        let block = |block: &weights::ResidualBlock| Block {
-            conv1: Convolution::new(arithmetic, &block.conv1),
-            conv2: Convolution::new(arithmetic, &block.conv2),
-            squeeze_excite: block.se.as_ref().map(|unit| SqueezeExcite::new(arithmetic.kernels, unit)),
+        let kernels = arithmetic.kernels;
+        let unit = |block: &weights::ResidualBlock, channels: usize| {
+            block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit, channels))
+        };
+        let blocks = if let Some(tiles) = arithmetic.tiles {
+            let convolutions: Vec<_> =
+                tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
+            let unit = |block| unit(block, stride(tower.filters()));
+            Blocks::Folded(
+                FoldedConvolutions::new(tiles, &convolutions),
+                tower.blocks.iter().map(unit).collect(),
+            )
+        } else {
+            let block = |block: &weights::ResidualBlock| {
+                let convolution = |convolution| WinogradConvolution::new(kernels, convolution);
+                ([&block.conv1, &block.conv2].map(convolution), unit(block, padded(tower.filters())))
+            };
+            Blocks::Winograd(tower.blocks.iter().map(block).collect())
         };
         Tower {
+            arithmetic,
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
-            blocks: tower.blocks.iter().map(block).collect(),
+            blocks,
             activation,
-            tiles: arithmetic.tiles,
         }
     }
 
@@ -79,7 +100,10 @@ impl Tower {
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        self.blocks.len()
+        match &self.blocks {
+            Blocks::Winograd(blocks) => blocks.len(),
+            Blocks::Folded(_, units) => units.len(),
+        }
     }
 
     /// Returns the padded channels of its output.
@@ -90,101 +114,165 @@ impl Tower {
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
-        let units = self.blocks.iter().filter_map(|block| block.squeeze_excite.as_ref());
-        let squeezed = units.map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
+        let units: Vec<_> = match &self.blocks {
+            Blocks::Winograd(blocks) => blocks.iter().filter_map(|(_, unit)| unit.as_ref()).collect(),
+            Blocks::Folded(_, units) => units.iter().flatten().collect(),
+        };
+        let squeezed = units.iter().map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
         TowerScratch {
             boards: boards(),
             inner: boards(),
-            convolution: convolution::Scratch::new(positions, channels, self.tiles),
-            update: boards(),
+            convolution: convolution::Scratch::new(positions, channels, self.arithmetic.tiles),
             class_sums: ClassSums::new(channels),
-            pool: Buffer::zeros(positions * channels),
-            squeezed: Buffer::zeros(positions * squeezed),
-            scale_shift: Buffer::zeros(positions * 2 * channels),
+            gates: Gates {
+                squeezed: Buffer::zeros(positions * squeezed),
+                scale_shift: Buffer::zeros(positions * 2 * stride(channels)),
+            },
         }
     }
 
     /// Evaluates the tower for `batch`, no larger than the scratch, into the scratch's boards.
-    pub(crate) fn evaluate(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut TowerScratch) {
-        let channels = self.channels();
+    pub(crate) fn evaluate(&self, batch: &[EvalSlot], scratch: &mut TowerScratch) {
+        let (kernels, channels) = (self.arithmetic.kernels, self.channels());
         let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
         for (slot, board) in batch.iter().zip(boards) {
             self.first.apply(kernels, &slot.planes, &mut scratch.class_sums, board);
             activate_boards(kernels, self.activation, board, channels);
         }
-        for block in &self.blocks {
-            self.evaluate_block(kernels, block, batch.len(), scratch);
+        let TowerScratch { boards, inner, convolution, gates, .. } = scratch;
+        match (&self.blocks, convolution) {
+            (Blocks::Winograd(blocks), convolution::Scratch::Winograd(scratch)) => {
+                for (convolutions, unit) in blocks {
+                    let boards = Residuals { positions: batch.len(), boards, inner };
+                    self.evaluate_block(convolutions, unit.as_ref(), boards, gates, scratch);
+                }
+            }
+            (Blocks::Folded(convolutions, units), convolution::Scratch::Folded(scratch)) => {
+                let FoldedScratch { boards: folded, stream, .. } = scratch;
+                let positions = batch.len();
+                kernels.run(Fold { positions, channels, boards, stream, folded });
+                for (i, unit) in units.iter().enumerate() {
+                    self.evaluate_folded_block((convolutions, i), unit.as_ref(), positions, gates, scratch);
+                }
+                kernels.run(Unfold { positions, channels, stream: &scratch.stream, boards });
+            }
+            _ => unreachable!("scratch and blocks are made for the same arithmetic"),
         }
     }
 
-    fn evaluate_block(&self, kernels: Kernels, block: &Block, positions: usize, scratch: &mut TowerScratch) {
-        let conv1 = ActivatedConvolution { convolution: &block.conv1, activation: self.activation };
-        let input = Boards { positions, boards: &scratch.boards };
-        conv1.apply(kernels, input, &mut scratch.inner, &mut scratch.convolution);
+    fn evaluate_block(
+        &self,
+        [conv1, conv2]: &[WinogradConvolution; 2],
+        unit: Option<&SqueezeExcite>,
+        Residuals { positions, boards, inner }: Residuals<'_>,
+        gates: &mut Gates,
+        scratch: &mut WinogradScratch,
+    ) {
+        let (kernels, channels) = (self.arithmetic.kernels, self.channels());
+        let WinogradScratch { transformed, update, pool } = scratch;
+        conv1.activate(kernels, self.activation, Boards { positions, boards }, inner, transformed);
         let relu = pointwise(self.activation) == Some(Pointwise::Relu);
-        let inner = Boards { positions, boards: &scratch.inner };
-        if let Some(unit) = &block.squeeze_excite {
-            let target =
-                Target { boards: &mut scratch.update, epilogue: Epilogue::Pool, pool: &mut scratch.pool };
-            block.conv2.apply(kernels, &mut scratch.convolution, inner, target);
-            unit.evaluate(kernels, self.activation, positions, scratch);
-            kernels.run(Residual {
-                positions,
-                channels: self.channels(),
-                update: &scratch.update,
-                scale_shift: &scratch.scale_shift,
-                boards: &mut scratch.boards,
-                relu,
-            });
+        let inner = Boards { positions, boards: inner };
+        if let Some(unit) = unit {
+            let target = Target { boards: &mut *update, epilogue: Epilogue::Pool, pool: &mut *pool };
+            conv2.apply(kernels, inner, target, transformed);
+            unit.evaluate(kernels, self.activation, positions, pool, gates);
+            let scale_shift = &gates.scale_shift;
+            kernels.run(Residual { positions, channels, update, scale_shift, boards, relu });
         } else {
             let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
-            let target = Target { boards: &mut scratch.boards, epilogue, pool: &mut [] };
-            block.conv2.apply(kernels, &mut scratch.convolution, inner, target);
+            conv2.apply(kernels, inner, Target { boards, epilogue, pool: &mut [] }, transformed);
         }
         if !relu {
-            let boards = &mut scratch.boards[..positions * BOARD_SQUARES * self.channels()];
-            activate_boards(kernels, self.activation, boards, self.channels());
+            let boards = &mut boards[..positions * BOARD_SQUARES * channels];
+            activate_boards(kernels, self.activation, boards, channels);
         }
+    }
+
+    /// Evaluates the block number `index`, whose convolutions are the next two.
+    fn evaluate_folded_block(
+        &self,
+        (convolutions, index): (&FoldedConvolutions, usize),
+        unit: Option<&SqueezeExcite>,
+        positions: usize,
+        gates: &mut Gates,
+        scratch: &mut FoldedScratch,
+    ) {
+        let (kernels, channels) = (self.arithmetic.kernels, stride(self.channels()));
+        let function = pointwise(self.activation);
+        let FoldedScratch { boards, inner, stream, update, pool } = scratch;
+        if function == Some(Pointwise::Relu) {
+            convolutions.apply(2 * index, kernels, positions, boards, FoldedOutput::Relu(inner));
+        } else {
+            let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
+            convolutions.apply(2 * index, kernels, positions, boards, sums);
+            let folded = &mut *inner;
+            kernels.run(FinishStream { positions, channels, function, update, residual: None, folded });
+        }
+        let sums = FoldedOutput::Sums { update: &mut *update, pool: &mut *pool };
+        convolutions.apply(2 * index + 1, kernels, positions, inner, sums);
+        if let Some(unit) = unit {
+            unit.evaluate(kernels, self.activation, positions, pool, gates);
+        } else {
+            for gate in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
+                let (scales, shifts) = gate.split_at_mut(channels);
+                scales.fill(1.0);
+                shifts.fill(0.0);
+            }
+        }
+        let residual = Some(ScaledResidual { scale_shift: &gates.scale_shift, stream });
+        kernels.run(FinishStream { positions, channels, function, update, residual, folded: boards });
     }
 }
 
+/// Boards of a residual block.
+struct Residuals<'a> {
+    positions: usize,
+    boards: &'a mut [f32],
+    /// Outputs of the first convolution.
+    inner: &'a mut [f32],
+}
+
 impl SqueezeExcite {
-    fn new(kernels: Kernels, unit: &weights::SqueezeExcite) -> SqueezeExcite {
+    /// Packs a unit for sums, scales and shifts of `channels`, which include padding.
+    fn new(kernels: Kernels, unit: &weights::SqueezeExcite, channels: usize) -> SqueezeExcite {
         let mut squeeze = unit.squeeze.clone();
         // It reads sums over 64 squares, the file means means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
+        let source = |input: usize| (input < squeeze.inputs).then_some(input);
         SqueezeExcite {
-            squeeze: Linear::plain(kernels, &squeeze),
-            excite: Linear::plain(kernels, &pad_halves(&unit.excite)),
+            squeeze: Linear::new(kernels, &squeeze, channels, source),
+            excite: Linear::plain(kernels, &pad_halves(&unit.excite, channels)),
         }
     }
 
-    /// Computes scales and shifts from pooled sums, within `scratch`.
+    /// Computes scales and shifts from sums over the boards.
     fn evaluate(
         &self,
         kernels: Kernels,
         activation: Activation,
         positions: usize,
-        scratch: &mut TowerScratch,
+        pool: &[f32],
+        gates: &mut Gates,
     ) {
-        let squeezed = &mut scratch.squeezed[..positions * self.squeeze.outputs];
-        self.squeeze.apply(kernels, positions, &scratch.pool, squeezed);
+        let squeezed = &mut gates.squeezed[..positions * self.squeeze.outputs];
+        self.squeeze.apply(kernels, positions, pool, squeezed);
         activate(kernels, activation, squeezed);
-        self.excite.apply(kernels, positions, squeezed, &mut scratch.scale_shift);
+        self.excite.apply(kernels, positions, squeezed, &mut gates.scale_shift);
         let channels = self.excite.outputs / 2;
-        for scales in scratch.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
+        for scales in gates.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
             kernels.run(Apply { function: Pointwise::Sigmoid, values: &mut scales[..channels] });
         }
     }
 }
 
-/// Pads a layer whose outputs come in two halves, each half to what the kernels take.
-fn pad_halves(dense: &Dense) -> Dense {
+/// Pads a layer whose outputs come in two halves, each half to `channels`.
+fn pad_halves(dense: &Dense, channels: usize) -> Dense {
     let (half, inputs) = (dense.outputs / 2, dense.inputs);
-    let outputs = 2 * padded(half);
+    let outputs = 2 * channels;
     let mut result =
         Dense { inputs, outputs, weights: vec![0.0; outputs * inputs], bias: vec![0.0; outputs] };
-    for (from, to) in [(0, 0), (half, padded(half))] {
+    for (from, to) in [(0, 0), (half, channels)] {
         result.bias[to..to + half].copy_from_slice(&dense.bias[from..from + half]);
         result.weights[to * inputs..(to + half) * inputs]
             .copy_from_slice(&dense.weights[from * inputs..(from + half) * inputs]);

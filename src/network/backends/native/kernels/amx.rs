@@ -112,6 +112,18 @@ impl TileConfig {
 }
 
 impl Amx {
+    /// Configures the tiles of this thread.
+    pub(super) fn begin(self) {
+        // SAFETY: `self` proves that tiles may be used.
+        unsafe { configure() }
+    }
+
+    /// Releases the tiles of this thread.
+    pub(super) fn end(self) {
+        // SAFETY: `self` proves that tiles may be used.
+        unsafe { release() }
+    }
+
     /// The job must have been checked.
     pub(super) fn multiply(self, job: TileProduct<'_>) {
         let steps = job.offsets.len();

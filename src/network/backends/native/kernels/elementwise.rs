@@ -71,6 +71,23 @@ pub(crate) struct Apply<'a> {
     pub(crate) values: &'a mut [f32],
 }
 
+/// Calls `$name::<S, F>` with the number of an optional function: each has a loop of its own, without a branch.
+macro_rules! with_function {
+    ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
+        match $function {
+            Some(Pointwise::Relu) => $name::<$simd, 0>($($argument),*),
+            Some(Pointwise::ReluSquared) => $name::<$simd, 1>($($argument),*),
+            Some(Pointwise::Mish) => $name::<$simd, 2>($($argument),*),
+            Some(Pointwise::Tanh) => $name::<$simd, 3>($($argument),*),
+            Some(Pointwise::Sigmoid) => $name::<$simd, 4>($($argument),*),
+            Some(Pointwise::Selu) => $name::<$simd, 5>($($argument),*),
+            Some(Pointwise::Swish) => $name::<$simd, 6>($($argument),*),
+            None => $name::<$simd, 7>($($argument),*),
+        }
+    };
+}
+pub(super) use with_function;
+
 impl Job for Apply<'_> {
     type Output = ();
 
@@ -78,20 +95,11 @@ impl Job for Apply<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
-        let values = self.values;
-        match self.function {
-            Pointwise::Relu => apply_with::<S, 0>(simd, values),
-            Pointwise::ReluSquared => apply_with::<S, 1>(simd, values),
-            Pointwise::Mish => apply_with::<S, 2>(simd, values),
-            Pointwise::Tanh => apply_with::<S, 3>(simd, values),
-            Pointwise::Sigmoid => apply_with::<S, 4>(simd, values),
-            Pointwise::Selu => apply_with::<S, 5>(simd, values),
-            Pointwise::Swish => apply_with::<S, 6>(simd, values),
-        }
+        with_function!(Some(self.function), apply_with::<S>(simd, self.values))
     }
 }
 
-/// Applies the function number `F` in the order of [`Pointwise`].
+/// Applies the function number `F` of [`with_function`].
 #[inline(always)]
 fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     let mut chunks = values.chunks_exact_mut(S::LANES);
@@ -107,9 +115,9 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     rest.copy_from_slice(&padded[..rest.len()]);
 }
 
-/// Computes the function number `F` in the order of [`Pointwise`].
+/// Computes the function number `F` of [`with_function`].
 #[inline(always)]
-fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
+pub(super) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     let positive = simd.max(x, simd.zero());
     match F {
         0 => positive,
@@ -118,7 +126,8 @@ fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
         3 => simd.tanh(x),
         4 => simd.sigmoid(x),
         5 => simd.selu(x),
-        _ => simd.mul(x, simd.sigmoid(x)),
+        6 => simd.mul(x, simd.sigmoid(x)),
+        _ => x,
     }
 }
 

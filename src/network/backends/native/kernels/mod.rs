@@ -5,10 +5,13 @@
 //! never a wild write. Only this folder of the backend holds `unsafe` code. It knows nothing of networks.
 //!
 //! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border of
-//! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
+//! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`]. Convolutions in bf16 have a
+//! layout of their own ([`folded`]).
 
 mod elementwise;
+mod folded;
 mod gemm;
+mod peak;
 mod simd;
 mod tiles;
 mod winograd;
@@ -28,11 +31,13 @@ use simd::{Portable, Simd};
 pub(super) use elementwise::{
     AddScaled, Apply, BLOCK_ROWS, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
 };
-pub(super) use gemm::Product;
-pub(super) use tiles::{
-    Collect, ROW_STEP, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, pack_right,
-    spread_length,
+pub(super) use folded::{
+    ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
+    stream_length,
 };
+pub(super) use gemm::Product;
+pub(super) use peak::Peak;
+pub(super) use tiles::{ROW_STEP, TILE_DEPTH, TileProduct, Tiles, pack_right};
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this: no vector is longer.

@@ -35,6 +35,24 @@ fn board(seed: u64, channels: usize) -> Vec<f32> {
     board
 }
 
+/// Folds a board with its border by the definition: half `h` are the six bordered ranks from `4 h` on.
+fn folded(board: &[f32], channels: usize) -> Vec<u16> {
+    let number = |i: usize| {
+        let (channel, half, file) = (i % 32 + i / 3840 * 32, i / 32 % 2, i / 64 % 10);
+        let rank = half * 4 + i / 640 % 6;
+        if channel < channels { board[(rank * BOARD_STRIDE + file) * channels + channel] } else { 0.0 }
+    };
+    (0..folded_length(channels)).map(|i| half::bf16::from_f32(number(i)).to_bits()).collect()
+}
+
+/// Returns all kernels with the definition of tiles, and the fastest with all tiles of this CPU.
+fn pairs() -> Vec<(Kernels, Tiles)> {
+    let all = Kernels::available();
+    let fastest = all[0];
+    let with_definition = all.into_iter().map(|kernels| (kernels, Tiles::Definition));
+    with_definition.chain(Tiles::available().into_iter().map(|tiles| (fastest, tiles))).collect()
+}
+
 /// Packs `b` as [`Product`] reads it.
 fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
     let mut packed = Vec::new();
@@ -267,62 +285,123 @@ proptest! {
     }
 
     #[test]
-    fn tiles_convolve(
-        seed: u64, positions in 1..3usize, in_blocks in 1..5usize, out_blocks in 1..5usize, epilogue in 0..5usize,
+    fn boards_are_folded_and_unfolded(seed: u64, positions in 1..4usize, blocks in 1..6usize) {
+        let channels = blocks * CHANNEL_STEP;
+        let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, channels)).collect();
+        let expected: Vec<u16> = boards.chunks(BOARD_SQUARES * channels).flat_map(|b| folded(b, channels)).collect();
+        for kernels in Kernels::available() {
+            let mut stream = vec![0.0; positions * stream_length(channels)];
+            let mut found = vec![0; positions * folded_length(channels)];
+            kernels.run(Fold { positions, channels, boards: &boards, stream: &mut stream, folded: &mut found });
+            prop_assert_eq!(&found, &expected, "{}", kernels.name());
+            let mut unfolded = vec![0.0; boards.len()];
+            kernels.run(Unfold { positions, channels, stream: &stream, boards: &mut unfolded });
+            prop_assert_eq!(&unfolded, &boards, "{}", kernels.name());
+        }
+    }
+
+    #[test]
+    fn folded_boards_convolve(
+        seed: u64, positions in 1..4usize, in_blocks in 1..5usize, out_blocks in 1..5usize, relu: bool,
     ) {
         let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let epilogue = EPILOGUES[epilogue];
-        // A convolution whose only filter copies the channels from a neighbouring square: exact in bf16.
-        let (dx, dy) = ((seed % 3) as usize, (seed / 3 % 3) as usize);
+        let width = outputs.next_multiple_of(TILE_DEPTH);
         let rounded = |values: Vec<f32>| -> Vec<f32> {
             values.iter().map(|&v| half::bf16::from_f32(v).to_f32()).collect()
         };
         let boards: Vec<f32> = (0..positions).flat_map(|i| rounded(board(seed ^ i as u64, inputs))).collect();
-        let before: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, outputs)).collect();
-        let bias = numbers(seed ^ 78, outputs);
-        let (depths, width) = (inputs.div_ceil(TILE_DEPTH), outputs.next_multiple_of(TILE_DEPTH));
-        let offsets: Vec<u32> = (0..depths)
-            .map(|depth| (((dx * depths + depth) * SPREAD_SQUARES + dy * SPREAD_STRIDE) * TILE_DEPTH) as u32)
-            .collect();
-        let mut b = Vec::new();
-        for block in 0..width / TILE_DEPTH {
-            for i in 0..depths * TILE_DEPTH * TILE_DEPTH {
-                let (depth, half, pair) = (i / 1024, i / 512 % 2, i / 32 % 16);
-                let (column, second) = (i / 2 % 16, i % 2);
-                let same = block * 32 + half * 16 + column == depth * 32 + pair * 2 + second;
-                b.push(half::bf16::from_f32(f32::from(same)).to_bits());
+        let input: Vec<u16> = boards.chunks(BOARD_SQUARES * inputs).flat_map(|b| folded(b, inputs)).collect();
+        let filters = rounded(numbers(seed ^ 77, outputs * inputs * 9));
+        let mut bias = numbers(seed ^ 78, outputs);
+        let (mut expected, mut sums) = (Vec::new(), Vec::new());
+        for input in boards.chunks(BOARD_SQUARES * inputs) {
+            let (mut output, mut sum) = (vec![0.0; BOARD_SQUARES * outputs], vec![0.0; width]);
+            for (i, &v) in convolution(input, &filters, (inputs, outputs)).iter().enumerate() {
+                let (square, channel) = (i / outputs, i % outputs);
+                let v = v + bias[channel];
+                sum[channel] += v;
+                output[board_offset(square, outputs) + channel] = if relu { v.max(0.0) } else { v };
+            }
+            expected.extend(output);
+            sums.extend(sum);
+        }
+        bias.resize(width, 0.0);
+        let offsets = folded_offsets(inputs);
+        let mut weights = vec![0; offsets.len() * TILE_DEPTH * width];
+        pack_right(&mut weights, offsets.len(), |step, k, output| {
+            let input = step / 9 * TILE_DEPTH + k;
+            (input < inputs && output < outputs).then(|| filters[(output * inputs + input) * 9 + step % 9])
+        });
+        for (kernels, tiles) in pairs() {
+            let what = format!("{} {}", kernels.name(), tiles.name());
+            let job = |output| ConvolveFolded {
+                tiles, positions, outputs: width, offsets: &offsets, input: &input, weights: &weights, bias: &bias, output,
+            };
+            if relu {
+                let mut found = vec![0; positions * folded_length(outputs)];
+                kernels.run(job(FoldedOutput::Relu(&mut found)));
+                let expected: Vec<u16> =
+                    expected.chunks(BOARD_SQUARES * outputs).flat_map(|board| folded(board, outputs)).collect();
+                let numbers = |bits: &[u16]| -> Vec<f32> {
+                    bits.iter().map(|&bits| half::bf16::from_bits(bits).to_f32()).collect()
+                };
+                assert_close(&numbers(&found), &numbers(&expected), 1e-2, &what)?;
+            } else {
+                let mut update = vec![0.0; positions * stream_length(outputs)];
+                let (mut pool, mut found) = (vec![7.0; positions * width], vec![0.0; expected.len()]);
+                kernels.run(job(FoldedOutput::Sums { update: &mut update, pool: &mut pool }));
+                kernels.run(Unfold { positions, channels: outputs, stream: &update, boards: &mut found });
+                assert_close(&found, &expected, 1e-3, &what)?;
+                assert_close(&pool, &sums, 1e-2, &what)?;
             }
         }
-        let shift = |input: &[f32], square: usize, channel: usize| {
-            let at = (square / 8 + dy) * BOARD_STRIDE + square % 8 + dx;
-            if channel < inputs { input[at * inputs + channel] } else { 0.0 }
+    }
+
+    #[test]
+    fn streams_are_finished(
+        seed: u64, positions in 1..4usize, blocks in 1..3usize, function in 0..4usize, with_residual: bool,
+    ) {
+        let channels = blocks * TILE_DEPTH;
+        let function = [None, Some(Pointwise::Relu), Some(Pointwise::ReluSquared), Some(Pointwise::Tanh)][function];
+        let boards = |seed: u64| -> Vec<f32> {
+            (0..positions).flat_map(|i| board(seed ^ i as u64, channels)).collect()
         };
+        let (before, changes) = (boards(seed), boards(!seed));
+        let scale_shift = numbers(seed ^ 99, positions * 2 * channels);
+        let mut expected = vec![0.0; before.len()];
+        for i in 0..positions * 64 * channels {
+            let (position, square, channel) = (i / channels / 64, i / channels % 64, i % channels);
+            let at = position * BOARD_SQUARES * channels + board_offset(square, channels) + channel;
+            let scales = &scale_shift[position * 2 * channels..];
+            let sum = before[at] + scales[channel] * changes[at] + scales[channels + channel];
+            let v = if with_residual { sum } else { changes[at] };
+            expected[at] = match function {
+                Some(Pointwise::Relu) => v.max(0.0),
+                Some(Pointwise::ReluSquared) => v.max(0.0).powi(2),
+                Some(_) => v.tanh(),
+                None => v,
+            };
+        }
         for kernels in Kernels::available() {
-            let mut spread = vec![0; positions * spread_length(inputs)];
-            kernels.run(Spread { positions, channels: inputs, boards: &boards, spread: &mut spread });
-            let mut sums = vec![0.0; positions * 64 * width];
-            Tiles::Definition.multiply(TileProduct {
-                positions, rows: 64, width, offsets: &offsets, a: &spread, a_step: spread_length(inputs), b: &b, c: &mut sums,
-            });
-            let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
-            kernels.run(Collect {
-                positions, channels: outputs, sums: &sums, width, bias: &bias, epilogue,
-                boards: &mut after, pool: &mut pool,
-            });
-            for position in 0..positions {
-                let size = BOARD_SQUARES * outputs;
-                let input = &boards[position * BOARD_SQUARES * inputs..][..BOARD_SQUARES * inputs];
-                let mut expected = before[position * size..][..size].to_vec();
-                let mut sums = vec![0.0; outputs];
-                for (square, output) in (0..64).flat_map(|square| (0..outputs).map(move |output| (square, output))) {
-                    let cell = &mut expected[board_offset(square, outputs) + output];
-                    let v = shift(input, square, output) + bias[output];
-                    sums[output] += v;
-                    *cell = finished(epilogue, v, *cell);
-                }
-                assert_close(&after[position * size..][..size], &expected, 1e-6, kernels.name())?;
-                if epilogue == Epilogue::Pool {
-                    assert_close(&pool[position * outputs..][..outputs], &sums, 1e-5, kernels.name())?;
+            let mut bits = vec![0; positions * folded_length(channels)];
+            let [mut stream, mut update] = [(); 2].map(|()| vec![0.0; positions * stream_length(channels)]);
+            kernels.run(Fold { positions, channels, boards: &changes, stream: &mut update, folded: &mut bits });
+            kernels.run(Fold { positions, channels, boards: &before, stream: &mut stream, folded: &mut bits });
+            let residual =
+                with_residual.then_some(ScaledResidual { scale_shift: &scale_shift, stream: &mut stream });
+            kernels.run(FinishStream { positions, channels, function, update: &update, residual, folded: &mut bits });
+            let mut found = vec![0.0; expected.len()];
+            if with_residual {
+                kernels.run(Unfold { positions, channels, stream: &stream, boards: &mut found });
+                assert_close(&found, &expected, 1e-5, kernels.name())?;
+                let folded: Vec<u16> = found.chunks(BOARD_SQUARES * channels).flat_map(|b| folded(b, channels)).collect();
+                prop_assert_eq!(&bits, &folded, "{}", kernels.name());
+            } else {
+                for (bits, expected) in bits.chunks(folded_length(channels)).zip(expected.chunks(BOARD_SQUARES * channels)) {
+                    for (&bits, expected) in bits.iter().zip(folded(expected, channels)) {
+                        let [found, expected] = [bits, expected].map(|bits| half::bf16::from_bits(bits).to_f32());
+                        prop_assert!((found - expected).abs() <= 1e-2, "{}: {} {}", kernels.name(), found, expected);
+                    }
                 }
             }
         }
@@ -461,7 +540,32 @@ proptest! {
                 prop_assert!(fits(end(POINTS, step, (count * TILES * width) as u128)));
                 prop_assert!(row + width <= channels);
             }
+            let offsets = folded_offsets(TILE_DEPTH);
+            let half = vec![0; length];
+            let outputs = blocks.wrapping_mul(TILE_DEPTH);
+            let convolution = ConvolveFolded {
+                tiles: Tiles::Definition, positions: count, outputs, offsets: &offsets, input: &half, weights: &half,
+                bias: &numbers, output: FoldedOutput::Sums { update: &mut results, pool: &mut pool },
+            };
+            if count < 9 && blocks < 9 && returns(|| kernels.run(convolution)) {
+                prop_assert!(fits((count * folded_length(TILE_DEPTH)) as u128));
+                prop_assert!(fits((count * stream_length(outputs)) as u128));
+                prop_assert!(fits((outputs * TILE_DEPTH * 9) as u128));
+            }
         }
+    }
+}
+
+#[test]
+fn a_peak_counts_its_operations() {
+    for kernels in Kernels::available() {
+        let count = |rounds: usize| kernels.run(Peak { tiles: None, rounds });
+        assert!(count(3) > 0 && count(3) == 3 * count(1), "{}", kernels.name());
+    }
+    for tiles in Tiles::available() {
+        let count = |rounds: usize| Kernels::available()[0].run(Peak { tiles: Some(tiles), rounds });
+        assert_eq!(count(1) % (2 * TILE_DEPTH * TILE_DEPTH), 0, "{}", tiles.name());
+        assert_eq!(count(3), 3 * count(1), "{}", tiles.name());
     }
 }
 

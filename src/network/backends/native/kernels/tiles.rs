@@ -1,9 +1,7 @@
-//! 3×3 convolutions and dense layers in bf16 as products of matrices, for CPUs that multiply tiles of matrices.
+//! Products in bf16 for CPUs that multiply tiles of matrices.
 //!
-//! [`Round`](super::Round) makes the left operands of dense layers. For convolutions [`Spread`] writes a board as three
-//! copies, each shifted by a file, so that for every tap of a filter the 64 squares' inputs lie one after the other;
-//! then a convolution is the sum of plain products ([`TileProduct`]), and [`Collect`] brings the sums back to a board.
-//! [`Tiles`] multiplies.
+//! [`Round`](super::Round) makes the left operands of dense layers, [`TileProduct`] multiplies. Convolutions are in
+//! [`folded`](super::folded). [`Tiles`] is the unit that computes both.
 
 use std::time::{Duration, Instant};
 
@@ -12,45 +10,20 @@ use half::bf16;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx::Amx;
 use super::gemm::Product;
-use super::simd::Simd;
-use super::winograd::{Epilogue, finish, with_flags};
-use super::{BOARD_SQUARES, BOARD_STRIDE, Job, Kernels, board_offset, extent};
+use super::{Kernels, extent};
 
 /// bf16 numbers in a row of a tile; also the outputs that are computed together.
 pub(crate) const TILE_DEPTH: usize = 32;
 /// Rows that are computed together at most.
 pub(crate) const ROW_STEP: usize = 32;
-/// Squares of a spread copy: ten ranks of eight files.
-pub(crate) const SPREAD_SQUARES: usize = 80;
-/// Squares from one rank to the next in a spread copy.
-pub(crate) const SPREAD_STRIDE: usize = 8;
-/// Copies of a spread board: a filter's files.
-const COPIES: usize = 3;
+/// Rows that [`Tiles::multiply_rows`] computes.
+pub(super) const UNIT_ROWS: usize = 8;
 
-/// Returns the length of a spread board of `channels`.
-pub(crate) fn spread_length(channels: usize) -> usize {
-    COPIES * channels.div_ceil(TILE_DEPTH) * SPREAD_SQUARES * TILE_DEPTH
-}
-
-/// Turns boards into bf16: `spread[position][x][channel / 32][rank + 1][file][channel % 32]` is the board's number at
-/// the square's rank and `file + x - 1`.
-///
-/// Only squares of the board are written: the places of squares beyond its edges must be 0 before.
-#[derive(Debug)]
-pub(crate) struct Spread<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
-    /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a [f32],
-    /// `[positions][`[`spread_length`]`]`, bits of bf16.
-    pub(crate) spread: &'a mut [u16],
-}
-
-/// Computes products of spread boards, or of blocks of 64 rows, and packed weights: for each position
+/// Computes products of blocks of 64 rows and packed weights: for each block
 /// `c[square][column] = Σ over steps s and k < 32 of a[offsets[s] + square * 32 + k] * b(s, k, column)`.
 #[derive(Debug)]
 pub(crate) struct TileProduct<'a> {
-    /// Number of spread boards, or of blocks of rows.
+    /// Number of blocks of rows.
     pub(crate) positions: usize,
     /// Rows that are wanted of each: 64, or fewer if there is only one block. Rows beyond them are undefined.
     pub(crate) rows: usize,
@@ -184,6 +157,55 @@ impl Tiles {
         best[0] < best[1]
     }
 
+    /// Makes the unit ready for a convolution.
+    pub(super) fn begin(self) {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if let Tiles::Amx(amx) = self {
+            amx.begin();
+        }
+    }
+
+    /// Frees the unit after [`Tiles::begin`].
+    pub(super) fn end(self) {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if let Tiles::Amx(amx) = self {
+            amx.end();
+        }
+    }
+
+    /// Computes [`UNIT_ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, by the definition unless the unit
+    /// multiplies vectors.
+    ///
+    /// # Safety
+    /// `a` must be valid from each offset for the rows of 32 numbers, `b` for 1,024 numbers a step, and `c` for the rows of 32
+    /// numbers.
+    pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the caller's.
+            Tiles::Avx512(unit) => unsafe { unit.multiply_rows(offsets, a, b, c) },
+            _ => {
+                for i in 0..UNIT_ROWS * TILE_DEPTH {
+                    let (row, column) = (i / TILE_DEPTH, i % TILE_DEPTH);
+                    let number = |from: *const u16, at: usize| {
+                        // SAFETY: the caller's.
+                        bf16::from_bits(unsafe { *from.add(at) }).to_f32()
+                    };
+                    let mut sum = 0.0;
+                    for (step, &offset) in offsets.iter().enumerate() {
+                        let b_step = step * TILE_DEPTH * TILE_DEPTH + column / 16 * 512 + column % 16 * 2;
+                        for k in 0..TILE_DEPTH {
+                            sum += number(a, offset as usize + row * TILE_DEPTH + k)
+                                * number(b, b_step + k / 2 * 32 + k % 2);
+                        }
+                    }
+                    // SAFETY: the caller's.
+                    unsafe { *c.add(i) = sum };
+                }
+            }
+        }
+    }
+
     pub(crate) fn multiply(self, job: TileProduct<'_>) {
         job.check();
         match self {
@@ -215,124 +237,6 @@ fn multiply_by_definition(job: TileProduct<'_>) {
     }
 }
 
-/// Turns sums of a [`TileProduct`] into boards.
-#[derive(Debug)]
-pub(crate) struct Collect<'a> {
-    pub(crate) positions: usize,
-    pub(crate) channels: usize,
-    /// `[positions][64][width]`
-    pub(crate) sums: &'a [f32],
-    /// Columns of `sums`, at least as many as channels.
-    pub(crate) width: usize,
-    /// The numbers that are added to each output, `[channels]`.
-    pub(crate) bias: &'a [f32],
-    pub(crate) epilogue: Epilogue,
-    /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a mut [f32],
-    /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
-    pub(crate) pool: &'a mut [f32],
-}
-
-impl Job for Spread<'_> {
-    type Output = ();
-
-    fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes));
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        // A spread board is longer than a board, but not ten times: no overflow where the board did not.
-        let spread = spread_length(self.channels);
-        assert!(self.spread.len() >= extent(self.positions, spread, spread));
-    }
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self, simd: S) {
-        let (channels, blocks) = (self.channels, self.channels.div_ceil(TILE_DEPTH));
-        for (position, square) in
-            (0..self.positions).flat_map(|position| (0..64).map(move |square| (position, square)))
-        {
-            let from = position * BOARD_SQUARES * channels + board_offset(square, channels);
-            let row = (square / 8 + 1) * SPREAD_STRIDE + square % 8;
-            for channel in (0..channels).step_by(S::LANES) {
-                // SAFETY: the check covers these boards; a copy's row lies on the same rank as the square.
-                unsafe {
-                    let v = simd.load(self.boards.as_ptr().add(from + channel));
-                    let to = self
-                        .spread
-                        .as_mut_ptr()
-                        .add(position * spread_length(channels) + channel % TILE_DEPTH);
-                    let block = channel / TILE_DEPTH;
-                    let at =
-                        |x: usize, row: usize| ((x * blocks + block) * SPREAD_SQUARES + row) * TILE_DEPTH;
-                    if square % 8 < 7 {
-                        simd.store_bf16(to.add(at(0, row + 1)), v);
-                    }
-                    simd.store_bf16(to.add(at(1, row)), v);
-                    if square % 8 > 0 {
-                        simd.store_bf16(to.add(at(2, row - 1)), v);
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Job for Collect<'_> {
-    type Output = ();
-
-    fn check(&self, lanes: usize) {
-        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
-        assert!(self.channels.is_multiple_of(lanes) && self.width >= self.channels);
-        let sums = self.width.checked_mul(64).expect("fits");
-        assert!(self.sums.len() >= extent(self.positions, sums, sums));
-        assert!(self.bias.len() >= self.channels);
-        assert!(self.boards.len() >= extent(self.positions, board, board));
-        if self.epilogue == Epilogue::Pool {
-            assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self, simd: S) {
-        // SAFETY: the caller's.
-        unsafe { with_flags!(self.epilogue, collect_with::<S>(simd, self)) }
-    }
-}
-
-/// Computes `job` with the epilogue that the flags say.
-///
-/// # Safety
-/// `job` must have passed its check; `POOL` only with [`Epilogue::Pool`].
-#[inline(always)]
-unsafe fn collect_with<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
-    simd: S,
-    job: Collect<'_>,
-) {
-    let channels = job.channels;
-    for position in 0..job.positions {
-        for channel in (0..channels).step_by(S::LANES) {
-            // SAFETY: the check covers these sums, biases, boards and pools.
-            unsafe {
-                let bias = simd.load(job.bias.as_ptr().add(channel));
-                let mut pool = simd.zero();
-                for rank in 0..8 {
-                    let from = job.sums.as_ptr().add((position * 64 + rank * 8) * job.width + channel);
-                    let board = (position * BOARD_SQUARES + (rank + 1) * BOARD_STRIDE + 1) * channels;
-                    let to = job.boards.as_mut_ptr().add(board + channel);
-                    for file in 0..8 {
-                        let to = to.add(file * channels);
-                        let v = simd.add(simd.load(from.add(file * job.width)), bias);
-                        finish::<S, ADD, RELU, POOL>(simd, v, to, &mut pool);
-                    }
-                }
-                if POOL {
-                    simd.store(job.pool.as_mut_ptr().add(position * channels + channel), pool);
-                }
-            }
-        }
-    }
-}
-
 /// AVX512-BF16: an instruction that adds two products of bf16 numbers to each of 16 sums.
 ///
 /// Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so that it gains
@@ -347,8 +251,8 @@ mod avx512_bf16 {
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Avx512Bf16(());
 
-    /// Squares whose sums stay in registers together.
-    const ROWS: usize = 8;
+    /// Rows whose sums stay in registers together.
+    const ROWS: usize = super::UNIT_ROWS;
     /// Numbers in a row of a right operand: two for each of 16 columns.
     const PAIRS: usize = 32;
 
@@ -356,6 +260,15 @@ mod avx512_bf16 {
         pub(super) fn detect() -> Option<Avx512Bf16> {
             let usable = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16");
             usable.then_some(Avx512Bf16(()))
+        }
+
+        /// Computes [`ROWS`] rows by 32 columns.
+        ///
+        /// # Safety
+        /// The same as for [`super::Tiles::multiply_rows`].
+        pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
+            // SAFETY: `self` proves that the CPU has the instructions; for the rest the caller vouches.
+            unsafe { multiply_rows(offsets, a, b, c, TILE_DEPTH) }
         }
 
         /// The job must have been checked.

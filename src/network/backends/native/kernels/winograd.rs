@@ -71,14 +71,13 @@ macro_rules! with_flags {
         }
     };
 }
-pub(super) use with_flags;
 
 /// Finishes a vector of outputs and adds it to `pool` if there is one.
 ///
 /// # Safety
 /// `to` must be valid for a vector.
 #[inline(always)]
-pub(super) unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
+unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
     simd: S,
     mut v: S::Vector,
     to: *mut f32,

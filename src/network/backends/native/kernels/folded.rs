@@ -1,0 +1,640 @@
+//! Towers of 3×3 convolutions in bf16, for CPUs that multiply tiles of matrices.
+//!
+//! **Folded boards.** A board is cut into two halves of four ranks, and they lie interleaved:
+//! `[channel / 32][6 ranks][10 files][2 halves][channel % 32]` in bf16, with a border of zeros, and the rank of the other
+//! half where the halves meet. So for every tap of a filter a rank of both halves is a tile of 16 rows by its address alone:
+//! nothing is copied, and tiles are full even for one position. Channels are padded to a multiple of 32.
+//!
+//! **Streams** are what stays in fp32 between convolutions: `[channel / 32][64][channel % 32]`, squares in the same order and
+//! without a border. The order is that of the tiles' rows: by rank within a half, then file, then half.
+
+use std::ops::Range;
+use std::ptr;
+
+use super::simd::Simd;
+use super::tiles::{TILE_DEPTH, Tiles, UNIT_ROWS};
+use super::{BOARD_SQUARES, Job, Pointwise, board_offset, elementwise, extent};
+
+/// Files of a half with its border.
+const FILES: usize = 10;
+/// bf16 numbers of a rank of both halves.
+const RANK: usize = FILES * 2 * TILE_DEPTH;
+/// bf16 numbers of 32 channels of a folded board: four ranks and one beyond each end.
+const FOLDED: usize = 6 * RANK;
+/// Numbers of 32 channels of a stream.
+const STREAM: usize = 64 * TILE_DEPTH;
+/// Rows of sums that are computed together: two ranks of both halves.
+const ROWS: usize = 32;
+/// Numbers from the first to the last that a step reads of a folded board.
+pub(super) const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
+/// Numbers of the weights of a step of 32 inputs by 32 outputs.
+const STEP: usize = TILE_DEPTH * TILE_DEPTH;
+/// Weights that are multiplied with all positions before the next, in numbers: they stay in the second cache. Up to 295 kB
+/// were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
+const CHUNK: usize = (295 << 10) / size_of::<u16>();
+/// Numbers of weights in a cache line.
+const LINE: usize = 64 / size_of::<u16>();
+
+/// Returns the length of a folded board of `channels`.
+pub(crate) fn folded_length(channels: usize) -> usize {
+    channels.div_ceil(TILE_DEPTH) * FOLDED
+}
+
+/// Returns the length of a stream of `channels` for one position.
+pub(crate) fn stream_length(channels: usize) -> usize {
+    channels.div_ceil(TILE_DEPTH) * STREAM
+}
+
+/// Returns the places in a folded board where the left operand of each step begins: nine taps for each 32 channels.
+pub(crate) fn folded_offsets(channels: usize) -> Vec<u32> {
+    let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
+    (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
+}
+
+/// Returns the row of a stream in which a square of `0..64` lies.
+fn row_of(square: usize) -> usize {
+    let (rank, file) = (square / 8, square % 8);
+    rank % 4 * 16 + file * 2 + rank / 4
+}
+
+/// Turns boards into streams and folded boards.
+#[derive(Debug)]
+pub(crate) struct Fold<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
+    /// `[positions][10][10][channels]`
+    pub(crate) boards: &'a [f32],
+    /// `[positions][`[`stream_length`]`]`; padding is not written.
+    pub(crate) stream: &'a mut [f32],
+    /// `[positions][`[`folded_length`]`]`, bits of bf16; border and padding are not written and must be 0.
+    pub(crate) folded: &'a mut [u16],
+}
+
+/// Turns streams into boards, of which only the squares are written.
+#[derive(Debug)]
+pub(crate) struct Unfold<'a> {
+    pub(crate) positions: usize,
+    pub(crate) channels: usize,
+    /// `[positions][`[`stream_length`]`]`
+    pub(crate) stream: &'a [f32],
+    /// `[positions][10][10][channels]`
+    pub(crate) boards: &'a mut [f32],
+}
+
+/// `stream = function(stream + scale * update + shift)`, or `function(update)` without scales; `folded` gets the same.
+#[derive(Debug)]
+pub(crate) struct FinishStream<'a> {
+    pub(crate) positions: usize,
+    /// A multiple of 32.
+    pub(crate) channels: usize,
+    /// `None` for the identity.
+    pub(crate) function: Option<Pointwise>,
+    /// `[positions][`[`stream_length`]`]`
+    pub(crate) update: &'a [f32],
+    pub(crate) residual: Option<ScaledResidual<'a>>,
+    /// `[positions][`[`folded_length`]`]`, bits of bf16; the border is not written and must be 0.
+    pub(crate) folded: &'a mut [u16],
+}
+
+/// What an update is added to.
+#[derive(Debug)]
+pub(crate) struct ScaledResidual<'a> {
+    /// `[positions][2][channels]`: scales, shifts.
+    pub(crate) scale_shift: &'a [f32],
+    /// `[positions][`[`stream_length`]`]`
+    pub(crate) stream: &'a mut [f32],
+}
+
+/// A 3×3 convolution of folded boards, with sums in fp32.
+#[derive(Debug)]
+pub(crate) struct ConvolveFolded<'a> {
+    pub(crate) tiles: Tiles,
+    pub(crate) positions: usize,
+    /// Outputs with their padding, a multiple of 32.
+    pub(crate) outputs: usize,
+    /// [`folded_offsets`] of the inputs.
+    pub(crate) offsets: &'a [u32],
+    /// `[positions][`[`folded_length`]`]` of the inputs, bits of bf16.
+    pub(crate) input: &'a [u16],
+    /// Right operands, bits of bf16, as in [`TileProduct`](super::TileProduct); behind them the weights that are read next,
+    /// which are brought near.
+    pub(crate) weights: &'a [u16],
+    /// The numbers that are added to each output, `[outputs]`.
+    pub(crate) bias: &'a [f32],
+    pub(crate) output: FoldedOutput<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) enum FoldedOutput<'a> {
+    /// The sums after ReLU, as folded boards; the border is not written and must be 0.
+    Relu(&'a mut [u16]),
+    /// The sums as streams, and those over the board, `[positions][outputs]`.
+    Sums { update: &'a mut [f32], pool: &'a mut [f32] },
+}
+
+impl Job for Fold<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        check_boards(self.boards.len(), self.positions, self.channels, lanes);
+        check_streams(self.stream.len(), self.positions, self.channels);
+        check_folded(self.folded.len(), self.positions, self.channels);
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let channels = self.channels;
+        for (position, square) in (0..self.positions).flat_map(|p| (0..64).map(move |square| (p, square))) {
+            let from = position * BOARD_SQUARES * channels + board_offset(square, channels);
+            let row = row_of(square);
+            for channel in (0..channels).step_by(S::LANES) {
+                let (block, column) = (channel / TILE_DEPTH, channel % TILE_DEPTH);
+                // SAFETY: the check covers these boards, streams and folded boards.
+                unsafe {
+                    let v = simd.load(self.boards.as_ptr().add(from + channel));
+                    let to = position * stream_length(channels) + block * STREAM + row * TILE_DEPTH + column;
+                    simd.store(self.stream.as_mut_ptr().add(to), v);
+                    let to = position * folded_length(channels) + block * FOLDED + column;
+                    store_folded(simd, self.folded.as_mut_ptr().add(to), row, v);
+                }
+            }
+        }
+    }
+}
+
+impl Job for Unfold<'_> {
+    type Output = ();
+
+    fn check(&self, lanes: usize) {
+        check_boards(self.boards.len(), self.positions, self.channels, lanes);
+        check_streams(self.stream.len(), self.positions, self.channels);
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let channels = self.channels;
+        for (position, square) in (0..self.positions).flat_map(|p| (0..64).map(move |square| (p, square))) {
+            let from = position * stream_length(channels) + row_of(square) * TILE_DEPTH;
+            let to = position * BOARD_SQUARES * channels + board_offset(square, channels);
+            for channel in (0..channels).step_by(S::LANES) {
+                let from = from + channel / TILE_DEPTH * STREAM + channel % TILE_DEPTH;
+                // SAFETY: the check covers these streams and boards.
+                unsafe {
+                    let v = simd.load(self.stream.as_ptr().add(from));
+                    simd.store(self.boards.as_mut_ptr().add(to + channel), v);
+                }
+            }
+        }
+    }
+}
+
+impl Job for FinishStream<'_> {
+    type Output = ();
+
+    fn check(&self, _lanes: usize) {
+        assert!(self.channels.is_multiple_of(TILE_DEPTH));
+        check_streams(self.update.len(), self.positions, self.channels);
+        check_folded(self.folded.len(), self.positions, self.channels);
+        if let Some(residual) = &self.residual {
+            check_streams(residual.stream.len(), self.positions, self.channels);
+            let scales = 2 * self.channels;
+            assert!(residual.scale_shift.len() >= extent(self.positions, scales, scales));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        // SAFETY: the caller's.
+        unsafe { elementwise::with_function!(self.function, finish_stream::<S>(simd, self)) }
+    }
+}
+
+/// Computes `job` with the function number `F`.
+///
+/// # Safety
+/// `job` must have passed its check.
+#[inline(always)]
+unsafe fn finish_stream<S: Simd, const F: u8>(simd: S, mut job: FinishStream<'_>) {
+    let blocks = job.channels / TILE_DEPTH;
+    for (position, block) in (0..job.positions).flat_map(|p| (0..blocks).map(move |block| (p, block))) {
+        for column in (0..TILE_DEPTH).step_by(S::LANES) {
+            // SAFETY: the check covers these scales, streams and folded boards.
+            unsafe {
+                let first = (position * blocks + block) * STREAM + column;
+                let update = job.update.as_ptr().add(first);
+                let folded = job.folded.as_mut_ptr().add((position * blocks + block) * FOLDED + column);
+                if let Some(residual) = &mut job.residual {
+                    let scale = position * 2 * job.channels + block * TILE_DEPTH + column;
+                    let scale = residual.scale_shift.as_ptr().add(scale);
+                    let (scale, shift) = (simd.load(scale), simd.load(scale.add(job.channels)));
+                    let stream = residual.stream.as_mut_ptr().add(first);
+                    for row in 0..64 {
+                        let update = simd.mul_add(scale, simd.load(update.add(row * TILE_DEPTH)), shift);
+                        let to = stream.add(row * TILE_DEPTH);
+                        let v = elementwise::function::<S, F>(simd, simd.add(update, simd.load(to)));
+                        simd.store(to, v);
+                        store_folded(simd, folded, row, v);
+                    }
+                } else {
+                    for row in 0..64 {
+                        let v = simd.load(update.add(row * TILE_DEPTH));
+                        store_folded(simd, folded, row, elementwise::function::<S, F>(simd, v));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes a vector of a stream's `row` to the same channels of a folded board, which begin at `block`.
+///
+/// # Safety
+/// `block` must be valid for 32 channels of a folded board less those before the vector.
+#[inline(always)]
+unsafe fn store_folded<S: Simd>(simd: S, block: *mut u16, row: usize, v: S::Vector) {
+    let (rank, file, half) = (row / 16, row % 16 / 2, row % 2);
+    let place = |rank: usize, half: usize| rank * RANK + ((file + 1) * 2 + half) * TILE_DEPTH;
+    // SAFETY: these places lie in the block that the caller vouches for: ranks are 0 to 5, files 1 to 8.
+    unsafe {
+        simd.store_bf16(block.add(place(rank + 1, half)), v);
+        // The ranks where the halves meet are also the other half's border.
+        match (rank, half) {
+            (3, 0) => simd.store_bf16(block.add(place(0, 1)), v),
+            (0, 1) => simd.store_bf16(block.add(place(5, 0)), v),
+            _ => {}
+        }
+    }
+}
+
+fn check_boards(length: usize, positions: usize, channels: usize, lanes: usize) {
+    let board = BOARD_SQUARES.checked_mul(channels).expect("fits");
+    assert!(channels.is_multiple_of(lanes) && length >= extent(positions, board, board));
+}
+
+fn check_streams(length: usize, positions: usize, channels: usize) {
+    let stream = STREAM.checked_mul(channels.div_ceil(TILE_DEPTH)).expect("fits");
+    assert!(length >= extent(positions, stream, stream));
+}
+
+fn check_folded(length: usize, positions: usize, channels: usize) {
+    let folded = FOLDED.checked_mul(channels.div_ceil(TILE_DEPTH)).expect("fits");
+    assert!(length >= extent(positions, folded, folded));
+}
+
+impl Job for ConvolveFolded<'_> {
+    type Output = ();
+
+    fn check(&self, _lanes: usize) {
+        let steps = self.offsets.len();
+        assert!(steps > 0 && steps.is_multiple_of(9) && self.outputs.is_multiple_of(TILE_DEPTH));
+        let inputs = steps / 9 * TILE_DEPTH;
+        check_folded(self.input.len(), self.positions, inputs);
+        // The second pair of ranks is read two ranks further.
+        let furthest = folded_length(inputs) - 2 * RANK - ROWS_READ;
+        assert!(self.offsets.iter().all(|&offset| offset as usize <= furthest));
+        let columns = steps.checked_mul(TILE_DEPTH).expect("fits");
+        assert!(self.weights.len() >= columns.checked_mul(self.outputs).expect("fits"));
+        assert!(self.bias.len() >= self.outputs);
+        match &self.output {
+            FoldedOutput::Relu(folded) => check_folded(folded.len(), self.positions, self.outputs),
+            FoldedOutput::Sums { update, pool } => {
+                check_streams(update.len(), self.positions, self.outputs);
+                assert!(pool.len() >= extent(self.positions, self.outputs, self.outputs));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(mut self, simd: S) {
+        // SAFETY: the caller's.
+        unsafe {
+            if let FoldedOutput::Sums { pool, .. } = &mut self.output {
+                pool[..self.positions * self.outputs].fill(0.0);
+                convolve::<S, false>(simd, self);
+            } else {
+                convolve::<S, true>(simd, self);
+            }
+        }
+    }
+}
+
+/// 32 by 32 sums.
+#[repr(align(64))]
+struct Sums([f32; ROWS * TILE_DEPTH]);
+
+/// Computes `job`: chunks of weights, all positions for each, two ranks of both halves at a time.
+///
+/// The sums of a block go to the output while the next block is multiplied, a few rows a step. If they go there when the
+/// block is done, the unit for tiles waits: 2.07 in place of 2.77 TFLOPS with 128 filters (Sapphire Rapids). Meanwhile the
+/// weights of the next chunk come into the second cache, evenly.
+///
+/// # Safety
+/// `job` must have passed its check; `RELU` says which output it has.
+#[inline(always)]
+unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) {
+    let target = match job.output {
+        FoldedOutput::Relu(folded) => Target { folded: folded.as_mut_ptr(), ..Target::default() },
+        FoldedOutput::Sums { update, pool } => {
+            Target { update: update.as_mut_ptr(), pool: pool.as_mut_ptr(), ..Target::default() }
+        }
+    };
+    let steps = job.offsets.len();
+    let (depths, blocks) = (steps / 9, job.outputs / TILE_DEPTH);
+    let chunk = (CHUNK / (steps * STEP)).clamp(1, blocks.max(1));
+    // One is filled while the other goes to the output.
+    let mut sums = [Sums([0.0; ROWS * TILE_DEPTH]), Sums([0.0; ROWS * TILE_DEPTH])];
+    let mut current = 0;
+    let mut pending = Pending::<S, RELU>::nothing(simd);
+    // SAFETY: the check covers all operands and outputs of each block.
+    unsafe {
+        job.tiles.begin();
+        for first in (0..blocks).step_by(chunk) {
+            let end = blocks.min(first + chunk);
+            let mut ahead = Ahead::new(
+                &job.weights[end * steps * STEP..],
+                chunk * steps * STEP,
+                (end - first) * steps * 2 * job.positions,
+            );
+            for (position, pair) in (0..job.positions).flat_map(|p| (0..2).map(move |pair| (p, pair))) {
+                for block in first..end {
+                    let operands = Operands {
+                        offsets: job.offsets,
+                        a: job.input.as_ptr().add(position * depths * FOLDED + pair * 2 * RANK),
+                        b: job.weights.as_ptr().add(block * steps * STEP),
+                    };
+                    let sums = sums[current].0.as_mut_ptr();
+                    multiply(job.tiles, &operands, sums, &mut pending, &mut ahead);
+                    let at = position * blocks + block;
+                    pending = Pending {
+                        rows: 0..ROWS,
+                        sums,
+                        bias: job.bias.as_ptr().add(block * TILE_DEPTH),
+                        target: target.of_block(at, pair),
+                        ..Pending::nothing(simd)
+                    };
+                    current ^= 1;
+                }
+            }
+        }
+        job.tiles.end();
+        pending.finish();
+    }
+}
+
+/// Operands of a block.
+struct Operands<'a> {
+    offsets: &'a [u32],
+    /// Where the offsets begin. A step reads 16 rows of 32 numbers there, and those a rank further.
+    a: *const u16,
+    /// The weights of each step, 1,024 numbers.
+    b: *const u16,
+}
+
+/// Computes a block's 32 by 32 sums, and what is pending meanwhile.
+///
+/// # Safety
+/// Operands must be valid for each step, `sums` for all numbers, and what is pending for its rows. The tiles must have begun.
+#[inline(always)]
+unsafe fn multiply<S: Simd, const RELU: bool>(
+    tiles: Tiles,
+    operands: &Operands<'_>,
+    sums: *mut f32,
+    pending: &mut Pending<S, RELU>,
+    ahead: &mut Ahead,
+) {
+    let Operands { offsets, a, b } = *operands;
+    // SAFETY: the caller's.
+    unsafe {
+        match tiles {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(_) => {
+                let mut due = 0;
+                amx_steps::clear();
+                for (step, &offset) in offsets.iter().enumerate() {
+                    amx_steps::add(a.add(offset as usize), b.add(step * STEP));
+                    ahead.advance(pending.simd);
+                    due += ROWS;
+                    while due >= offsets.len() {
+                        due -= offsets.len();
+                        pending.finish_row();
+                    }
+                }
+                pending.finish();
+                amx_steps::store(sums);
+            }
+            _ => {
+                pending.finish();
+                // Of each half's rank one after the other, as many rows as the units like.
+                for row in (0..ROWS).step_by(UNIT_ROWS) {
+                    let a = a.add(row / 16 * RANK + row % 16 * TILE_DEPTH);
+                    tiles.multiply_rows(offsets, a, b, sums.add(row * TILE_DEPTH));
+                }
+            }
+        }
+    }
+}
+
+/// Weights that are asked for while others are multiplied.
+struct Ahead {
+    next: *const u16,
+    /// Cache lines that are left.
+    lines: usize,
+    /// Lines to ask for at each step.
+    each: usize,
+}
+
+impl Ahead {
+    /// Asks for the first `length` of `weights` within `steps`.
+    fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
+        let lines = weights.len().min(length) / LINE;
+        Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }
+    }
+
+    #[inline(always)]
+    fn advance<S: Simd>(&mut self, simd: S) {
+        for _ in 0..self.each.min(self.lines) {
+            simd.prefetch(self.next.cast());
+            self.next = self.next.wrapping_add(LINE);
+        }
+        self.lines = self.lines.saturating_sub(self.each);
+    }
+}
+
+/// The output of a convolution, or of a block of it: what it has not is null.
+#[derive(Clone, Copy)]
+struct Target {
+    folded: *mut u16,
+    update: *mut f32,
+    pool: *mut f32,
+    /// The first row of the stream.
+    first: usize,
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target { folded: ptr::null_mut(), update: ptr::null_mut(), pool: ptr::null_mut(), first: 0 }
+    }
+}
+
+impl Target {
+    /// Returns the output of 32 channels and a pair of ranks.
+    fn of_block(self, block: usize, pair: usize) -> Target {
+        Target {
+            folded: self.folded.wrapping_add(block * FOLDED),
+            update: self.update.wrapping_add(block * STREAM),
+            pool: self.pool.wrapping_add(block * TILE_DEPTH),
+            first: pair * ROWS,
+        }
+    }
+}
+
+/// Sums of a block that have yet to go to the output.
+struct Pending<S: Simd, const RELU: bool> {
+    simd: S,
+    /// Rows that are left.
+    rows: Range<usize>,
+    sums: *const f32,
+    bias: *const f32,
+    target: Target,
+    /// Sums over the rows that are done: no vector is shorter than four numbers.
+    pool: [S::Vector; TILE_DEPTH / 4],
+}
+
+impl<S: Simd, const RELU: bool> Pending<S, RELU> {
+    #[inline(always)]
+    fn nothing(simd: S) -> Pending<S, RELU> {
+        Pending {
+            simd,
+            rows: 0..0,
+            sums: ptr::null(),
+            bias: ptr::null(),
+            target: Target::default(),
+            pool: [simd.zero(); TILE_DEPTH / 4],
+        }
+    }
+
+    /// Brings the next row to the output, if there is one.
+    ///
+    /// # Safety
+    /// Sums, bias and output must be valid.
+    #[inline(always)]
+    unsafe fn finish_row(&mut self) {
+        let Some(row) = self.rows.next() else { return };
+        let (simd, to) = (self.simd, self.target.first + row);
+        for column in (0..TILE_DEPTH).step_by(S::LANES) {
+            // SAFETY: the caller's.
+            unsafe {
+                let sum = simd.load(self.sums.add(row * TILE_DEPTH + column));
+                let v = simd.add(sum, simd.load(self.bias.add(column)));
+                if RELU {
+                    store_folded(simd, self.target.folded.add(column), to, simd.max(v, simd.zero()));
+                } else {
+                    simd.store(self.target.update.add(to * TILE_DEPTH + column), v);
+                    let pool = &mut self.pool[column / S::LANES];
+                    *pool = simd.add(*pool, v);
+                }
+            }
+        }
+        if !RELU && self.rows.is_empty() {
+            for (i, &sum) in self.pool.iter().enumerate().take(TILE_DEPTH / S::LANES) {
+                // SAFETY: the caller's.
+                unsafe {
+                    let to = self.target.pool.add(i * S::LANES);
+                    simd.store(to, simd.add(sum, simd.load(to)));
+                }
+            }
+        }
+    }
+
+    /// Brings all rows that are left to the output.
+    ///
+    /// # Safety
+    /// The same as for [`Pending::finish_row`].
+    #[inline(always)]
+    unsafe fn finish(&mut self) {
+        while !self.rows.is_empty() {
+            // SAFETY: the caller's.
+            unsafe { self.finish_row() }
+        }
+    }
+}
+
+/// Products of a block on Intel's Advanced Matrix Extensions: see [`amx`](super::amx).
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(super) mod amx_steps {
+    use std::arch::asm;
+
+    use super::{RANK, TILE_DEPTH};
+
+    /// Bytes of a row of bf16 numbers, and of a row of sums.
+    const ROW: usize = TILE_DEPTH * size_of::<u16>();
+    const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
+
+    /// Sets the sums, which stay in tiles 0 to 3, to 0.
+    ///
+    /// # Safety
+    /// Tiles must be configured.
+    #[inline(always)]
+    pub(super) unsafe fn clear() {
+        // SAFETY: the caller's; the compiler itself never uses tiles.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                options(nostack, nomem, preserves_flags),
+            );
+        }
+    }
+
+    /// Adds the products of a step. Weights are read past the first cache, which holds the activations.
+    ///
+    /// # Safety
+    /// Tiles must be configured; `a` must be valid for 16 rows of 32 numbers, and a rank further as well, `b` for 1,024 numbers.
+    #[inline(always)]
+    pub(in super::super) unsafe fn add(a: *const u16, b: *const u16) {
+        // SAFETY: the caller's; all registers that change are named.
+        unsafe {
+            asm!(
+                "tileloaddt1 tmm6, [{b} + {row}*1]",
+                "tileloadd tmm4, [{a} + {row}*1]",
+                "tileloaddt1 tmm7, [{b} + {row}*1 + 1024]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm5, [{a} + {row}*1 + {second}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                a = in(reg) a,
+                b = in(reg) b,
+                row = in(reg) ROW,
+                second = const RANK * size_of::<u16>(),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+    }
+
+    /// Writes the sums, `[32][32]`.
+    ///
+    /// # Safety
+    /// [`clear`] must have run; `to` must be valid for all sums.
+    #[inline(always)]
+    pub(super) unsafe fn store(to: *mut f32) {
+        // SAFETY: the caller's.
+        unsafe {
+            asm!(
+                "tilestored [{to} + {row}*1], tmm0",
+                "tilestored [{to} + {row}*1 + 64], tmm1",
+                "tilestored [{to} + {row}*1 + {second}], tmm2",
+                "tilestored [{to} + {row}*1 + {second} + 64], tmm3",
+                to = in(reg) to,
+                row = in(reg) SUMS_ROW,
+                second = const 16 * SUMS_ROW,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
