@@ -280,7 +280,9 @@ mod tests {
             "± %",
             "insta-moves",
         ];
-        let mut table = Table::of_columns("Caption", &["time manager"], &names);
+        let numbers = names.iter().map(|name| (*name, Align::Right));
+        let columns: Vec<_> = [("time manager", Align::Left)].into_iter().chain(numbers).collect();
+        let mut table = Table::new("Caption", &columns);
         let number = |row: usize, column: usize| format!("{}.{column}", 17_571 * (row + 1) + column);
         let manager = "smooth(mle-pieces,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
         for row in 0..3 {

@@ -143,12 +143,8 @@ impl Translation {
                 continue;
             };
             let name = name_of(&flag).unwrap_or_default();
-            let is_option = Settings::spec(name).is_ok();
-            if is_option {
-                config.lines.retain(|(_, earlier)| name_of(earlier) != Some(name));
-            }
             let has_use = self.plays || flags_here.iter().any(|flag| flag == name);
-            if !is_option || has_use && self.is_open(name) {
+            if Settings::spec(name).is_err() || has_use && self.is_open(name) {
                 config.lines.push((number, flag));
             }
         }

@@ -23,7 +23,7 @@ fn every_command_that_evaluates_reads_the_configuration_and_says_so_in_one_line(
         vec!["bench", "--nodes=5"],
         vec!["benchmark", "--nodes=5", "--num-positions=1"],
         vec!["backendbench", "--batches=1", "--rounds=1"],
-        vec!["accuracy", "--positions=1", "--reference=native"],
+        vec!["accuracy", "--positions=1", "--reference=trivial"],
         vec!["solve", &suite, "--nodes=1"],
         vec!["eval", "startpos"],
         vec!["serve"],

@@ -113,9 +113,12 @@ impl SessionPool {
         };
         self.open_on(device).map_err(|error| {
             let own = in_our_words(&error);
-            let known = known_limit(self.data_type, provider).map(str::to_owned);
-            let known = known.or_else(|| machine::old_vulkan().filter(|_| provider == Provider::WebGpu));
-            let reason = known.map_or(own.clone(), |known| format!("{known}. {own}"));
+            let old_driver = machine::old_vulkan().filter(|_| provider == Provider::WebGpu);
+            let reason = match (known_limit(self.data_type, provider), old_driver) {
+                (Some(known), _) => known.into(),
+                (None, Some(old)) => format!("{old}. {own}"),
+                (None, None) => own,
+            };
             BackendError::Model { backend: NAME.into(), reason }
         })
     }
