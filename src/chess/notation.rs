@@ -276,11 +276,13 @@ fn without_marks(mut text: &str) -> &str {
 }
 
 /// Says whether a word is nothing but marks of the move before it.
+#[cfg(feature = "lab")]
 pub(crate) fn is_mark(word: &str) -> bool {
     without_marks(word).is_empty()
 }
 
 /// Says whether a word says that the move before it captured en passant.
+#[cfg(feature = "lab")]
 pub(crate) fn is_en_passant_sign(word: &str) -> bool {
     EN_PASSANT.contains(&word)
 }
@@ -367,6 +369,8 @@ mod tests {
             }
         }
     }
+
+    #[cfg(feature = "lab")]
     #[test]
     fn marks_are_told_from_moves() {
         assert!(["!", "?!", "+-", "±", "$12", "=", "#"].iter().all(|word| is_mark(word)));

@@ -81,7 +81,7 @@ impl GameClock {
     }
 
     /// Goes on by the rules of another period, of which the time has just been given by those of the last one.
-    pub(crate) fn enter_period(&mut self, next: TimeControl) {
+    pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;
         self.movestogo = next.moves.filter(|&moves| moves > 0);
