@@ -263,7 +263,8 @@ struct GameSource<'a> {
 
 impl<'a> GameSource<'a> {
     fn new(args: &'a TimelabArgs) -> Result<GameSource<'a>, Failure> {
-        let games = if args.pgn.is_empty() { RecordedGames::sample() } else { RecordedGames::new(&args.pgn)? };
+        let games =
+            if args.pgn.is_empty() { RecordedGames::sample() } else { RecordedGames::new(&args.pgn)? };
         Ok(GameSource { args, games, accepted: 0, left_out: 0 })
     }
 
