@@ -88,12 +88,13 @@ impl Tiles {
     /// Returns the units of this CPU, the fastest first. Matrix tiles are here only if the system lets us use them and they
     /// compute what they should.
     pub(crate) fn available() -> Vec<Tiles> {
-        let mut all = Vec::new();
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        all.extend(Amx::detect().map(Tiles::Amx));
-        #[cfg(target_arch = "x86_64")]
-        all.extend(avx512_bf16::Avx512Bf16::detect().map(Tiles::Avx512));
-        all
+        let all: Vec<Option<Tiles>> = Vec::from([
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Amx::detect().map(Tiles::Amx),
+            #[cfg(target_arch = "x86_64")]
+            avx512_bf16::Avx512Bf16::detect().map(Tiles::Avx512),
+        ]);
+        all.into_iter().flatten().collect()
     }
 
     /// Returns the name as in the option `kernel=`.
