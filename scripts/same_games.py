@@ -28,7 +28,8 @@ def play(program, flags, busy, folder):
             burner.kill()
     text = (folder / "games.pgn").read_text()
     games = []
-    for tags, moves in re.findall(r"((?:\[.*\]\n)+)\n(.*?)\n\n(?=\[|$)", text + "\n", re.S):
+    for game in text.split("[Event ")[1:]:
+        tags, moves = game.split("\n\n", 1)
         result = re.search(r'\[Result "(.*?)"\]', tags)[1]
         games.append((re.sub(r"\{[^}]*\}", "", moves).split(), result))
     with open(folder / "moves.csv") as rows:
