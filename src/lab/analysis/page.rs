@@ -49,8 +49,8 @@ pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
 pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
     use Align::{Left, Right};
     let columns = [
-        ("game", Right),
         ("player", Left),
+        ("game", Right),
         ("result", Left),
         ("moves", Right),
         ("accuracy, %", Right),
@@ -68,8 +68,8 @@ pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) ->
             let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
             let seconds = |ms: Option<f64>| figure(ms.map(|ms| ms / 1000.0));
             table.row([
-                game.game.to_string(),
                 side.name.clone(),
+                game.game.to_string(),
                 result.to_owned(),
                 side.moves.to_string(),
                 figure(side.accuracy),
@@ -189,7 +189,8 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
     let name = move_name(before, played.r#move, judged.glyph());
     let best = game.positions[ply].best().moves.first();
     let best = best.map_or(String::new(), |&best| before.format_san(best));
-    let loss = judged.loss();
+    // Rounded down, so that no `?!` reads as the loss of a `?`.
+    let loss = judged.loss().floor();
     let note = match (judged.mate, judged.mark) {
         _ if played.is_book => format!("{name} is from the opening book."),
         _ if judged.is_best => format!("{name} is best."),
