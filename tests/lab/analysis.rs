@@ -93,8 +93,8 @@ const SPECIAL: &str = "[White \"A\"]\n[Black \"B\"]\n[Result \"*\"]\n[TimeContro
 #[test]
 #[ignore = "needs Chromium"]
 fn positions_of_the_page_are_those_of_the_game() {
-    let random = "[Result \"*\"]\n[Variant \"Chess960\"]\n[SetUp \"1\"]\n[FEN \"bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w FCfc - 0 1\"]\n\n\
-                  1. f4 f5 2. Nf2 Nf7 3. O-O Nd6 4. Nc3 *\n";
+    let random = "[Result \"*\"]\n[Variant \"Chess960\"]\n[SetUp \"1\"]\n[FEN \"1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w GBgb - 0 1\"]\n\n\
+                  1. Rf1 e5 2. e4 O-O *\n";
     for text in [SPECIAL, random] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
@@ -226,7 +226,7 @@ fn the_time_of_a_game_is_told_in_words() {
     assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
     assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
     let html = std::fs::read_to_string(out.join("index.html")).unwrap();
-    for words in ["Black lost on time", "began with 3:00 min", "The clock was not low at the end"] {
+    for words in ["Black lost on time", "White used 1:24 min of 3:20 min", "The clock was not low at the end"] {
         assert!(html.contains(words), "{words}");
     }
 }

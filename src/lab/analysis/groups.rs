@@ -10,6 +10,8 @@ use crate::report::{Align, Bar, BarPlot, Page, Table};
 
 /// Most rows of a table of opponents; the others are one row.
 const MOST_GROUPS: usize = 15;
+/// Most characters of a name beside a plot.
+const LONGEST_NAME: usize = 20;
 
 /// Sums over moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -238,9 +240,18 @@ fn table(title: &str, groups: &[Group]) -> Table {
     table
 }
 
+/// A name as far as a plot has room for it.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
+}
+
 fn plots(title: &str, groups: &[Group]) -> Vec<BarPlot> {
     let groups: Vec<_> = groups.iter().filter(|group| group.sums.moves > 0).collect();
-    let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
+    let names: Vec<_> = groups.iter().map(|group| cut(&group.name)).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
     let bars = |value: &dyn Fn(&MoveSums) -> f64| -> Vec<Bar> {
         groups.iter().map(|group| Bar { value: value(&group.sums), error: None }).collect()
     };
@@ -309,6 +320,12 @@ mod tests {
         assert_eq!(groups.len(), MOST_GROUPS);
         let last = groups.last().unwrap();
         assert_eq!((last.name.as_str(), last.games, last.points), ("6 others", 6, 6.0));
+    }
+
+    #[test]
+    fn long_names_are_cut_in_plots() {
+        assert_eq!(cut("coffeehouse64"), "coffeehouse64");
+        assert_eq!(cut("Ä-name-that-has-no-end-at-all"), "Ä-name-that-has-no-…");
     }
 
     #[test]

@@ -432,7 +432,7 @@
       const marks = TIMES.filter((ms) => ms <= longest).slice(-4).filter((_, at, all) => (all.length - 1 - at) % 3 === 0).map((ms) => [roundTime(ms), root(ms)]);
       const ticks = [...marks.map(([text, share]) => [text, 0.5 + share]), ['0', 0.5], ...marks.map(([text, share]) => [text, 0.5 - share])];
       graph(mainGraphs, 'Time for each move', legend, { ticks, paint: (svg, x, y) => {
-        const half = Math.max(1, (x(1) - x(0)) * 0.8);
+        const half = Math.min(7, Math.max(1, (x(1) - x(0)) * 0.8));
         plies.forEach((played, at) => {
           const side = mover(at) === 'one' ? 1 : -1;
           const ends = [y(0.5), y(0.5 + side * root(played.used || 0))].sort((a, b) => a - b);
