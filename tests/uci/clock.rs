@@ -131,7 +131,7 @@ fn under_nodestime_a_busy_machine_changes_no_move() {
 /// A regression: evaluations of the last game stayed in the cache, and the same game came out otherwise.
 #[test]
 fn under_nodestime_the_second_game_of_a_process_is_the_first() {
-    let flags = ["--backend=random", "--threads=1", "--nodestime=2", "--verbose-time"];
+    let flags = ["--backend=random", "--threads=1", "--minibatch-size=8", "--nodestime=2", "--verbose-time"];
     let mut engine = Engine::start(&flags);
     let mut game = || {
         engine.send("ucinewgame");
@@ -149,9 +149,13 @@ fn under_nodestime_the_second_game_of_a_process_is_the_first() {
 /// cache, it used a tenth of the clock.
 #[test]
 fn an_evaluation_out_of_the_cache_is_the_first_one_too() {
-    let flags = ["--backend=random", "--threads=1", "--nodestime=1", "--move-overhead=0", "--verbose-time"];
-    let mut engine = Engine::start(&flags);
-    engine.send("setoption name TimeManager value smooth(max-move-budget=0.01)");
+    let mut engine =
+        Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8", "--verbose-time"]);
+    for option in
+        ["nodestime value 1", "MoveOverheadMs value 0", "TimeManager value smooth(max-move-budget=0.01)"]
+    {
+        engine.send(&format!("setoption name {option}"));
+    }
     engine.best_move(&["position startpos", "go nodes 20000"]);
     engine.send("setoption name ClearTree");
     let report = report_of(&mut engine, "go wtime 60000 btime 60000");
