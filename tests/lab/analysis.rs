@@ -226,7 +226,8 @@ fn the_time_of_a_game_is_told_in_words() {
     assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
     assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
     let html = std::fs::read_to_string(out.join("index.html")).unwrap();
-    for words in ["Black lost on time", "White used 1:24 min of 3:20 min", "The clock was not low at the end"] {
+    for words in ["Black lost on time", "White used 1:24 min of 3:20 min", "The clock was not low at the end"]
+    {
         assert!(html.contains(words), "{words}");
     }
 }
