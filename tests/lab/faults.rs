@@ -314,7 +314,7 @@ fn a_full_disk_is_told() {
     let mut engine = crate::common::engine::Engine::start(&["--backend=random", "--logfile=/dev/full"]);
     let lines = engine.search(&["go nodes 10"]);
     let is_told = |line: &String| {
-        line.starts_with("info string ERROR: cannot write the log file /dev/full: No space left")
+        line.starts_with("info string ERROR: cannot write the log file /dev/full: the disk is full")
     };
     assert_eq!(lines.iter().filter(|line| is_told(line)).count(), 1, "{lines:#?}");
 }
