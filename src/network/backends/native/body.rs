@@ -1,8 +1,8 @@
 //! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
 
-use super::encoder::{Encoder, EncoderScratch, FeedForward, Stack};
+use super::encoder::{self, Encoder, EncoderScratch, FeedForward, Stack, Sublayer, Surroundings};
 use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
-use super::layers::{Arithmetic, Branch, Buffer, Layer, Norm, Rounded, Rows, activate, padded, stride};
+use super::layers::{Arithmetic, Buffer, Input, Layer, Norm, Output, Pass, Stream, activate};
 use super::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
@@ -17,7 +17,11 @@ const GROUP_BYTES: usize = 2 << 20;
 pub(crate) struct AttentionBody {
     /// Channels of a square, as the file says.
     width: usize,
-    input: Input,
+    /// The same with padding: the length of a row.
+    stride: usize,
+    /// Bytes of a number that one layer hands to another.
+    number_size: usize,
+    source: Source,
     /// The embedding, in fp32: it reads exact numbers, and is small.
     embedding: Layer,
     /// `[64][channels]`: added to what the embedding makes of each square.
@@ -34,7 +38,7 @@ pub(crate) struct AttentionBody {
 }
 
 #[derive(Debug)]
-enum Input {
+enum Source {
     Planes,
     /// Planes, and what a dense layer makes of all pieces.
     Pieces(PieceLayer),
@@ -63,15 +67,12 @@ struct PieceRest {
 pub(crate) struct BodyScratch {
     /// `[positions][64][inputs of the embedding]`
     inputs: Buffer,
-    /// `[positions][64][channels]`
-    x: Buffer,
-    /// `[positions][10][10][channels]`: the body's output.
-    pub(crate) boards: Buffer,
+    /// `[positions][64][channels]`: at last the body's output.
+    pub(crate) stream: Stream,
     /// `[64 · channels]` of a [`PieceLayer`].
     pieces: Buffer,
     tower: Option<TowerScratch>,
     encoders: EncoderScratch,
-    rounded: Rounded,
 }
 
 impl AttentionBody {
@@ -81,28 +82,32 @@ impl AttentionBody {
         activation: Activation,
     ) -> AttentionBody {
         let single = Arithmetic { tiles: None, ..arithmetic };
+        let stride = arithmetic.padded(body.width());
         let mut rest = None;
         let mut constants = None;
         let mut embedding = body.dense.clone();
-        let input = match &body.embedding {
+        let source = match &body.embedding {
             Embedding::Table => {
-                let (table, stride) = (embedding.split_off_table(), stride(embedding.outputs));
+                let table = embedding.split_off_table();
                 let rows = constants.insert(Buffer::zeros(SQUARES * stride)).chunks_exact_mut(stride);
-                for (row, numbers) in rows.zip(table.chunks_exact(embedding.outputs)) {
-                    row[..embedding.outputs].copy_from_slice(numbers);
+                for (row, numbers) in rows.zip(table.chunks_exact(body.width())) {
+                    row[..body.width()].copy_from_slice(numbers);
                 }
-                Input::Planes
+                Source::Planes
             }
             Embedding::Pieces(pieces) => {
                 rest = Some(PieceRest::new(arithmetic, pieces, body.alpha));
-                Input::Pieces(PieceLayer::new(&pieces.preprocess))
+                Source::Pieces(PieceLayer::new(&pieces.preprocess))
             }
             Embedding::Tower(tower) => {
                 let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
-                Input::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, activation))
+                Source::Tower(Tower::new(Arithmetic { tiles, ..arithmetic }, tower, activation))
             }
         };
-        let gate = |gate: &Vec<f32>| by_square(gate, body.width());
+        embedding.outputs = stride;
+        embedding.weights.resize(stride * embedding.inputs, 0.0);
+        embedding.bias.resize(stride, 0.0);
+        let gate = |gate: &Vec<f32>| by_square(gate, stride);
         let generate = body.smolgen.as_ref().map(|shared| Dense {
             inputs: shared.generated,
             outputs: SQUARES * SQUARES,
@@ -111,7 +116,9 @@ impl AttentionBody {
         });
         AttentionBody {
             width: body.width(),
-            input,
+            stride,
+            number_size: if arithmetic.tiles.is_some() { size_of::<u16>() } else { size_of::<f32>() },
+            source,
             embedding: Layer::new(single, &embedding),
             constants,
             activation,
@@ -127,14 +134,14 @@ impl AttentionBody {
         format!("{}x{} encoders", self.width, self.encoders.len())
     }
 
-    /// Returns the padded channels of the boards that it writes.
-    pub(crate) fn channels(&self) -> usize {
-        padded(self.width)
+    /// Returns the length of a row with its padding.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
     }
 
     pub(crate) fn group(&self) -> usize {
         let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
-        (GROUP_BYTES / (SQUARES * row * size_of::<f32>()).max(1)).clamp(2, 16)
+        (GROUP_BYTES / (SQUARES * row * self.number_size).max(1)).clamp(2, 16)
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
@@ -142,66 +149,62 @@ impl AttentionBody {
             encoders: &self.encoders,
             shared: self.shared.as_ref(),
             ffn: self.rest.as_ref().map(|rest| &rest.ffn),
-            width: stride(self.width),
+            width: self.stride,
         };
-        let (tower, pieces) = match &self.input {
-            Input::Planes => (None, 0),
-            Input::Pieces(layer) => (None, layer.bias.len()),
-            Input::Tower(tower) => (Some(tower.scratch(positions)), 0),
+        let (tower, pieces) = match &self.source {
+            Source::Planes => (None, 0),
+            Source::Pieces(layer) => (None, layer.bias.len()),
+            Source::Tower(tower) => (Some(tower.scratch(positions)), 0),
         };
         BodyScratch {
             inputs: Buffer::zeros(positions * SQUARES * self.embedding.inputs()),
-            x: Buffer::zeros(positions * SQUARES * stride(self.width)),
-            boards: Buffer::zeros(positions * BOARD_SQUARES * self.channels()),
+            stream: Stream::new(arithmetic, positions * SQUARES, self.stride),
             pieces: Buffer::zeros(pieces),
             tower,
             encoders: EncoderScratch::new(arithmetic, positions, stack),
-            rounded: Rounded::new(Arithmetic { tiles: None, ..arithmetic }, &[]),
         }
     }
 
-    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's boards.
-    pub(crate) fn evaluate(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's stream; `next` is the layer that reads it.
+    pub(crate) fn evaluate(
+        &self,
+        kernels: Kernels,
+        batch: &[EvalSlot],
+        scratch: &mut BodyScratch,
+        next: Option<&Layer>,
+    ) {
         self.embed(kernels, batch, scratch);
-        let width = stride(self.width);
-        let x = &mut scratch.x[..batch.len() * SQUARES * width];
-        for encoder in &self.encoders {
-            encoder.evaluate(kernels, x, self.shared.as_ref(), &mut scratch.encoders);
-        }
-        let channels = self.channels();
-        let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
-        for (board, rows) in boards.zip(x.chunks_exact(SQUARES * width)) {
-            for (square, row) in rows.chunks_exact(width).enumerate() {
-                board[board_offset(square, channels)..][..channels].copy_from_slice(&row[..channels]);
-            }
-        }
+        let surroundings = Surroundings { positions: batch.len(), shared: self.shared.as_ref(), next };
+        encoder::evaluate(&self.encoders, kernels, &mut scratch.stream, surroundings, &mut scratch.encoders);
     }
 
     /// Turns input planes into the rows that the first encoder reads.
     fn embed(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.read(kernels, batch, scratch);
-        let width = stride(self.width);
+        let BodyScratch { inputs, stream, encoders, .. } = scratch;
         let rows = batch.len() * SQUARES;
-        let x = &mut scratch.x[..rows * width];
-        let inputs = Rows { count: rows, numbers: &scratch.inputs };
-        self.embedding.apply(kernels, inputs, x, &mut scratch.rounded);
+        let output = Output::Single(&mut stream.numbers);
+        self.embedding.apply(kernels, Pass { rows, input: Input::Single(inputs), output, next: None });
+        let x = &mut stream.numbers[..rows * self.stride];
         for_each_board(x, &self.constants, |x, constant| *x += constant);
         activate(kernels, self.activation, x);
         if let Some(rest) = &self.rest {
-            rest.norm1.apply(kernels, x, None);
+            stream.normalize(kernels, rows, &rest.norm1);
         }
+        let x = &mut stream.numbers[..rows * self.stride];
         for_each_board(x, &self.multiply_gate, |x, gate| *x *= gate);
         for_each_board(x, &self.add_gate, |x, gate| *x += gate);
-        if let Some(rest) = &self.rest {
-            let branch = rest.ffn.evaluate(kernels, Rows { count: rows, numbers: x }, &mut scratch.encoders);
-            rest.norm2.apply(kernels, x, Some(Branch { rows: branch, factor: rest.alpha }));
+        stream.round(kernels, rows);
+        if let Some(PieceRest { ffn, alpha, norm2, .. }) = &self.rest {
+            let sublayer = Sublayer { ffn, norm: norm2, factor: *alpha, next: None };
+            sublayer.evaluate_with(kernels, rows, stream, encoders);
         }
     }
 
     /// Writes the input that the embedding reads.
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs();
-        if let (Input::Tower(tower), Some(of_tower)) = (&self.input, &mut scratch.tower) {
+        if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
             tower.evaluate(batch, of_tower);
             let channels = tower.channels();
             let boards = of_tower.boards.chunks_exact(BOARD_SQUARES * channels).take(batch.len());
@@ -219,7 +222,7 @@ impl AttentionBody {
                     rows[square * stride + plane] = value;
                 }
             }
-            if let Input::Pieces(layer) = &self.input {
+            if let Source::Pieces(layer) = &self.source {
                 layer.evaluate(kernels, slot, &mut scratch.pieces);
                 let pieces = scratch.pieces.chunks_exact(layer.channels);
                 for (row, pieces) in rows.chunks_exact_mut(stride).zip(pieces) {
@@ -246,9 +249,8 @@ fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Transposes a gate `[channels][64]` to `[64][channels]`, padded.
-fn by_square(gate: &[f32], channels: usize) -> Buffer {
-    let stride = stride(channels);
+/// Transposes a gate `[channels][64]` to `[64][stride]`.
+fn by_square(gate: &[f32], stride: usize) -> Buffer {
     let mut turned = Buffer::zeros(SQUARES * stride);
     for (channel, gate) in gate.chunks_exact(SQUARES).enumerate() {
         for (square, &number) in gate.iter().enumerate() {
@@ -287,10 +289,10 @@ impl PieceLayer {
 impl PieceRest {
     fn new(arithmetic: Arithmetic, pieces: &PieceEmbedding, alpha: f32) -> PieceRest {
         PieceRest {
-            norm1: Norm::new(&pieces.norm1, EMBEDDING_EPSILON),
+            norm1: Norm::new(arithmetic, &pieces.norm1, EMBEDDING_EPSILON),
             ffn: FeedForward::new(arithmetic, &pieces.ffn),
             alpha,
-            norm2: Norm::new(&pieces.norm2, EMBEDDING_EPSILON),
+            norm2: Norm::new(arithmetic, &pieces.norm2, EMBEDDING_EPSILON),
         }
     }
 }

@@ -4,18 +4,19 @@
 //! A position's squares are rows of numbers; rows of several positions follow one another. Attention bodies ([`super::body`])
 //! and attention policies ([`super::heads`]) use them.
 
-use super::kernels::{Kernels, Product, Softmax};
+use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
-    Arithmetic, Branch, Buffer, InputSize, Layer, Norm, Rounded, Rows, activate, padded, room, stride,
+    Activations, Arithmetic, Branch, Buffer, Input, Layer, Norm, Output, Pass, Stream, padded, stride,
 };
-use crate::network::weights::{self, Activation, Dense, SQUARES};
+use crate::network::weights::{self, Dense, SQUARES};
 
 #[derive(Debug)]
 pub(crate) struct Encoder {
+    tiles: Option<Tiles>,
     heads: usize,
-    /// Numbers of a head's query.
+    /// Numbers of a head's query, as the file says.
     depth: usize,
-    /// Computes queries, keys and values side by side.
+    /// Computes queries, keys and values side by side, with room for [`Encoder::head_width`] numbers of each head.
     project: Layer,
     smolgen: Option<Smolgen>,
     output: Layer,
@@ -28,32 +29,40 @@ pub(crate) struct Encoder {
 #[derive(Debug)]
 pub(crate) struct FeedForward {
     hidden: Layer,
-    activation: Activation,
     output: Layer,
 }
 
-/// Scratch memory of encoders: rows of all positions, but for the last three.
+/// Scratch memory of encoders.
 #[derive(Debug)]
 pub(crate) struct EncoderScratch {
-    projected: Buffer,
+    projected: Activations,
     /// The heads' results side by side.
-    attended: Buffer,
+    attended: Activations,
+    /// Results that are not added where they arise: only without tiles.
     branch: Buffer,
-    hidden: Buffer,
-    pub(crate) compressed: Buffer,
-    pub(crate) squeezed: Buffer,
-    pub(crate) generated: Buffer,
-    /// The generated numbers, a row for each head.
-    pub(crate) by_head: Buffer,
+    hidden: Activations,
+    of_smolgen: SmolgenScratch,
     /// `[positions][heads][64][64]`: smolgen's additions.
-    pub(crate) additions: Buffer,
-    pub(crate) rounded: Rounded,
+    additions: Activations,
     /// `[64][64]`
     scores: Buffer,
     /// A head's keys, transposed, then its values; packed.
     packed: Buffer,
+    /// A head's keys and values, packed for tiles.
+    packed_half: Buffer<u16>,
     /// A head's result, `[64][depth]`.
     result: Buffer,
+}
+
+#[derive(Debug)]
+struct SmolgenScratch {
+    compressed: Activations,
+    squeezed: Buffer,
+    generated: Buffer,
+    /// The generated numbers, a row for each head.
+    by_head: Buffer,
+    /// What layers read of the last three.
+    rounded: Activations,
 }
 
 /// One head's attention in one position of a group.
@@ -82,56 +91,111 @@ pub(crate) struct Stack<'a> {
     pub(crate) width: usize,
 }
 
+/// Numbers between the additions of two heads in bf16, beyond their own: without them the same squares of all heads would fall
+/// into the same few lines of the first cache.
+const SKEW: usize = 32;
+
 impl EncoderScratch {
     pub(crate) fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> EncoderScratch {
         let Stack { encoders, shared, ffn, width } = stack;
         let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
-        let of_smolgen = |size: fn(&Smolgen) -> usize| {
-            encoders.iter().filter_map(|encoder| encoder.smolgen.as_ref()).map(size).max().unwrap_or(0)
-        };
         let rows = positions * SQUARES;
         let heads = largest(|encoder| encoder.heads);
-        let depth = largest(|encoder| padded(encoder.depth));
-        let attended = largest(|encoder| encoder.output.inputs());
+        let depth = largest(|encoder| padded(encoder.depth).max(encoder.head_width()));
         let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs());
         let hidden = hidden.max(largest(|encoder| encoder.ffn.hidden.outputs()));
-        let flat = of_smolgen(|smolgen| smolgen.hidden.inputs());
-        let squeezed = of_smolgen(|smolgen| smolgen.hidden.outputs());
-        let by_head = shared.map_or(0, Layer::inputs);
-        let inputs = [
-            InputSize { rows, length: width.max(attended).max(hidden) },
-            InputSize { rows: positions, length: flat.max(squeezed) },
-            InputSize { rows: positions * heads, length: by_head },
-        ];
+        let activations = |width: usize| Activations::new(arithmetic, rows, width);
+        let (single, half) = if arithmetic.tiles.is_none() { (1, 0) } else { (0, 1) };
+        let additions = shared.map_or(0, Layer::outputs);
         EncoderScratch {
-            projected: Buffer::zeros(rows * largest(|encoder| encoder.project.outputs())),
-            attended: Buffer::zeros(rows * attended),
-            branch: Buffer::zeros(rows * width),
-            hidden: Buffer::zeros(rows * hidden),
-            compressed: Buffer::zeros(positions * flat),
-            squeezed: Buffer::zeros(room(positions) * squeezed),
-            generated: Buffer::zeros(room(positions) * of_smolgen(|smolgen| smolgen.output.outputs())),
-            by_head: Buffer::zeros(positions * heads * by_head),
-            additions: Buffer::zeros(shared.map_or(0, |shared| room(positions * heads) * shared.outputs())),
-            rounded: Rounded::new(arithmetic, &inputs),
-            scores: Buffer::zeros(SQUARES * SQUARES),
-            packed: Buffer::zeros(SQUARES * depth),
-            result: Buffer::zeros(SQUARES * depth),
+            projected: activations(largest(|encoder| encoder.project.outputs())),
+            attended: activations(largest(|encoder| encoder.output.inputs())),
+            branch: Buffer::zeros(single * rows * width),
+            hidden: activations(hidden),
+            of_smolgen: SmolgenScratch::new(arithmetic, positions, stack),
+            additions: Activations::with_layout(
+                arithmetic,
+                (positions * heads, additions),
+                Layout::rows(additions + SKEW),
+            ),
+            scores: Buffer::zeros(single * SQUARES * SQUARES),
+            packed: Buffer::zeros(single * SQUARES * depth),
+            packed_half: Buffer::zeros(half * 2 * SQUARES * depth),
+            result: Buffer::zeros(single * SQUARES * depth),
         }
+    }
+}
+
+impl SmolgenScratch {
+    fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> SmolgenScratch {
+        let largest = |size: fn(&Smolgen) -> usize| {
+            let smolgens = stack.encoders.iter().filter_map(|encoder| encoder.smolgen.as_ref());
+            smolgens.map(size).max().unwrap_or(0)
+        };
+        let heads = stack.encoders.iter().map(|encoder| encoder.heads).max().unwrap_or(0);
+        let squeezed = largest(|smolgen| smolgen.hidden.outputs());
+        let by_head = heads * stack.shared.map_or(0, Layer::inputs);
+        // Rows of the hidden numbers, or of the heads
+        let rows = positions * heads.max(1);
+        SmolgenScratch {
+            compressed: Activations::of_positions(
+                arithmetic,
+                positions,
+                largest(|smolgen| smolgen.compress.outputs()),
+            ),
+            squeezed: Buffer::zeros(positions * squeezed),
+            generated: Buffer::zeros(positions * largest(|smolgen| smolgen.output.outputs())),
+            by_head: Buffer::zeros(positions * by_head),
+            rounded: Activations::new(arithmetic, rows, squeezed.max(stack.shared.map_or(0, Layer::inputs))),
+        }
+    }
+}
+
+/// What encoders of a stack are given beside the rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) positions: usize,
+    /// The matrix that smolgens share.
+    pub(crate) shared: Option<&'a Layer>,
+    /// The layer that follows the stack.
+    pub(crate) next: Option<&'a Layer>,
+}
+
+/// Evaluates encoders one after the other on the stream's rows.
+pub(crate) fn evaluate(
+    encoders: &[Encoder],
+    kernels: Kernels,
+    stream: &mut Stream,
+    surroundings: Surroundings<'_>,
+    scratch: &mut EncoderScratch,
+) {
+    for (i, encoder) in encoders.iter().enumerate() {
+        let next = encoders.get(i + 1).map(|next| &next.project).or(surroundings.next);
+        encoder.evaluate(kernels, stream, Surroundings { next, ..surroundings }, scratch);
     }
 }
 
 impl Encoder {
     pub(crate) fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
+        let heads = encoder.heads;
+        let depth = encoder.query.outputs / heads;
+        let width = head_width(arithmetic.tiles, depth);
+        let project = side_by_side(arithmetic, [&encoder.query, &encoder.key, &encoder.value], heads, width);
+        let output =
+            Layer::with_inputs(arithmetic, &encoder.output, arithmetic.padded(heads * width), |input| {
+                (input / width < heads && input % width < depth)
+                    .then(|| input / width * depth + input % width)
+            });
         Encoder {
-            heads: encoder.heads,
-            depth: encoder.query.outputs / encoder.heads,
-            project: Layer::new(arithmetic, &side_by_side([&encoder.query, &encoder.key, &encoder.value])),
+            tiles: arithmetic.tiles,
+            heads,
+            depth,
+            project: Layer::new(arithmetic, &project),
             smolgen: encoder.smolgen.as_ref().map(|smolgen| Smolgen::new(arithmetic, smolgen)),
-            output: Layer::new(arithmetic, &encoder.output),
-            norm1: Norm::new(&encoder.norm1, encoder.epsilon),
+            output,
+            norm1: Norm::new(arithmetic, &encoder.norm1, encoder.epsilon),
             ffn: FeedForward::new(arithmetic, &encoder.ffn),
-            norm2: Norm::new(&encoder.norm2, encoder.epsilon),
+            norm2: Norm::new(arithmetic, &encoder.norm2, encoder.epsilon),
             alpha: encoder.alpha,
         }
     }
@@ -141,54 +205,94 @@ impl Encoder {
         self.project.outputs().max(self.ffn.hidden.outputs())
     }
 
-    /// Evaluates the layer on the rows `x` of whole positions, in place; `shared` is the matrix that smolgens share.
-    pub(crate) fn evaluate(
-        &self,
-        kernels: Kernels,
-        x: &mut [f32],
-        shared: Option<&Layer>,
-        scratch: &mut EncoderScratch,
-    ) {
-        let count = x.len() / self.norm1.row_length();
-        let positions = count / SQUARES;
-        let rows = Rows { count, numbers: x };
-        self.project.apply(kernels, rows, &mut scratch.projected, &mut scratch.rounded);
-        let has_additions = match (&self.smolgen, shared) {
-            (Some(smolgen), Some(shared)) => {
-                smolgen.evaluate(kernels, rows, SharedMatrix { heads: self.heads, layer: shared }, scratch);
-                true
-            }
-            _ => false,
-        };
-        for position in 0..positions {
-            for head in 0..self.heads {
-                self.attend(kernels, HeadOfPosition { position, head }, has_additions, scratch);
-            }
-        }
-        let attended = Rows { count, numbers: &scratch.attended };
-        self.output.apply(kernels, attended, &mut scratch.branch, &mut scratch.rounded);
-        self.norm1.apply(kernels, x, Some(Branch { rows: &scratch.branch, factor: self.alpha }));
-        let branch = self.ffn.evaluate(kernels, Rows { count, numbers: x }, scratch);
-        self.norm2.apply(kernels, x, Some(Branch { rows: branch, factor: self.alpha }));
+    fn head_width(&self) -> usize {
+        head_width(self.tiles, self.depth)
     }
 
-    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
-    fn attend(
+    /// Evaluates the layer on the rows of whole positions, in place.
+    fn evaluate(
+        &self,
+        kernels: Kernels,
+        stream: &mut Stream,
+        Surroundings { positions, shared, next }: Surroundings<'_>,
+        scratch: &mut EncoderScratch,
+    ) {
+        let rows = positions * SQUARES;
+        let smolgen = self.smolgen.as_ref().zip(shared);
+        let input = stream.input();
+        let after_project = smolgen.map_or(&self.output, |(smolgen, _)| &smolgen.compress);
+        let output = scratch.projected.output();
+        self.project.apply(kernels, Pass { rows, input, output, next: Some(after_project) });
+        if let Some((smolgen, shared)) = smolgen {
+            let EncoderScratch { of_smolgen, additions, .. } = &mut *scratch;
+            let shared = SharedMatrix { heads: self.heads, layer: shared };
+            smolgen.evaluate(kernels, input, positions, shared, (of_smolgen, additions.output()));
+        }
+        self.attend(kernels, positions, smolgen.is_some(), scratch);
+        let EncoderScratch { attended, branch, hidden, .. } = scratch;
+        let attention = Branch {
+            layer: &self.output,
+            input: attended.input(),
+            norm: &self.norm1,
+            factor: self.alpha,
+            next: Some(&self.ffn.hidden),
+        };
+        stream.add(kernels, rows, attention, branch);
+        let ffn = Sublayer { ffn: &self.ffn, norm: &self.norm2, factor: self.alpha, next };
+        ffn.evaluate(kernels, rows, stream, (hidden, branch));
+    }
+
+    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads, side by side, into the scratch's `attended`.
+    fn attend(&self, kernels: Kernels, positions: usize, has_additions: bool, scratch: &mut EncoderScratch) {
+        let EncoderScratch { projected, attended, additions, packed_half, .. } = &mut *scratch;
+        if let (Some(tiles), Input::Half(projected), Output::Half(attended, _)) =
+            (self.tiles, projected.input(), attended.output())
+        {
+            tiles.attend(Attend {
+                positions,
+                heads: self.heads,
+                depth: self.head_width(),
+                projected: projected.numbers,
+                scale: 1.0 / (self.depth as f32).sqrt(),
+                additions: match additions.input() {
+                    Input::Half(additions) if has_additions => Some(additions),
+                    _ => None,
+                },
+                attended,
+                scratch: packed_half,
+                next: self.output.half_weights(),
+            });
+            return;
+        }
+        for (position, head) in
+            (0..positions).flat_map(|position| (0..self.heads).map(move |head| (position, head)))
+        {
+            self.attend_single(kernels, HeadOfPosition { position, head }, has_additions, scratch);
+        }
+    }
+
+    /// Computes the attention of one head in fp32.
+    fn attend_single(
         &self,
         kernels: Kernels,
         HeadOfPosition { position, head }: HeadOfPosition,
         has_additions: bool,
         scratch: &mut EncoderScratch,
     ) {
+        let EncoderScratch { projected, attended, additions, scores, packed, result, .. } = scratch;
+        let (Input::Single(projected), Output::Single(attended)) = (projected.input(), attended.output())
+        else {
+            return;
+        };
         let (depth, columns) = (self.depth, padded(self.depth));
         let (from, to) = (self.project.outputs(), self.output.inputs());
-        let projected = &scratch.projected[position * SQUARES * from + head * depth..];
+        let projected = &projected[position * SQUARES * from + head * depth..];
         let (keys, values) = (&projected[to..], &projected[2 * to..]);
         pack_transposed(
             kernels.panel(),
             StridedRows { rows: keys, stride: from },
             depth,
-            &mut scratch.packed[..SQUARES * depth],
+            &mut packed[..SQUARES * depth],
         );
         kernels.run(Product {
             count: 1,
@@ -197,73 +301,113 @@ impl Encoder {
             width: SQUARES,
             a: projected,
             a_row: from,
-            b: &scratch.packed,
-            c: &mut scratch.scores,
+            b: packed,
+            c: scores,
             c_row: SQUARES,
             ..Product::default()
         });
-        let additions = (position * self.heads + head) * SQUARES * SQUARES;
+        let first = (position * self.heads + head) * SQUARES * SQUARES;
         kernels.run(Softmax {
             rows: SQUARES,
             width: SQUARES,
-            x: &mut scratch.scores,
+            x: scores,
             scale: 1.0 / (depth as f32).sqrt(),
-            added: has_additions.then(|| &scratch.additions[additions..]),
+            added: match additions.input() {
+                Input::Single(additions) if has_additions => Some(&additions[first..]),
+                _ => None,
+            },
         });
-        pack_rows(kernels.panel(), StridedRows { rows: values, stride: from }, depth, &mut scratch.packed);
+        pack_rows(kernels.panel(), StridedRows { rows: values, stride: from }, depth, packed);
         kernels.run(Product {
             count: 1,
             rows: SQUARES,
             inner: SQUARES,
             width: columns,
-            a: &scratch.scores,
+            a: scores,
             a_row: SQUARES,
-            b: &scratch.packed,
-            c: &mut scratch.result,
+            b: packed,
+            c: result,
             c_row: columns,
             ..Product::default()
         });
-        let attended = scratch.attended[position * SQUARES * to..].chunks_exact_mut(to);
-        for (attended, result) in attended.zip(scratch.result.chunks_exact(columns)).take(SQUARES) {
+        let attended = attended[position * SQUARES * to..].chunks_exact_mut(to);
+        for (attended, result) in attended.zip(result.chunks_exact(columns)).take(SQUARES) {
             attended[head * depth..][..depth].copy_from_slice(&result[..depth]);
         }
     }
 }
 
+/// Returns the numbers of a head's query with their padding.
+fn head_width(tiles: Option<Tiles>, depth: usize) -> usize {
+    tiles.map_or(depth, |_| stride(depth))
+}
+
 impl FeedForward {
     pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
         FeedForward {
-            hidden: Layer::new(arithmetic, &ffn.hidden),
-            activation: ffn.activation,
+            hidden: Layer::new(arithmetic, &ffn.hidden).activated(ffn.activation),
             output: Layer::new(arithmetic, &ffn.output),
         }
     }
+}
 
-    /// Evaluates the layers on rows; the result lies in the scratch.
-    pub(crate) fn evaluate<'a>(
-        &self,
+/// Two dense layers whose result is added to a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sublayer<'a> {
+    pub(crate) ffn: &'a FeedForward,
+    pub(crate) norm: &'a Norm,
+    pub(crate) factor: f32,
+    /// As in [`Pass`].
+    pub(crate) next: Option<&'a Layer>,
+}
+
+impl Sublayer<'_> {
+    /// Computes the first rows of the stream.
+    fn evaluate(
+        self,
         kernels: Kernels,
-        rows: Rows<'_>,
-        scratch: &'a mut EncoderScratch,
-    ) -> &'a [f32] {
-        self.hidden.apply(kernels, rows, &mut scratch.hidden, &mut scratch.rounded);
-        activate(kernels, self.activation, &mut scratch.hidden[..rows.count * self.hidden.outputs()]);
-        let hidden = Rows { count: rows.count, numbers: &scratch.hidden };
-        self.output.apply(kernels, hidden, &mut scratch.branch, &mut scratch.rounded);
-        &scratch.branch
+        rows: usize,
+        stream: &mut Stream,
+        (hidden, branch): (&mut Activations, &mut [f32]),
+    ) {
+        let Sublayer { ffn: FeedForward { hidden: first, output: second }, norm, factor, next } = self;
+        let (input, output) = (stream.input(), hidden.output());
+        first.apply(kernels, Pass { rows, input, output, next: Some(second) });
+        let result = Branch { layer: second, input: hidden.input(), norm, factor, next };
+        stream.add(kernels, rows, result, branch);
+    }
+
+    /// Computes the first rows of the stream with the scratch of encoders.
+    pub(crate) fn evaluate_with(
+        self,
+        kernels: Kernels,
+        rows: usize,
+        stream: &mut Stream,
+        scratch: &mut EncoderScratch,
+    ) {
+        self.evaluate(kernels, rows, stream, (&mut scratch.hidden, &mut scratch.branch));
     }
 }
 
-/// Joins layers with the same inputs to one; the outputs of each begin at a multiple of what padding makes of their
-/// number.
-fn side_by_side(layers: [&Dense; 3]) -> Dense {
+/// Joins layers with the same inputs to one. Each head has `width` outputs of each layer; the outputs of each layer begin at a
+/// padded place.
+fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
+    let pad = |all: &mut Dense, outputs: usize| {
+        all.outputs = outputs;
+        all.weights.resize(outputs * all.inputs, 0.0);
+        all.bias.resize(outputs, 0.0);
+    };
     for layer in layers {
-        all.weights.extend_from_slice(&layer.weights);
-        all.bias.extend_from_slice(&layer.bias);
-        all.outputs += stride(layer.outputs);
-        all.weights.resize(all.outputs * all.inputs, 0.0);
-        all.bias.resize(all.outputs, 0.0);
+        let depth = layer.outputs / heads;
+        for head in 0..heads {
+            all.weights.extend_from_slice(&layer.weights[head * depth * all.inputs..][..depth * all.inputs]);
+            all.bias.extend_from_slice(&layer.bias[head * depth..][..depth]);
+            let outputs = all.outputs + width;
+            pad(&mut all, outputs);
+        }
+        let outputs = arithmetic.padded(all.outputs);
+        pad(&mut all, outputs);
     }
     all
 }
@@ -294,7 +438,7 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
         let own = width.min(depth.saturating_sub(first));
         let part = to.split_off_mut(..width * SQUARES).unwrap_or_default();
         for (to, row) in part.chunks_exact_mut(width).zip(rows.chunks(stride)) {
-            to[..own].copy_from_slice(&row[first..][..own]);
+            to[..own].copy_from_slice(&row[first.min(depth)..][..own]);
             to[own..].fill(0.0);
         }
     }
@@ -305,24 +449,23 @@ const SMOLGEN_EPSILON: f32 = 1e-3;
 /// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not
 /// in it.
 #[derive(Debug)]
-pub(crate) struct Smolgen {
-    pub(crate) compress: Layer,
-    pub(crate) hidden: Layer,
+struct Smolgen {
+    compress: Layer,
+    hidden: Layer,
     norm1: Norm,
-    pub(crate) output: Layer,
+    output: Layer,
     norm2: Norm,
-    activation: weights::Activation,
 }
 
 /// The matrix that all smolgens share, with the heads that it is applied to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedMatrix<'a> {
-    pub(crate) heads: usize,
-    pub(crate) layer: &'a Layer,
+struct SharedMatrix<'a> {
+    heads: usize,
+    layer: &'a Layer,
 }
 
 impl Smolgen {
-    pub(crate) fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
+    fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
         let channels = smolgen.channels;
         let compress = Dense {
             inputs: smolgen.compress.len() / channels,
@@ -333,38 +476,42 @@ impl Smolgen {
         let compress = Layer::new(arithmetic, &compress);
         let each = compress.outputs();
         let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
-            (input % each < channels).then_some(input / each * channels + input % each)
+            let (square, channel) = arithmetic.square_and_channel(input, each);
+            (channel < channels).then_some(square * channels + channel)
         });
         Smolgen {
             compress,
-            hidden,
-            norm1: Norm::new(&smolgen.norm1, SMOLGEN_EPSILON),
-            output: Layer::new(arithmetic, &smolgen.output),
-            norm2: Norm::new(&smolgen.norm2, SMOLGEN_EPSILON),
-            activation: smolgen.activation,
+            hidden: hidden.activated(smolgen.activation),
+            norm1: Norm::new(arithmetic, &smolgen.norm1, SMOLGEN_EPSILON),
+            output: Layer::new(arithmetic, &smolgen.output).activated(smolgen.activation),
+            norm2: Norm::new(arithmetic, &smolgen.norm2, SMOLGEN_EPSILON),
         }
     }
 
-    /// Evaluates it for the rows of whole positions, into the scratch's `additions`.
-    pub(crate) fn evaluate(
+    /// Evaluates it for the rows of whole positions; the additions come to `output`.
+    fn evaluate(
         &self,
         kernels: Kernels,
-        rows: Rows<'_>,
-        shared: SharedMatrix<'_>,
-        scratch: &mut EncoderScratch,
+        input: Input<'_>,
+        positions: usize,
+        SharedMatrix { heads, layer: shared }: SharedMatrix<'_>,
+        (scratch, output): (&mut SmolgenScratch, Output<'_>),
     ) {
-        let EncoderScratch { compressed, squeezed, generated, by_head, additions, rounded, .. } = scratch;
-        let SharedMatrix { heads, layer: shared } = shared;
-        let positions = rows.count / SQUARES;
-        self.compress.apply(kernels, rows, compressed, rounded);
-        self.hidden.apply(kernels, Rows { count: positions, numbers: compressed }, squeezed, rounded);
+        let SmolgenScratch { compressed, squeezed, generated, by_head, rounded } = scratch;
+        let pass =
+            Pass { rows: positions * SQUARES, input, output: compressed.output(), next: Some(&self.hidden) };
+        self.compress.apply(kernels, pass);
         let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
-        activate(kernels, self.activation, squeezed);
-        self.norm1.apply(kernels, squeezed, None);
-        self.output.apply(kernels, Rows { count: positions, numbers: squeezed }, generated, rounded);
+        let input = compressed.flat(self.compress.outputs());
+        let pass =
+            Pass { rows: positions, input, output: Output::Single(squeezed), next: Some(&self.output) };
+        self.hidden.apply(kernels, pass);
+        self.norm1.apply(kernels, squeezed, None, None);
         let generated = &mut generated[..positions * self.output.outputs()];
-        activate(kernels, self.activation, generated);
-        self.norm2.apply(kernels, generated, None);
+        let input = rounded.hold(kernels, (positions, self.output.inputs()), squeezed);
+        let pass = Pass { rows: positions, input, output: Output::Single(generated), next: Some(shared) };
+        self.output.apply(kernels, pass);
+        self.norm2.apply(kernels, generated, None, None);
         let each = self.norm2.size / heads;
         let of_heads = generated
             .chunks_exact(self.output.outputs())
@@ -372,6 +519,8 @@ impl Smolgen {
         for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
             to[..each].copy_from_slice(from);
         }
-        shared.apply(kernels, Rows { count: positions * heads, numbers: by_head }, additions, rounded);
+        let rows = positions * heads;
+        let input = rounded.hold(kernels, (rows, shared.inputs()), by_head);
+        shared.apply(kernels, Pass { rows, input, output, next: None });
     }
 }

@@ -1,9 +1,9 @@
 //! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of 1858.
 
 use super::convolution::{self, Boards, Convolution};
-use super::encoder::{Encoder, EncoderScratch, Stack};
-use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels, board_offset};
-use super::layers::{Arithmetic, Buffer, InputSize, Layer, Linear, Order, Rounded, Rows, activate, padded};
+use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
+use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
+use super::layers::{Arithmetic, Buffer, Layer, Linear, Order, Output, Pass, Stream, activate, padded};
 use crate::network::policy_map::{ATTENTION_CELLS, CONVOLUTION_CELLS, CONVOLUTION_PLANES};
 use crate::network::weights::{
     self, Activation, AttentionPolicy, Dense, HeadInput, PolicyHead, SQUARES, ScalarHead,
@@ -39,11 +39,18 @@ pub(crate) struct ConvolutionPolicy {
     bias: Vec<f32>,
 }
 
+/// What a body makes of positions, for the heads: 64 rows for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features<'a> {
+    pub(crate) positions: usize,
+    pub(crate) stream: &'a Stream,
+}
+
 /// Scratch memory of a body that its heads may use.
 #[derive(Debug)]
 pub(crate) enum Workspace<'a> {
-    /// A tower's: room for boards as large as its own, and for convolutions.
-    OfTower(&'a mut [f32], &'a mut convolution::Scratch),
+    /// A tower's: its boards, room for others as large, and for convolutions.
+    OfTower(Boards<'a>, &'a mut [f32], &'a mut convolution::Scratch),
     /// Nothing: there are no convolutions on attention bodies.
     Nothing,
 }
@@ -56,11 +63,16 @@ pub(crate) struct PolicyScratch {
 
 impl Policy {
     /// Packs the weights, those of 3×3 convolutions and attention for tiles if there are any.
-    pub(crate) fn new(arithmetic: Arithmetic, head: &PolicyHead, activation: Activation) -> Policy {
+    pub(crate) fn new(
+        arithmetic: Arithmetic,
+        head: &PolicyHead,
+        activation: Activation,
+        inputs: usize,
+    ) -> Policy {
         let kernels = arithmetic.kernels;
         match head {
             PolicyHead::Classical { convolution, dense } => {
-                Policy::Classical(Classical::new(kernels, convolution, dense, activation))
+                Policy::Classical(Classical::new(kernels, (convolution, inputs), dense, activation))
             }
             PolicyHead::Convolution { conv1, conv2 } => {
                 let conv1 = Convolution::new(arithmetic, conv1);
@@ -70,48 +82,54 @@ impl Policy {
         }
     }
 
-    pub(crate) fn scratch(&self, arithmetic: Arithmetic) -> PolicyScratch {
+    /// Returns the layer that reads an attention body's rows.
+    pub(crate) fn first_layer(&self) -> Option<&Layer> {
+        match self {
+            Policy::Attention(head) => Some(&head.embedding),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (64 * head.input.outputs, None),
             Policy::Convolution(_) => (0, None),
-            Policy::Attention(head) => (0, Some(head.scratch(arithmetic))),
+            Policy::Attention(head) => (0, Some(head.scratch(arithmetic, positions))),
         };
         PolicyScratch { squares: Buffer::zeros(squares), attention }
     }
 
-    /// Evaluates the head for the body's `boards`; fills the slots' logits.
+    /// Evaluates the head for what the body made; fills the slots' logits.
     ///
     /// All policy indices of the slots must be below 1858.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
         batch: &mut [EvalSlot],
-        boards: &[f32],
+        features: Features<'_>,
         workspace: Workspace<'_>,
         scratch: &mut PolicyScratch,
     ) {
-        let mut inner: &[f32] = &[];
-        if let (Policy::Convolution(head), Workspace::OfTower(output, convolution)) = (self, workspace) {
-            let input = Boards { positions: batch.len(), boards };
-            head.conv1.apply(kernels, head.activation, input, output, convolution);
-            inner = output;
-        }
-        for (position, slot) in batch.iter_mut().enumerate() {
-            slot.logits.clear();
-            match self {
-                Policy::Classical(head) => {
-                    let size = BOARD_SQUARES * head.input.inputs;
-                    let board = &boards[position * size..][..size];
-                    head.evaluate(kernels, board, slot, &mut scratch.squares);
-                }
-                Policy::Convolution(head) => head.evaluate(kernels, position, slot, inner),
-                Policy::Attention(head) => {
-                    let size = BOARD_SQUARES * head.inputs();
-                    if let Some(scratch) = &mut scratch.attention {
-                        head.evaluate(kernels, &boards[position * size..][..size], slot, scratch);
-                    }
+        batch.iter_mut().for_each(|slot| slot.logits.clear());
+        match (self, workspace) {
+            (Policy::Attention(head), _) => {
+                if let Some(scratch) = &mut scratch.attention {
+                    head.evaluate(kernels, batch, features, scratch);
                 }
             }
+            (Policy::Classical(head), _) => {
+                let rows = features.stream.numbers.chunks_exact(SQUARES * head.input.inputs);
+                for (slot, rows) in batch.iter_mut().zip(rows) {
+                    head.evaluate(kernels, rows, slot, &mut scratch.squares);
+                }
+            }
+            (Policy::Convolution(head), Workspace::OfTower(boards, output, convolution)) => {
+                head.conv1.apply(kernels, head.activation, boards, output, convolution);
+                for (position, slot) in batch.iter_mut().enumerate() {
+                    head.evaluate(kernels, position, slot, output);
+                }
+            }
+            (Policy::Convolution(_), Workspace::Nothing) => unreachable!("such heads stand on towers"),
         }
     }
 }
@@ -119,11 +137,12 @@ impl Policy {
 impl Classical {
     fn new(
         kernels: Kernels,
-        convolution: &weights::Convolution,
+        (convolution, inputs): (&weights::Convolution, usize),
         dense: &Dense,
         activation: Activation,
     ) -> Classical {
-        let input = Linear::pointwise_convolution(kernels, convolution);
+        let in_order = |input: usize| (input < convolution.inputs).then_some(input);
+        let input = Linear::new(kernels, &as_dense(convolution), inputs, in_order);
         let mut rows = Buffer::zeros(POLICY_SIZE * 64 * input.outputs);
         for (row, weights) in
             rows.chunks_exact_mut(64 * input.outputs).zip(dense.weights.chunks_exact(dense.inputs))
@@ -137,8 +156,8 @@ impl Classical {
         Classical { input, activation, rows, bias: dense.bias.clone() }
     }
 
-    fn evaluate(&self, kernels: Kernels, board: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
-        self.input.apply_to_board(kernels, board, squares);
+    fn evaluate(&self, kernels: Kernels, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
+        self.input.apply(kernels, SQUARES, rows, squares);
         activate(kernels, self.activation, squares);
         let length = squares.len();
         for &index in &slot.moves {
@@ -147,6 +166,13 @@ impl Classical {
             slot.logits.push(kernels.run(Dot { a: row, b: squares }) + self.bias[index]);
         }
     }
+}
+
+/// Turns a 1×1 convolution into a layer that is applied to each square.
+fn as_dense(convolution: &weights::Convolution) -> Dense {
+    let &weights::Convolution { inputs, outputs, .. } = convolution;
+    let (weights, bias) = (convolution.weights.clone(), convolution.bias.clone());
+    Dense { inputs, outputs, weights, bias }
 }
 
 impl ConvolutionPolicy {
@@ -184,10 +210,7 @@ const PROMOTIONS_PER_FILE: usize = 24;
 /// An attention policy head with its weights packed.
 #[derive(Debug)]
 pub(crate) struct AttentionHead {
-    /// Channels of the boards that it reads, as the file says.
-    inputs: usize,
     embedding: Layer,
-    activation: Activation,
     encoders: Vec<Encoder>,
     query: Layer,
     key: Layer,
@@ -197,15 +220,13 @@ pub(crate) struct AttentionHead {
     scale: f32,
 }
 
-/// Scratch memory of an attention head's evaluator: rows of one position.
+/// Scratch memory of an attention head's evaluator: rows of all positions.
 #[derive(Debug)]
 pub(crate) struct AttentionScratch {
-    squares: Buffer,
-    embedded: Buffer,
+    embedded: Stream,
     query: Buffer,
     key: Buffer,
     encoders: EncoderScratch,
-    rounded: Rounded,
 }
 
 impl AttentionHead {
@@ -220,9 +241,7 @@ impl AttentionHead {
             }
         }
         AttentionHead {
-            inputs: head.embedding.inputs,
-            embedding: Layer::new(arithmetic, &head.embedding),
-            activation: head.activation,
+            embedding: Layer::new(arithmetic, &head.embedding).activated(head.activation),
             encoders: head.encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect(),
             query: Layer::new(arithmetic, &head.query),
             key,
@@ -231,45 +250,45 @@ impl AttentionHead {
         }
     }
 
-    /// Returns the padded channels of the boards that it reads.
-    pub(crate) fn inputs(&self) -> usize {
-        padded(self.inputs)
-    }
-
-    pub(crate) fn scratch(&self, arithmetic: Arithmetic) -> AttentionScratch {
-        let width = self.embedding.outputs();
+    pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
+        let (rows, width) = (positions * SQUARES, self.embedding.outputs());
         let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };
-        let inputs = [self.embedding.inputs(), width].map(|length| InputSize { rows: SQUARES, length });
         AttentionScratch {
-            squares: Buffer::zeros(SQUARES * self.embedding.inputs()),
-            embedded: Buffer::zeros(SQUARES * width),
-            query: Buffer::zeros(SQUARES * self.query.outputs()),
-            key: Buffer::zeros(SQUARES * self.key.outputs()),
-            encoders: EncoderScratch::new(arithmetic, 1, stack),
-            rounded: Rounded::new(arithmetic, &inputs),
+            embedded: Stream::new(arithmetic, rows, width),
+            query: Buffer::zeros(rows * self.query.outputs()),
+            key: Buffer::zeros(rows * self.key.outputs()),
+            encoders: EncoderScratch::new(arithmetic, positions, stack),
         }
     }
 
-    /// Evaluates the head for a board; pushes the logits of the slot's moves.
+    /// Evaluates the head; pushes the logits of the slots' moves.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
-        board: &[f32],
-        slot: &mut EvalSlot,
+        batch: &mut [EvalSlot],
+        features: Features<'_>,
         scratch: &mut AttentionScratch,
     ) {
-        let AttentionScratch { squares, embedded, query, key, encoders, rounded } = scratch;
-        for (square, row) in squares.chunks_exact_mut(self.embedding.inputs()).enumerate() {
-            row[..self.inputs].copy_from_slice(&board[board_offset(square, self.inputs())..][..self.inputs]);
+        let AttentionScratch { embedded, query, key, encoders } = scratch;
+        let rows = batch.len() * SQUARES;
+        let input = features.stream.input();
+        let output = Output::Single(&mut embedded.numbers);
+        self.embedding.apply(kernels, Pass { rows, input, output, next: Some(&self.query) });
+        embedded.round(kernels, rows);
+        let surroundings = Surroundings { positions: batch.len(), shared: None, next: Some(&self.query) };
+        encoder::evaluate(&self.encoders, kernels, embedded, surroundings, encoders);
+        let input = embedded.input();
+        self.query.apply(kernels, Pass { rows, input, output: Output::Single(query), next: Some(&self.key) });
+        self.key.apply(kernels, Pass { rows, input, output: Output::Single(key), next: None });
+        let (queries, keys) =
+            (query.chunks(SQUARES * self.query.outputs()), key.chunks(SQUARES * self.key.outputs()));
+        for ((slot, query), key) in batch.iter_mut().zip(queries).zip(keys) {
+            self.push_logits(kernels, slot, query, key);
         }
-        self.embedding.apply(kernels, Rows { count: SQUARES, numbers: squares }, embedded, rounded);
-        activate(kernels, self.activation, embedded);
-        for encoder in &self.encoders {
-            encoder.evaluate(kernels, embedded, None, encoders);
-        }
-        let embedded = Rows { count: SQUARES, numbers: embedded };
-        self.query.apply(kernels, embedded, query, rounded);
-        self.key.apply(kernels, embedded, key, rounded);
+    }
+
+    /// Pushes the logits of a position's moves: products of queries and keys, `[64][width]`.
+    fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
         let width = self.key.outputs();
         let row = |square: usize| square * width..(square + 1) * width;
         for &index in &slot.moves {
@@ -288,7 +307,7 @@ impl AttentionHead {
     }
 }
 
-/// `output(act(hidden(act(input(x)))))`, its weights packed.
+/// `output(act(hidden(act(input(x)))))`, its weights packed: in fp32, since rounding shows nowhere as much as in the value.
 #[derive(Debug)]
 pub(crate) struct Head {
     /// Per square.
@@ -318,29 +337,27 @@ impl HeadScratch {
 }
 
 impl Head {
-    pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation) -> Head {
-        let (input, order) = match &head.input {
-            HeadInput::Convolution(convolution) => {
-                (Linear::pointwise_convolution(kernels, convolution), Order::ChannelMajor)
-            }
-            HeadInput::PerSquare(dense) => (Linear::plain(kernels, dense), Order::SquareMajor),
+    /// Packs a head that reads rows of `inputs` numbers with their padding.
+    pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation, inputs: usize) -> Head {
+        let (dense, order) = match &head.input {
+            HeadInput::Convolution(convolution) => (&as_dense(convolution), Order::ChannelMajor),
+            HeadInput::PerSquare(dense) => (dense, Order::SquareMajor),
         };
-        let hidden = Linear::after_squares(kernels, &head.hidden, head.input.channels(), order);
+        let in_order = |input: usize| (input < dense.inputs).then_some(input);
+        let input = Linear::new(kernels, dense, inputs, in_order);
+        let hidden = Linear::after_squares(kernels, &head.hidden, dense.outputs, order);
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
-    /// Evaluates the head for boards; yields each position's outputs (and padding behind them).
+    /// Evaluates the head for what the body made; yields each position's outputs (and padding behind them).
     pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,
-        Boards { positions, boards }: Boards<'_>,
+        Features { positions, stream }: Features<'_>,
         scratch: &'a mut HeadScratch,
     ) -> impl Iterator<Item = &'a [f32]> + use<'a> {
         let squares = &mut scratch.squares[..positions * self.hidden.inputs];
-        let boards = boards.chunks_exact(BOARD_SQUARES * self.input.inputs);
-        for (board, squares) in boards.zip(squares.chunks_exact_mut(self.hidden.inputs)) {
-            self.input.apply_to_board(kernels, board, squares);
-        }
+        self.input.apply(kernels, positions * SQUARES, &stream.numbers, squares);
         activate(kernels, self.activation, squares);
         let hidden = &mut scratch.hidden[..positions * self.hidden.outputs];
         self.hidden.apply(kernels, positions, squares, hidden);

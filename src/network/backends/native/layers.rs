@@ -1,16 +1,17 @@
 //! The layers of which networks are made, in the form that the kernels take: weights packed once in aligned memory.
 //!
-//! [`Linear`] is a dense layer in fp32. [`Layer`] is one over the rows of attention bodies, in bf16 where the CPU multiplies such
-//! matrices. [`Norm`] is a layer norm, [`Buffer`] the memory of all.
+//! [`Linear`] is a dense layer in fp32. [`Layer`] is one over rows of numbers with its activation, in bf16 where the CPU multiplies
+//! such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a layer norm, [`Buffer`] the memory of all.
 
 use std::ops::{Deref, DerefMut};
 
+use super::convolution::Boards;
 use super::kernels::{
-    AddScaled, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Kernels, Normalize, Pointwise,
-    Product, ROW_STEP, Round, TILE_DEPTH, TileProduct, Tiles, pack_right,
+    self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
+    Layout, Normalize, Pointwise, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
 };
 use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
-use crate::network::weights::{Activation, Convolution, Dense, LayerNorm};
+use crate::network::weights::{Activation, Dense, LayerNorm};
 
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
@@ -156,17 +157,6 @@ impl Linear {
         })
     }
 
-    /// Turns a 1×1 convolution into a layer that is applied to each square.
-    pub(crate) fn pointwise_convolution(kernels: Kernels, convolution: &Convolution) -> Linear {
-        let dense = Dense {
-            inputs: convolution.inputs,
-            outputs: convolution.outputs,
-            weights: convolution.weights.clone(),
-            bias: convolution.bias.clone(),
-        };
-        Linear::plain(kernels, &dense)
-    }
-
     /// Computes `[rows][outputs]` from `[rows][inputs]`.
     pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.run(Product {
@@ -180,25 +170,6 @@ impl Linear {
             bias: Some(&self.bias),
             c: output,
             c_row: self.outputs,
-            ..Product::default()
-        });
-    }
-
-    /// Computes squares `[64][outputs]` from one board `[10][10][inputs]`.
-    pub(crate) fn apply_to_board(&self, kernels: Kernels, board: &[f32], squares: &mut [f32]) {
-        kernels.run(Product {
-            count: 8,
-            rows: 8,
-            inner: self.inputs,
-            width: self.outputs,
-            a: &board[(BOARD_STRIDE + 1) * self.inputs..],
-            a_row: self.inputs,
-            a_step: BOARD_STRIDE * self.inputs,
-            b: &self.weights,
-            bias: Some(&self.bias),
-            c: squares,
-            c_row: self.outputs,
-            c_step: 8 * self.outputs,
             ..Product::default()
         });
     }
@@ -230,19 +201,219 @@ pub(crate) struct Arithmetic {
     pub(crate) tiles: Option<Tiles>,
 }
 
-/// Returns the length of a row of `size` numbers with its padding, which is 0.
+impl Arithmetic {
+    /// Returns the length of a row of `size` numbers with its padding, which is 0.
+    pub(crate) fn padded(self, size: usize) -> usize {
+        if self.tiles.is_some() { stride(size) } else { padded(size) }
+    }
+
+    /// Returns the square and the channel of number `i` of a layer's rows of `channels`, a position's 64 rows being one:
+    /// see [`Activations::flat`].
+    pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
+        match self.tiles {
+            None => (i / channels, i % channels),
+            Some(_) => {
+                let (block, i) = (i / (BLOCK_ROWS * TILE_DEPTH), i % (BLOCK_ROWS * TILE_DEPTH));
+                (i / TILE_DEPTH, block * TILE_DEPTH + i % TILE_DEPTH)
+            }
+        }
+    }
+}
+
+/// Returns `size` rounded up to what tiles take.
 pub(crate) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-/// Returns `rows` rounded up to those for which an output of a layer must have room.
-pub(crate) fn room(rows: usize) -> usize {
-    rows.next_multiple_of(ROW_STEP)
+/// Rows that a layer reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Input<'a> {
+    /// Row by row.
+    Single(&'a [f32]),
+    Half(HalfRows<'a>),
 }
 
-/// A dense layer with its weights packed: rows of `inputs` numbers to rows of `outputs`.
+/// Rows that a layer writes.
 #[derive(Debug)]
-pub(crate) enum Layer {
+pub(crate) enum Output<'a> {
+    /// Row by row.
+    Single(&'a mut [f32]),
+    Half(&'a mut [u16], Layout),
+}
+
+/// Rows that one layer writes and another reads: in fp32, or in bf16 if there are tiles.
+#[derive(Debug)]
+pub(crate) enum Activations {
+    Single(Buffer),
+    Half(Buffer<u16>, Layout),
+}
+
+impl Activations {
+    /// Makes room for rows of `width` numbers, in bf16 as blocks.
+    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Activations {
+        Activations::with_layout(arithmetic, (rows, width), Layout::blocks(width))
+    }
+
+    /// Makes room for `rows` rows of `width` numbers, in bf16 with this layout.
+    pub(crate) fn with_layout(
+        arithmetic: Arithmetic,
+        (rows, width): (usize, usize),
+        layout: Layout,
+    ) -> Activations {
+        match arithmetic.tiles {
+            None => Activations::Single(Buffer::zeros(rows * width)),
+            Some(_) => {
+                let length = layout.length(rows.next_multiple_of(TILE_ROWS), width);
+                Activations::Half(Buffer::zeros(length), layout)
+            }
+        }
+    }
+
+    /// Makes room for the 64 rows of each position, each of `channels` numbers, which are also [`Activations::flat`].
+    pub(crate) fn of_positions(arithmetic: Arithmetic, positions: usize, channels: usize) -> Activations {
+        Activations::new(arithmetic, positions.next_multiple_of(TILE_ROWS) * BLOCK_ROWS, channels)
+    }
+
+    pub(crate) fn input(&self) -> Input<'_> {
+        match self {
+            Activations::Single(numbers) => Input::Single(numbers),
+            Activations::Half(numbers, layout) => Input::Half(HalfRows { numbers, layout: *layout }),
+        }
+    }
+
+    pub(crate) fn output(&mut self) -> Output<'_> {
+        match self {
+            Activations::Single(numbers) => Output::Single(numbers),
+            Activations::Half(numbers, layout) => Output::Half(numbers, *layout),
+        }
+    }
+
+    /// Returns each position's 64 rows of `channels` as one: see [`Arithmetic::square_and_channel`].
+    pub(crate) fn flat(&self, channels: usize) -> Input<'_> {
+        match self {
+            Activations::Single(numbers) => Input::Single(numbers),
+            Activations::Half(numbers, _) => {
+                Input::Half(HalfRows { numbers, layout: Layout::rows(BLOCK_ROWS * channels) })
+            }
+        }
+    }
+
+    /// Returns rows of `width` numbers as a layer reads them, which are rounded into this memory if they must be.
+    pub(crate) fn hold<'a>(
+        &'a mut self,
+        kernels: Kernels,
+        (rows, width): (usize, usize),
+        numbers: &'a [f32],
+    ) -> Input<'a> {
+        match self {
+            Activations::Single(_) => Input::Single(numbers),
+            Activations::Half(to, _) => {
+                let layout = Layout::blocks(width);
+                kernels.run(Round { rows, width, from: numbers, to, layout });
+                Input::Half(HalfRows { numbers: to, layout })
+            }
+        }
+    }
+}
+
+/// Rows that encoders change, and what layers read of them.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// Numbers of a row with its padding.
+    width: usize,
+    /// `[rows][width]`
+    pub(crate) numbers: Buffer,
+    /// The same in bf16 if there are tiles.
+    rounded: Option<Buffer<u16>>,
+}
+
+/// Rows of a [`Stream`] that are computed together, a multiple of a block: they stay in the cache until they are normalized.
+const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
+
+/// What is added to a [`Stream`]: `x = norm(x + factor * layer(input))`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch<'a> {
+    pub(crate) layer: &'a Layer,
+    pub(crate) input: Input<'a>,
+    pub(crate) norm: &'a Norm,
+    pub(crate) factor: f32,
+    /// As in [`Pass`].
+    pub(crate) next: Option<&'a Layer>,
+}
+
+impl Stream {
+    pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Stream {
+        let half = |_| Buffer::zeros(Layout::blocks(width).length(rows.next_multiple_of(TILE_ROWS), width));
+        Stream { width, numbers: Buffer::zeros(rows * width), rounded: arithmetic.tiles.map(half) }
+    }
+
+    /// Reads the squares of a tower's boards of so many channels; does not round them.
+    pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
+        let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
+        for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
+            for (square, row) in rows.chunks_exact_mut(self.width).enumerate() {
+                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
+            }
+        }
+    }
+
+    /// Returns the rows as layers read them, once they are rounded.
+    pub(crate) fn input(&self) -> Input<'_> {
+        match &self.rounded {
+            None => Input::Single(&self.numbers),
+            Some(numbers) => Input::Half(HalfRows { numbers, layout: Layout::blocks(self.width) }),
+        }
+    }
+
+    /// Rounds the first rows, if layers read them in bf16.
+    pub(crate) fn round(&mut self, kernels: Kernels, rows: usize) {
+        if let Some(to) = &mut self.rounded {
+            let layout = Layout::blocks(self.width);
+            kernels.run(Round { rows, width: self.width, from: &self.numbers, to, layout });
+        }
+    }
+
+    /// Applies a layer norm to the first rows.
+    pub(crate) fn normalize(&mut self, kernels: Kernels, rows: usize, norm: &Norm) {
+        norm.apply(kernels, &mut self.numbers[..rows * self.width], None, None);
+    }
+
+    /// Adds `branch` to the first rows; `scratch` has room for as many.
+    pub(crate) fn add(&mut self, kernels: Kernels, rows: usize, branch: Branch<'_>, scratch: &mut [f32]) {
+        let Branch { layer, input, norm, factor, next } = branch;
+        let numbers = &mut self.numbers[..rows * self.width];
+        match (&layer.packed, input, &mut self.rounded) {
+            (Packed::Half(half), Input::Half(a), Some(rounded)) => {
+                let layout = Layout::blocks(self.width);
+                let parts = numbers.chunks_mut(ROWS_AT_ONCE * self.width);
+                let places = rounded.chunks_mut(ROWS_AT_ONCE * self.width);
+                for (i, (numbers, rounded)) in parts.zip(places).enumerate() {
+                    let (first, count) = (i * ROWS_AT_ONCE, numbers.len() / self.width);
+                    let a = HalfRows { numbers: &a.numbers[a.layout.at(first)..], layout: a.layout };
+                    let next = next.filter(|_| first + count == rows);
+                    let output = DenseOutput::Added { to: &mut *numbers, factor };
+                    half.run(layer.activation, count, a, output, next);
+                    norm.apply(kernels, numbers, None, Some((rounded, layout)));
+                }
+            }
+            _ => {
+                layer.apply(kernels, Pass { rows, input, output: Output::Single(scratch), next });
+                norm.apply(kernels, numbers, Some((scratch, factor)), None);
+                self.round(kernels, rows);
+            }
+        }
+    }
+}
+
+/// A dense layer with its weights packed, and its activation: rows of `inputs` numbers to rows of `outputs`.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    activation: Activation,
+    packed: Packed,
+}
+
+#[derive(Debug)]
+enum Packed {
     Single(Linear),
     /// Products in bf16, sums in fp32.
     Half(HalfLayer),
@@ -250,138 +421,129 @@ pub(crate) enum Layer {
 
 /// Weights rounded to bf16.
 #[derive(Debug)]
-pub(crate) struct HalfLayer {
+struct HalfLayer {
     tiles: Tiles,
     inputs: usize,
     outputs: usize,
-    /// The places in a block of rows where the left operand of each step begins.
-    offsets: Vec<u32>,
-    /// The right operands; see [`TileProduct`].
+    /// See [`kernels::Dense`].
     weights: Buffer<u16>,
     bias: Buffer,
 }
 
-/// Rows of numbers that a layer reads, each with its padding.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows<'a> {
-    pub(crate) count: usize,
-    /// `[count][inputs]`
-    pub(crate) numbers: &'a [f32],
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InputSize {
-    /// Rows at once, at most.
-    pub(crate) rows: usize,
-    /// Numbers of a row with its padding.
-    pub(crate) length: usize,
-}
-
-/// Room for rounded inputs, shared by all layers of an evaluator.
+/// One application of a [`Layer`].
 #[derive(Debug)]
-pub(crate) struct Rounded(Buffer<u16>);
-
-impl Rounded {
-    /// Makes scratch memory for inputs of these sizes; none is needed without tiles.
-    pub(crate) fn new(arithmetic: Arithmetic, inputs: &[InputSize]) -> Rounded {
-        let sizes =
-            inputs.iter().map(|&InputSize { rows, length }| rows.next_multiple_of(BLOCK_ROWS) * length);
-        Rounded(Buffer::zeros(arithmetic.tiles.and_then(|_| sizes.max()).unwrap_or(0)))
-    }
+pub(crate) struct Pass<'a> {
+    pub(crate) rows: usize,
+    pub(crate) input: Input<'a>,
+    pub(crate) output: Output<'a>,
+    /// The layer that comes next: the beginning of its weights is fetched meanwhile.
+    pub(crate) next: Option<&'a Layer>,
 }
 
 impl Layer {
     /// Packs a layer whose inputs are in the file's order, padded at the end.
     pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense) -> Layer {
-        Layer::with_inputs(arithmetic, dense, stride(dense.inputs), |input| {
+        Layer::with_inputs(arithmetic, dense, arithmetic.padded(dense.inputs), |input| {
             (input < dense.inputs).then_some(input)
         })
     }
 
-    /// Packs a layer whose input `i` of `inputs`, a multiple of 32, stands at `source(i)` in the file's order; `None`
-    /// for padding.
+    /// Packs a layer whose input `i` of `inputs`, a padded length, stands at `source(i)` in the file's order; `None` for
+    /// padding.
     pub(crate) fn with_inputs(
         arithmetic: Arithmetic,
         dense: &Dense,
         inputs: usize,
         source: impl Fn(usize) -> Option<usize>,
     ) -> Layer {
-        match arithmetic.tiles {
-            Some(tiles) => Layer::Half(HalfLayer::new(tiles, dense, inputs, source)),
-            None => Layer::Single(Linear::new(arithmetic.kernels, &with_padding(dense), inputs, source)),
-        }
+        let packed = match arithmetic.tiles {
+            Some(tiles) => Packed::Half(HalfLayer::new(tiles, dense, inputs, source)),
+            None => Packed::Single(Linear::new(arithmetic.kernels, dense, inputs, source)),
+        };
+        Layer { activation: Activation::None, packed }
+    }
+
+    /// Returns the layer with this activation.
+    pub(crate) fn activated(self, activation: Activation) -> Layer {
+        Layer { activation, ..self }
     }
 
     /// Returns the length of an input row with its padding.
     pub(crate) fn inputs(&self) -> usize {
-        match self {
-            Layer::Single(layer) => layer.inputs,
-            Layer::Half(layer) => layer.inputs,
+        match &self.packed {
+            Packed::Single(layer) => layer.inputs,
+            Packed::Half(layer) => layer.inputs,
         }
     }
 
     /// Returns the length of an output row with its padding.
     pub(crate) fn outputs(&self) -> usize {
-        match self {
-            Layer::Single(layer) => layer.outputs,
-            Layer::Half(layer) => layer.outputs,
+        match &self.packed {
+            Packed::Single(layer) => layer.outputs,
+            Packed::Half(layer) => layer.outputs,
         }
     }
 
-    /// Computes `[rows][outputs]` from `[rows][inputs]`; the output must have [`room`].
-    pub(crate) fn apply(&self, kernels: Kernels, input: Rows<'_>, output: &mut [f32], rounded: &mut Rounded) {
-        match self {
-            Layer::Single(layer) => layer.apply(kernels, input.count, input.numbers, output),
-            Layer::Half(layer) => layer.apply(kernels, input, output, rounded),
+    /// Returns the weights in bf16, if they are.
+    pub(crate) fn half_weights(&self) -> &[u16] {
+        match &self.packed {
+            Packed::Single(_) => &[],
+            Packed::Half(layer) => &layer.weights,
         }
     }
-}
 
-/// Returns `dense` with as many outputs of 0 behind the others as the padding needs.
-fn with_padding(dense: &Dense) -> Dense {
-    let mut dense = dense.clone();
-    dense.outputs = stride(dense.outputs);
-    dense.weights.resize(dense.outputs * dense.inputs, 0.0);
-    dense.bias.resize(dense.outputs, 0.0);
-    dense
+    /// Computes the rows of `pass.output`, whose inputs are of the layer's own precision.
+    pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
+        let Pass { rows, input, output, next } = pass;
+        match (&self.packed, input, output) {
+            (Packed::Single(layer), Input::Single(numbers), Output::Single(to)) => {
+                layer.apply(kernels, rows, numbers, to);
+                activate(kernels, self.activation, &mut to[..rows * layer.outputs]);
+            }
+            (Packed::Half(layer), Input::Half(a), output) => {
+                let output = match output {
+                    Output::Single(to) => DenseOutput::Single(to),
+                    Output::Half(to, layout) => DenseOutput::Half(to, layout),
+                };
+                layer.run(self.activation, rows, a, output, next);
+            }
+            _ => unreachable!("layers and their rows are made for the same arithmetic"),
+        }
+    }
 }
 
 impl HalfLayer {
     fn new(tiles: Tiles, dense: &Dense, inputs: usize, source: impl Fn(usize) -> Option<usize>) -> HalfLayer {
         let outputs = stride(dense.outputs);
-        let steps = inputs / TILE_DEPTH;
         let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
-        pack_right(&mut weights, steps, |step, k, output| {
+        pack_right(&mut weights, inputs / TILE_DEPTH, |step, k, output| {
             let input = source(step * TILE_DEPTH + k).filter(|_| output < dense.outputs)?;
             Some(dense.weights[output * dense.inputs + input])
         });
         let mut bias = Buffer::zeros(outputs);
         bias[..dense.outputs].copy_from_slice(&dense.bias);
-        let offsets = (0..steps).map(|step| (step * BLOCK_ROWS * TILE_DEPTH) as u32).collect();
-        HalfLayer { tiles, inputs, outputs, offsets, weights, bias }
+        HalfLayer { tiles, inputs, outputs, weights, bias }
     }
 
-    fn apply(&self, kernels: Kernels, input: Rows<'_>, output: &mut [f32], rounded: &mut Rounded) {
-        let rows = input.count;
-        kernels.run(Round { rows, width: self.inputs, from: input.numbers, to: &mut rounded.0 });
-        let whole = rows / BLOCK_ROWS;
-        for (positions, first, rows) in [(whole, 0, BLOCK_ROWS), (1, whole, rows % BLOCK_ROWS)] {
-            if positions * rows > 0 {
-                self.tiles.multiply(TileProduct {
-                    positions,
-                    rows,
-                    width: self.outputs,
-                    offsets: &self.offsets,
-                    a: &rounded.0[first * BLOCK_ROWS * self.inputs..],
-                    a_step: BLOCK_ROWS * self.inputs,
-                    b: &self.weights,
-                    c: &mut output[first * BLOCK_ROWS * self.outputs..],
-                });
-            }
-        }
-        for row in output.chunks_exact_mut(self.outputs).take(rows) {
-            kernels.run(AddScaled { to: row, from: &self.bias, factor: 1.0 });
-        }
+    fn run(
+        &self,
+        activation: Activation,
+        rows: usize,
+        a: HalfRows<'_>,
+        output: DenseOutput<'_>,
+        next: Option<&Layer>,
+    ) {
+        self.tiles.dense(kernels::Dense {
+            rows,
+            inputs: self.inputs,
+            outputs: self.outputs,
+            a,
+            weights: &self.weights,
+            bias: &self.bias,
+            function: pointwise(activation),
+            output,
+            next: next.map_or(&[], Layer::half_weights),
+        });
     }
 }
 
@@ -393,41 +555,37 @@ pub(crate) struct Norm {
     epsilon: f32,
 }
 
-/// Rows that are added to others before the norm.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Branch<'a> {
-    pub(crate) rows: &'a [f32],
-    pub(crate) factor: f32,
-}
-
 impl Norm {
-    pub(crate) fn new(norm: &LayerNorm, epsilon: f32) -> Norm {
+    pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm, epsilon: f32) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| {
-            let mut row = Buffer::zeros(stride(size));
+            let mut row = Buffer::zeros(arithmetic.padded(size));
             row[..size].copy_from_slice(numbers);
             row
         };
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    pub(crate) fn row_length(&self) -> usize {
-        self.gammas.len()
-    }
-
-    /// Computes `rows = norm(rows + factor * branch)` with a branch, or `norm(rows)` without; padding becomes 0.
-    pub(crate) fn apply(&self, kernels: Kernels, rows: &mut [f32], branch: Option<Branch<'_>>) {
-        let stride = self.row_length();
+    /// Computes `rows = norm(rows + factor * branch)` with a branch and its factor, or `norm(rows)` without; padding becomes 0.
+    pub(crate) fn apply(
+        &self,
+        kernels: Kernels,
+        rows: &mut [f32],
+        branch: Option<(&[f32], f32)>,
+        rounded: Option<(&mut [u16], Layout)>,
+    ) {
+        let stride = self.gammas.len();
         kernels.run(Normalize {
             rows: rows.len() / stride,
             size: self.size,
             stride,
             x: rows,
-            branch: branch.map(|branch| branch.rows),
-            factor: branch.map_or(0.0, |branch| branch.factor),
+            branch: branch.map(|(branch, _)| branch),
+            factor: branch.map_or(0.0, |(_, factor)| factor),
             gammas: &self.gammas,
             betas: &self.betas,
             epsilon: self.epsilon,
+            rounded,
         });
     }
 }

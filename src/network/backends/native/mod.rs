@@ -22,9 +22,9 @@ use std::time::Instant;
 
 use self::body::AttentionBody;
 use self::convolution::Boards;
-use self::heads::{Head, HeadScratch, Policy, PolicyScratch, Workspace};
+use self::heads::{Features, Head, HeadScratch, Policy, PolicyScratch, Workspace};
 use self::kernels::{Kernels, Peak, Tiles};
-use self::layers::Arithmetic;
+use self::layers::{Arithmetic, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{
@@ -244,7 +244,8 @@ enum Body {
 
 #[derive(Debug)]
 enum BodyScratch {
-    Tower(Box<TowerScratch>),
+    /// With the squares of its boards as rows.
+    Tower(Box<TowerScratch>, Stream),
     Attention(Box<body::BodyScratch>),
 }
 
@@ -271,12 +272,16 @@ impl Model {
                 Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
         };
+        let inputs = match &body {
+            Body::Tower(tower) => arithmetic.padded(tower.channels()),
+            Body::Attention(body) => body.stride(),
+        };
         Some(Model {
             arithmetic,
+            policy: Policy::new(arithmetic, &network.policy, activation, inputs),
+            value: Head::new(kernels, &network.value, activation, inputs),
+            moves_left: network.moves_left.as_ref().map(|head| Head::new(kernels, head, activation, inputs)),
             body,
-            policy: Policy::new(arithmetic, &network.policy, activation),
-            value: Head::new(kernels, &network.value, activation),
-            moves_left: network.moves_left.as_ref().map(|head| Head::new(kernels, head, activation)),
             has_wdl: network.has_wdl(),
         })
     }
@@ -314,14 +319,18 @@ impl Model {
     fn scratch(&self) -> Scratch {
         let positions = self.group();
         let body = match &self.body {
-            Body::Tower(tower) => BodyScratch::Tower(Box::new(tower.scratch(positions))),
+            Body::Tower(tower) => {
+                let width = self.arithmetic.padded(tower.channels());
+                let rows = Stream::new(self.arithmetic, positions * weights::SQUARES, width);
+                BodyScratch::Tower(Box::new(tower.scratch(positions)), rows)
+            }
             Body::Attention(body) => {
                 BodyScratch::Attention(Box::new(body.scratch(self.arithmetic, positions)))
             }
         };
         Scratch {
             body,
-            policy: self.policy.scratch(self.arithmetic),
+            policy: self.policy.scratch(self.arithmetic, positions),
             heads: HeadScratch::new([&self.value].into_iter().chain(&self.moves_left), positions),
         }
     }
@@ -335,20 +344,25 @@ impl Model {
 
     fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let kernels = self.arithmetic.kernels;
-        let (boards, workspace) = match (&self.body, &mut scratch.body) {
-            (Body::Tower(tower), BodyScratch::Tower(scratch)) => {
+        let positions = group.len();
+        let (stream, workspace) = match (&self.body, &mut scratch.body) {
+            (Body::Tower(tower), BodyScratch::Tower(scratch, stream)) => {
                 tower.evaluate(group, scratch);
-                let workspace = Workspace::OfTower(&mut scratch.inner, &mut scratch.convolution);
-                (&scratch.boards[..], workspace)
+                let boards = Boards { positions, boards: &scratch.boards };
+                stream.read_boards(boards, tower.channels());
+                if self.policy.first_layer().is_some() {
+                    stream.round(kernels, positions * weights::SQUARES);
+                }
+                (&*stream, Workspace::OfTower(boards, &mut scratch.inner, &mut scratch.convolution))
             }
             (Body::Attention(body), BodyScratch::Attention(scratch)) => {
-                body.evaluate(kernels, group, scratch);
-                (&scratch.boards[..], Workspace::Nothing)
+                body.evaluate(kernels, group, scratch, self.policy.first_layer());
+                (&scratch.stream, Workspace::Nothing)
             }
             _ => unreachable!("an evaluator's scratch is made by its own model"),
         };
-        let boards = Boards { positions: group.len(), boards };
-        let values = self.value.evaluate(kernels, boards, &mut scratch.heads);
+        let features = Features { positions, stream };
+        let values = self.value.evaluate(kernels, features, &mut scratch.heads);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
@@ -357,11 +371,12 @@ impl Model {
             };
         }
         if let Some(head) = &self.moves_left {
-            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, boards, &mut scratch.heads)) {
+            for (slot, outputs) in group.iter_mut().zip(head.evaluate(kernels, features, &mut scratch.heads))
+            {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy.evaluate(kernels, group, boards.boards, workspace, &mut scratch.policy);
+        self.policy.evaluate(kernels, group, features, workspace, &mut scratch.policy);
     }
 }
 

@@ -7,11 +7,12 @@
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-use super::tiles::{ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
+use super::rows::TILE_ROWS;
+use super::tiles::{Avx512Bf16, ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
 
-/// The tiles of this CPU, proven by [`Amx::detect`].
+/// The tiles of this CPU, proven by [`Amx::detect`], with the vectors of every CPU that has tiles.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Amx(());
+pub(crate) struct Amx(Avx512Bf16);
 
 /// Bytes of a row of a tile, and of a row of `a`.
 const ROW: usize = 64;
@@ -19,9 +20,14 @@ const ROW: usize = 64;
 impl Amx {
     /// Returns the tiles, if CPU and system have them, the system allows their use, and they compute what they should.
     pub(super) fn detect() -> Option<Amx> {
+        let amx = Amx(Avx512Bf16::detect()?);
         let usable = cpu_has_bf16_tiles() && system_saves_registers() && process_may_use_tiles();
-        let amx = usable.then_some(Amx(()))?;
-        agrees_with_definition(amx).then_some(amx)
+        (usable && agrees_with_definition(amx)).then_some(amx)
+    }
+
+    /// Returns the vectors that finish what tiles compute.
+    pub(super) fn vectors(self) -> Avx512Bf16 {
+        self.0
     }
 }
 
@@ -95,17 +101,18 @@ fn agrees_with_definition(amx: Amx) -> bool {
         .all(|(found, expected)| (found - expected).abs() < 1e-3)
 }
 
-/// The operand of LDTILECFG: palette 1, eight tiles of 16 rows of 64 bytes.
+/// The operand of LDTILECFG: palette 1, eight tiles of rows of 64 bytes.
 #[repr(C, align(64))]
 struct TileConfig([u8; 64]);
 
 impl TileConfig {
-    fn new() -> TileConfig {
+    /// Gives sums and left operands, tiles 0 to 5, so many rows; right operands, tiles 6 and 7, have 16.
+    fn new(rows: usize) -> TileConfig {
         let mut config = [0; 64];
         config[0] = 1;
         for tile in 0..8 {
             config[16 + 2 * tile] = ROW as u8;
-            config[48 + tile] = 16;
+            config[48 + tile] = if tile < 6 { rows.clamp(1, TILE_ROWS) } else { TILE_ROWS } as u8;
         }
         TileConfig(config)
     }
@@ -115,7 +122,7 @@ impl Amx {
     /// Configures the tiles of this thread.
     pub(super) fn begin(self) {
         // SAFETY: `self` proves that tiles may be used.
-        unsafe { configure() }
+        unsafe { configure(TILE_ROWS) }
     }
 
     /// Releases the tiles of this thread.
@@ -129,7 +136,7 @@ impl Amx {
         let steps = job.offsets.len();
         // SAFETY: `self` proves that tiles may be used; the check covers all operands of each block.
         unsafe {
-            configure();
+            configure(TILE_ROWS);
             for block in 0..job.width / TILE_DEPTH {
                 let b = job.b.as_ptr().add(block * steps * TILE_DEPTH * TILE_DEPTH);
                 for position in 0..job.positions {
@@ -149,12 +156,12 @@ impl Amx {
     }
 }
 
-/// Gives all tiles their shape.
+/// Gives all tiles their shape: left operands of so many rows, 16 at most.
 ///
 /// # Safety
 /// Tiles must be usable in this process.
-unsafe fn configure() {
-    let config = TileConfig::new();
+pub(super) unsafe fn configure(rows: usize) {
+    let config = TileConfig::new(rows);
     // SAFETY: the configuration is valid and aligned; the compiler itself never uses tiles.
     unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
 }
@@ -163,7 +170,7 @@ unsafe fn configure() {
 ///
 /// # Safety
 /// Tiles must be usable in this process.
-unsafe fn release() {
+pub(super) unsafe fn release() {
     // SAFETY: no tile is in use after this.
     unsafe { asm!("tilerelease", options(nostack, nomem)) }
 }

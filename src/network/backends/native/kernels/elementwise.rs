@@ -1,6 +1,7 @@
 //! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse first layer, single
 //! outputs of policy heads, and what encoders do with rows (layer norms, softmax, rounding to bf16).
 
+use super::rows::Layout;
 use super::simd::Simd;
 use super::tiles::TILE_DEPTH;
 use super::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, Pointwise, board_offset, extent};
@@ -299,9 +300,6 @@ impl Job for Dot<'_> {
     }
 }
 
-/// Rows that stand together in what [`Round`] writes.
-pub(crate) const BLOCK_ROWS: usize = 64;
-
 /// `x = norm(x + factor * branch) * gammas + betas`, row by row (Ba et al. 2016).
 #[derive(Debug)]
 pub(crate) struct Normalize<'a> {
@@ -320,6 +318,8 @@ pub(crate) struct Normalize<'a> {
     /// `[stride]`, 0 in the padding.
     pub(crate) betas: &'a [f32],
     pub(crate) epsilon: f32,
+    /// Rows of `stride` numbers to which the result also goes, as bits of bf16.
+    pub(crate) rounded: Option<(&'a mut [u16], Layout)>,
 }
 
 /// `x = softmax(scale * x + added)`, row by row.
@@ -335,18 +335,17 @@ pub(crate) struct Softmax<'a> {
     pub(crate) added: Option<&'a [f32]>,
 }
 
-/// Turns rows into the left operands of a [`TileProduct`](super::TileProduct): to bf16, and from `[rows][width]` to
-/// `[rows / 64][width / 32][64][32]`.
+/// Rounds rows to bf16.
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
-    /// Number of rows; of the last block the others are left as they are.
     pub(crate) rows: usize,
     /// Numbers of a row: a multiple of 32.
     pub(crate) width: usize,
     /// `[rows][width]`
     pub(crate) from: &'a [f32],
-    /// `[rows / 64, rounded up][width / 32][64][32]`, bits of bf16.
+    /// Bits of bf16.
     pub(crate) to: &'a mut [u16],
+    pub(crate) layout: Layout,
 }
 
 impl Job for Normalize<'_> {
@@ -357,6 +356,11 @@ impl Job for Normalize<'_> {
         let length = extent(self.rows, self.stride, self.stride);
         assert!(self.x.len() >= length && self.branch.is_none_or(|branch| branch.len() >= length));
         assert!(self.gammas.len() >= self.stride && self.betas.len() >= self.stride);
+        if let Some((to, layout)) = &self.rounded {
+            assert!(
+                self.stride.is_multiple_of(TILE_DEPTH) && to.len() >= layout.length(self.rows, self.stride)
+            );
+        }
     }
 
     #[inline(always)]
@@ -364,6 +368,7 @@ impl Job for Normalize<'_> {
         let whole = self.size / S::LANES * S::LANES;
         let size = self.size as f32;
         let factor = simd.splat(self.factor);
+        let mut rounded = self.rounded;
         for row in 0..self.rows {
             // SAFETY: the check covers all rows, and gammas and betas of a whole row with its padding.
             unsafe {
@@ -375,29 +380,57 @@ impl Job for Normalize<'_> {
                         simd.store(x.add(i), sum);
                     }
                 }
-                let mut sum = simd.zero();
-                for i in (0..whole).step_by(S::LANES) {
-                    sum = simd.add(sum, simd.load(x.add(i)));
-                }
+                let sum = sum_with(x, whole, simd, |sum, x| simd.add(sum, x));
                 let rest = (whole..self.size).map(|i| *x.add(i)).sum::<f32>();
-                let mean = (simd.sum(sum) + rest) / size;
+                let mean = (sum + rest) / size;
                 let means = simd.splat(mean);
-                let mut squares = simd.zero();
-                for i in (0..whole).step_by(S::LANES) {
-                    let difference = simd.sub(simd.load(x.add(i)), means);
-                    squares = simd.mul_add(difference, difference, squares);
-                }
+                let sum = sum_with(x, whole, simd, |sum, x| {
+                    let difference = simd.sub(x, means);
+                    simd.mul_add(difference, difference, sum)
+                });
                 let rest = (whole..self.size).map(|i| (*x.add(i) - mean).powi(2)).sum::<f32>();
-                let variance = (simd.sum(squares) + rest) / size;
+                let variance = (sum + rest) / size;
                 let scale = simd.splat(1.0 / (variance + self.epsilon).sqrt());
                 for i in (0..self.stride).step_by(S::LANES) {
                     let normal = simd.mul(simd.sub(simd.load(x.add(i)), means), scale);
                     let (gammas, betas) = (self.gammas.as_ptr().add(i), self.betas.as_ptr().add(i));
-                    simd.store(x.add(i), simd.mul_add(normal, simd.load(gammas), simd.load(betas)));
+                    let result = simd.mul_add(normal, simd.load(gammas), simd.load(betas));
+                    simd.store(x.add(i), result);
+                    if let Some((to, layout)) = &mut rounded {
+                        simd.store_bf16(to.as_mut_ptr().add(layout.place(row, i)), result);
+                    }
                 }
             }
         }
     }
+}
+
+/// Sums up `count` numbers, each vector of which `add` adds to a sum. Four sums do not wait for each other.
+///
+/// # Safety
+/// `x` must be valid for `count` numbers, a multiple of [`Simd::LANES`].
+#[inline(always)]
+unsafe fn sum_with<S: Simd>(
+    x: *const f32,
+    count: usize,
+    simd: S,
+    add: impl Fn(S::Vector, S::Vector) -> S::Vector,
+) -> f32 {
+    let [mut a, mut b, mut c, mut d] = [simd.zero(); 4];
+    let fours = count / (4 * S::LANES) * (4 * S::LANES);
+    // SAFETY: the caller's.
+    unsafe {
+        for i in (0..fours).step_by(4 * S::LANES) {
+            a = add(a, simd.load(x.add(i)));
+            b = add(b, simd.load(x.add(i + S::LANES)));
+            c = add(c, simd.load(x.add(i + 2 * S::LANES)));
+            d = add(d, simd.load(x.add(i + 3 * S::LANES)));
+        }
+        for i in (fours..count).step_by(S::LANES) {
+            a = add(a, simd.load(x.add(i)));
+        }
+    }
+    simd.sum(simd.add(simd.add(a, b), simd.add(c, d)))
 }
 
 impl Job for Softmax<'_> {
@@ -451,20 +484,17 @@ impl Job for Round<'_> {
     fn check(&self, _lanes: usize) {
         assert!(self.width.is_multiple_of(TILE_DEPTH));
         assert!(self.from.len() >= extent(self.rows, self.width, self.width));
-        let block = self.width.checked_mul(BLOCK_ROWS).expect("fits");
-        assert!(self.to.len() >= extent(self.rows.div_ceil(BLOCK_ROWS), block, block));
+        assert!(self.to.len() >= self.layout.length(self.rows, self.width));
     }
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         for row in 0..self.rows {
-            let block = row / BLOCK_ROWS * BLOCK_ROWS * self.width + row % BLOCK_ROWS * TILE_DEPTH;
             for column in (0..self.width).step_by(S::LANES) {
-                let at = block + column / TILE_DEPTH * BLOCK_ROWS * TILE_DEPTH + column % TILE_DEPTH;
-                // SAFETY: the check covers all rows and all blocks.
+                // SAFETY: the check covers all rows.
                 unsafe {
                     let numbers = simd.load(self.from.as_ptr().add(row * self.width + column));
-                    simd.store_bf16(self.to.as_mut_ptr().add(at), numbers);
+                    simd.store_bf16(self.to.as_mut_ptr().add(self.layout.place(row, column)), numbers);
                 }
             }
         }

@@ -12,12 +12,17 @@ mod elementwise;
 mod folded;
 mod gemm;
 mod peak;
+mod rows;
 mod simd;
 mod tiles;
 mod winograd;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;
+#[cfg(target_arch = "x86_64")]
+mod rows_units;
+#[cfg(target_arch = "x86_64")]
+mod rows_x86;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +34,7 @@ use simd::{Avx2, Avx512};
 use simd::{Portable, Simd};
 
 pub(super) use elementwise::{
-    AddScaled, Apply, BLOCK_ROWS, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
+    AddScaled, Apply, Convolve, Dot, Normalize, Residual, Round, Softmax, Stamp, Stamps,
 };
 pub(super) use folded::{
     ConvolveFolded, FinishStream, Fold, FoldedOutput, ScaledResidual, Unfold, folded_length, folded_offsets,
@@ -37,7 +42,8 @@ pub(super) use folded::{
 };
 pub(super) use gemm::Product;
 pub(super) use peak::Peak;
-pub(super) use tiles::{ROW_STEP, TILE_DEPTH, TileProduct, Tiles, pack_right};
+pub(super) use rows::{Attend, BLOCK_ROWS, Dense, DenseOutput, HalfRows, Layout, TILE_ROWS};
+pub(super) use tiles::{TILE_DEPTH, Tiles, pack_right};
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this: no vector is longer.

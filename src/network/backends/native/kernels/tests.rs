@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::tiles::ROW_STEP;
 use super::*;
 
 /// Random sizes per property: Miri is a thousand times slower.
@@ -412,6 +413,7 @@ proptest! {
         seed: u64, rows in 0..4usize, size in 1..70usize, factor in -2.0f32..2.0, shift in -5.0f32..5.0, branched: bool,
     ) {
         let stride = size.next_multiple_of(CHANNEL_STEP);
+        let is_rounded = stride.is_multiple_of(TILE_DEPTH);
         let padded = |numbers: Vec<f32>| -> Vec<f32> {
             numbers.chunks(size).flat_map(|row| (0..stride).map(|i| row.get(i).copied().unwrap_or(0.0))).collect()
         };
@@ -430,11 +432,16 @@ proptest! {
         let (branch, gammas, betas) = (padded(branch), padded(gammas), padded(betas));
         for kernels in Kernels::available() {
             let mut found = padded(x.clone());
+            let (layout, mut half) = (Layout::blocks(stride), vec![0; rows.next_multiple_of(64) * stride]);
             kernels.run(Normalize {
                 rows, size, stride, x: &mut found, branch: branched.then_some(&branch), factor,
-                gammas: &gammas, betas: &betas, epsilon: 1e-3,
+                gammas: &gammas, betas: &betas, epsilon: 1e-3, rounded: is_rounded.then_some((&mut half, layout)),
             });
             assert_close(&found, &padded(expected.clone()), 1e-4, kernels.name())?;
+            for (i, &number) in found.iter().enumerate().filter(|_| is_rounded) {
+                let rounded = half[layout.place(i / stride, i % stride)];
+                prop_assert_eq!(rounded, half::bf16::from_f32(number).to_bits(), "{}", kernels.name());
+            }
         }
     }
 
@@ -470,7 +477,7 @@ proptest! {
         }
         for kernels in Kernels::available() {
             let mut to = vec![7; expected.len()];
-            kernels.run(Round { rows, width, from: &from, to: &mut to });
+            kernels.run(Round { rows, width, from: &from, to: &mut to, layout: Layout::blocks(width) });
             prop_assert_eq!(&to, &expected, "{}", kernels.name());
         }
     }
@@ -495,6 +502,102 @@ proptest! {
         };
         for tiles in Tiles::available() {
             assert_close(&product(tiles), &product(Tiles::Definition), 1e-3, tiles.name())?;
+        }
+    }
+
+    #[test]
+    fn dense_layers_are_those_of_the_definition(
+        seed: u64, rows in 1..150usize, steps in 1..6usize, blocks in 1..6usize, function in 0..8usize, target in 0..3usize,
+        in_rows: bool, out_rows: bool,
+    ) {
+        check_dense(DenseCase { seed, rows, steps, blocks, function, target, in_rows, out_rows })?;
+    }
+
+    #[test]
+    fn attention_is_that_of_the_definition(
+        seed: u64, positions in 1..3usize, heads in 1..4usize, blocks in 1..4usize, scale in 0.05f32..2.0, with_more: bool,
+    ) {
+        let depth = blocks * TILE_DEPTH;
+        let size = 64 * depth;
+        let projected = half_numbers(seed, positions * 3 * heads * size, 1.0);
+        let layout = Layout::rows(64 * 64 + 96);
+        let added = half_numbers(!seed, layout.length(positions * heads, 64 * 64), 4.0);
+        let number = |head: usize, part: usize, square: usize, k: usize| {
+            let first = ((head / heads * 3 + part) * heads + head % heads) * size;
+            f64::from(single(projected[first + k / 32 * 64 * 32 + square * 32 + k % 32]))
+        };
+        let mut expected = vec![0.0; positions * heads * size];
+        for (head, square) in (0..positions * heads).flat_map(|head| (0..64).map(move |square| (head, square))) {
+            let logit = |other: usize| {
+                let product: f64 = (0..depth).map(|k| number(head, 0, square, k) * number(head, 1, other, k)).sum();
+                let more = single(added[head * (64 * 64 + 96) + square * 64 + other]);
+                product * f64::from(scale) + if with_more { f64::from(more) } else { 0.0 }
+            };
+            let powers: Vec<f64> = (0..64).map(|other| logit(other).exp()).collect();
+            for k in 0..depth {
+                let sum: f64 = (0..64).map(|other| powers[other] * number(head, 2, other, k)).sum();
+                expected[head * size + k / 32 * 64 * 32 + square * 32 + k % 32] =
+                    (sum / powers.iter().sum::<f64>()) as f32;
+            }
+        }
+        for tiles in all_tiles() {
+            let (mut attended, mut scratch) = (vec![7; expected.len()], vec![7; 2 * size]);
+            tiles.attend(Attend {
+                positions, heads, depth, projected: &projected, scale,
+                additions: with_more.then_some(HalfRows { numbers: &added, layout }),
+                attended: &mut attended, scratch: &mut scratch, next: &projected,
+            });
+            let attended: Vec<f32> = attended.into_iter().map(single).collect();
+            assert_close(&attended, &expected, 1e-2, tiles.name())?;
+        }
+    }
+
+    /// Whatever sizes a layer or an attention claims, it only runs if they fit its slices.
+    #[test]
+    fn layers_of_wrong_sizes_panic(
+        sizes in proptest::collection::vec(
+            prop_oneof![1..6usize, Just(usize::MAX / TILE_DEPTH), Just(usize::MAX / 7)], 4),
+        row in prop_oneof![1..200usize, Just(usize::MAX / 70)],
+        length in 0..30_000usize, single: bool, in_blocks: bool, with_more: bool,
+    ) {
+        let half = half_numbers(1, length, 1.0);
+        let bias = numbers(2, length);
+        let [rows, steps, blocks, heads] = sizes[..] else { unreachable!() };
+        let (inputs, outputs) = (steps.wrapping_mul(TILE_DEPTH), blocks.wrapping_mul(TILE_DEPTH));
+        let fits = |needed: u128| needed <= length as u128;
+        for tiles in all_tiles() {
+            let (mut to, mut single_to) = (half.clone(), bias.clone());
+            let ran = returns(|| {
+                let layout = if in_blocks { Layout::blocks(inputs) } else { Layout::rows(row) };
+                let output = if single {
+                    DenseOutput::Single(&mut single_to)
+                } else {
+                    DenseOutput::Half(&mut to, Layout::rows(row))
+                };
+                let a = HalfRows { numbers: &half, layout };
+                tiles.dense(Dense {
+                    rows, inputs, outputs, a, weights: &half, bias: &bias, function: None, output, next: &half,
+                });
+            });
+            if ran {
+                let (read, inputs, outputs) = (rows.next_multiple_of(16) as u128, inputs as u128, outputs as u128);
+                let furthest = if in_blocks { (steps as u128 - 1) * 64 * 32 + read * 32 } else {
+                    (read - 1) * row as u128 + inputs
+                };
+                prop_assert!(fits(furthest) && fits(inputs * outputs) && fits(outputs));
+                let results = if single { rows as u128 * outputs } else { (rows as u128 - 1) * row as u128 + outputs };
+                prop_assert!(fits(results));
+            }
+            let (mut attended, mut scratch) = (half.clone(), half.clone());
+            let ran = returns(|| tiles.attend(Attend {
+                positions: rows, heads, depth: inputs, projected: &half, scale: 1.0,
+                additions: with_more.then_some(HalfRows { numbers: &half, layout: Layout::rows(row) }),
+                attended: &mut attended, scratch: &mut scratch, next: &[],
+            }));
+            if ran {
+                prop_assert!(fits((3 * 64 * rows * heads) as u128 * inputs as u128));
+                prop_assert!(!with_more || fits((rows * heads - 1) as u128 * row as u128 + 64 * 64));
+            }
         }
     }
 
@@ -573,6 +676,109 @@ fn a_peak_counts_its_operations() {
 #[test]
 fn slow_tiles_do_not_outrun_products() {
     assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
+}
+
+/// Returns `count` numbers of `-scale..scale` as bits of bf16.
+fn half_numbers(seed: u64, count: usize, scale: f32) -> Vec<u16> {
+    numbers(seed, count).iter().map(|v| half::bf16::from_f32(v * scale).to_bits()).collect()
+}
+
+fn single(bits: u16) -> f32 {
+    half::bf16::from_bits(bits).to_f32()
+}
+
+/// Returns the units of this CPU, and the definition.
+fn all_tiles() -> Vec<Tiles> {
+    Tiles::available().into_iter().chain([Tiles::Definition]).collect()
+}
+
+#[derive(Clone, Copy)]
+struct DenseCase {
+    seed: u64,
+    rows: usize,
+    steps: usize,
+    blocks: usize,
+    function: usize,
+    target: usize,
+    in_rows: bool,
+    out_rows: bool,
+}
+
+/// Compares a dense layer in bf16 with plain loops; what lies beside its results must stay as it is.
+fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
+    const FUNCTIONS: [Option<Pointwise>; 8] = [
+        None,
+        Some(Pointwise::Relu),
+        Some(Pointwise::ReluSquared),
+        Some(Pointwise::Mish),
+        Some(Pointwise::Tanh),
+        Some(Pointwise::Sigmoid),
+        Some(Pointwise::Selu),
+        Some(Pointwise::Swish),
+    ];
+    let DenseCase { seed, rows, steps, blocks, .. } = case;
+    let (inputs, outputs, function) = (steps * TILE_DEPTH, blocks * TILE_DEPTH, FUNCTIONS[case.function]);
+    let layout =
+        |in_rows: bool, width: usize| if in_rows { Layout::rows(width + 32) } else { Layout::blocks(width) };
+    let (from, to) = (layout(case.in_rows, inputs), layout(case.out_rows, outputs));
+    let rounded = |seed: u64, count: usize, scale: f32| -> Vec<f32> {
+        half_numbers(seed, count, scale).into_iter().map(single).collect()
+    };
+    let (x, w) = (rounded(seed, rows * inputs, 2.0), rounded(seed ^ 1, inputs * outputs, 1.0));
+    let bias = numbers(seed ^ 2, outputs);
+    let mut a = vec![7; from.length(rows.next_multiple_of(TILE_ROWS), inputs)];
+    for (i, &x) in x.iter().enumerate() {
+        a[from.place(i / inputs, i % inputs)] = half::bf16::from_f32(x).to_bits();
+    }
+    let mut weights = vec![0; inputs * outputs];
+    pack_right(&mut weights, steps, |step, k, output| Some(w[(step * TILE_DEPTH + k) * outputs + output]));
+    let mut expected = product(&x, &w, (rows, inputs, outputs));
+    expected.iter_mut().zip(bias.iter().cycle()).for_each(|(v, bias)| *v += bias);
+    if let (Some(function), Some(portable)) = (function, Kernels::available().pop()) {
+        portable.run(Apply { function, values: &mut expected });
+    }
+    let before = numbers(seed ^ 3, rows * outputs);
+    for tiles in all_tiles() {
+        let (mut half, mut single_to) = (vec![0x4000; to.length(rows, outputs)], before.clone());
+        let output = match case.target {
+            0 => DenseOutput::Half(&mut half, to),
+            1 => DenseOutput::Single(&mut single_to),
+            _ => DenseOutput::Added { to: &mut single_to, factor: -0.5 },
+        };
+        let a = HalfRows { numbers: &a, layout: from };
+        let (weights, next) = (&weights, &weights[..outputs]);
+        tiles.dense(Dense { rows, inputs, outputs, a, weights, bias: &bias, function, output, next });
+        if case.target == 0 {
+            let mut all = vec![2.0; half.len()];
+            expected.iter().enumerate().for_each(|(i, &v)| all[to.place(i / outputs, i % outputs)] = v);
+            let half: Vec<f32> = half.into_iter().map(single).collect();
+            assert_close(&half, &all, 1e-2, tiles.name())?;
+        } else {
+            let result = |(&v, before): (&f32, &f32)| if case.target == 1 { v } else { before - 0.5 * v };
+            let expected: Vec<f32> = expected.iter().zip(&before).map(result).collect();
+            assert_close(&single_to, &expected, 1e-3, tiles.name())?;
+        }
+    }
+    Ok(())
+}
+
+/// Weights that fill several chunks, each read by several blocks of rows.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn large_dense_layers_are_those_of_the_definition() {
+    for target in 0..3 {
+        let case = DenseCase {
+            seed: 5,
+            rows: 70,
+            steps: 16,
+            blocks: 18,
+            function: 3,
+            target,
+            in_rows: false,
+            out_rows: false,
+        };
+        check_dense(case).unwrap();
+    }
 }
 
 fn returns(job: impl FnOnce()) -> bool {

@@ -10,6 +10,8 @@ use half::bf16;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx::Amx;
 use super::gemm::Product;
+#[cfg(target_arch = "x86_64")]
+use super::simd::Avx512;
 use super::{Kernels, extent};
 
 /// bf16 numbers in a row of a tile; also the outputs that are computed together.
@@ -71,13 +73,16 @@ pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usi
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512_bf16::{Avx512Bf16, ROWS as VECTOR_ROWS, multiply_step};
+
 /// A CPU's unit for products of bf16 matrices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tiles {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Amx(Amx),
     #[cfg(target_arch = "x86_64")]
-    Avx512(avx512_bf16::Avx512Bf16),
+    Avx512(Avx512Bf16),
     /// Plain loops, against which the others are checked.
     // Only AMX checks itself by it outside of tests.
     #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
@@ -92,7 +97,7 @@ impl Tiles {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Amx::detect().map(Tiles::Amx),
             #[cfg(target_arch = "x86_64")]
-            avx512_bf16::Avx512Bf16::detect().map(Tiles::Avx512),
+            Avx512Bf16::detect().map(Tiles::Avx512),
         ]);
         all.into_iter().flatten().collect()
     }
@@ -246,21 +251,25 @@ fn multiply_by_definition(job: TileProduct<'_>) {
 mod avx512_bf16 {
     use std::arch::x86_64::*;
 
-    use super::{TILE_DEPTH, TileProduct};
+    use super::{Avx512, TILE_DEPTH, TileProduct};
 
-    /// AVX512-BF16, proven by [`Avx512Bf16::detect`].
+    /// AVX512-BF16, proven by [`Avx512Bf16::detect`], with AVX512BW.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Avx512Bf16(());
+    pub(crate) struct Avx512Bf16(Avx512);
 
     /// Rows whose sums stay in registers together.
-    const ROWS: usize = super::UNIT_ROWS;
+    pub(crate) const ROWS: usize = super::UNIT_ROWS;
     /// Numbers in a row of a right operand: two for each of 16 columns.
     const PAIRS: usize = 32;
 
     impl Avx512Bf16 {
-        pub(super) fn detect() -> Option<Avx512Bf16> {
-            let usable = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16");
-            usable.then_some(Avx512Bf16(()))
+        pub(in super::super) fn detect() -> Option<Avx512Bf16> {
+            let usable = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512bf16");
+            Avx512::detect().filter(|_| usable).map(Avx512Bf16)
+        }
+
+        pub(in super::super) fn vectors(self) -> Avx512 {
+            self.0
         }
 
         /// Computes [`ROWS`] rows by 32 columns.
@@ -302,25 +311,11 @@ mod avx512_bf16 {
     #[target_feature(enable = "avx512f,avx512bf16")]
     unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32, width: usize) {
         let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
-        // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
+        // SAFETY: the caller's.
         unsafe {
-            let row =
-                |from: *const u16| std::mem::transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast()));
             for (step, &offset) in offsets.iter().enumerate() {
-                let (a, b) = (a.add(offset as usize), b.add(step * TILE_DEPTH * TILE_DEPTH));
-                for pair in 0..TILE_DEPTH / 2 {
-                    let b = b.add(pair * PAIRS);
-                    let columns = [row(b), row(b.add(TILE_DEPTH * 16))];
-                    for (i, sums) in sums.iter_mut().enumerate() {
-                        let both: *const i32 = a.add(i * TILE_DEPTH + 2 * pair).cast();
-                        let both = std::mem::transmute::<__m512i, __m512bh>(_mm512_set1_epi32(
-                            both.read_unaligned(),
-                        ));
-                        for (sum, columns) in sums.iter_mut().zip(columns) {
-                            *sum = _mm512_dpbf16_ps(*sum, both, columns);
-                        }
-                    }
-                }
+                let b = b.add(step * TILE_DEPTH * TILE_DEPTH);
+                multiply_step(a.add(offset as usize), TILE_DEPTH, b, &mut sums);
             }
             for (i, sums) in sums.iter().enumerate() {
                 for (half, &sum) in sums.iter().enumerate() {
@@ -328,5 +323,41 @@ mod avx512_bf16 {
                 }
             }
         }
+    }
+
+    /// Adds the products of one step, 32 numbers of [`ROWS`] rows that are `row` numbers apart, to the sums of 32 columns.
+    ///
+    /// # Safety
+    /// The CPU must have the instructions; `a` must be valid for these rows, and `b` for 1,024 numbers.
+    #[inline(always)]
+    pub(crate) unsafe fn multiply_step(
+        a: *const u16,
+        row: usize,
+        b: *const u16,
+        sums: &mut [[__m512; 2]; ROWS],
+    ) {
+        // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
+        unsafe {
+            for pair in 0..TILE_DEPTH / 2 {
+                let b = b.add(pair * PAIRS);
+                let columns = [load_half(b), load_half(b.add(TILE_DEPTH * 16))];
+                for (i, sums) in sums.iter_mut().enumerate() {
+                    let both: *const i32 = a.add(i * row + 2 * pair).cast();
+                    let both =
+                        std::mem::transmute::<__m512i, __m512bh>(_mm512_set1_epi32(both.read_unaligned()));
+                    for (sum, columns) in sums.iter_mut().zip(columns) {
+                        *sum = _mm512_dpbf16_ps(*sum, both, columns);
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The CPU must have AVX512F; `from` must be valid for 32 numbers.
+    #[inline(always)]
+    unsafe fn load_half(from: *const u16) -> __m512bh {
+        // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
+        unsafe { std::mem::transmute::<__m512i, __m512bh>(_mm512_loadu_si512(from.cast())) }
     }
 }

@@ -1,0 +1,257 @@
+//! Dense layers and attention in bf16 over rows of numbers: products of bf16, sums in fp32, results rounded to bf16 where another
+//! product reads them.
+//!
+//! [`Layout`] says where the rows lie. [`Tiles::dense`] and [`Tiles::attend`] compute what [`Dense`] and [`Attend`] define. The
+//! weights are packed by [`pack_right`](super::pack_right).
+
+use half::bf16;
+
+use super::tiles::{TILE_DEPTH, Tiles};
+use super::{Apply, Kernels, Pointwise, extent};
+
+/// Rows that stand together in blocks of rows: those of a board's squares.
+pub(crate) const BLOCK_ROWS: usize = 64;
+/// Rows that are read together: a left operand has memory for a multiple of them.
+pub(crate) const TILE_ROWS: usize = 16;
+/// Numbers of a block of rows that one step of a product reads.
+const BLOCK_STEP: usize = BLOCK_ROWS * TILE_DEPTH;
+/// Squares of a board.
+const SQUARES: usize = 64;
+/// Numbers of a matrix in a right operand: 32 by 32.
+pub(super) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
+
+/// Where rows of bf16 numbers lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Numbers from one row to the next.
+    pub(super) row: usize,
+    /// Numbers from 32 numbers of a row to the next 32.
+    pub(super) step: usize,
+    /// Numbers from 64 rows to the next 64.
+    pub(super) block: usize,
+}
+
+impl Layout {
+    /// `[rows / 64][width / 32][64][32]`: what a product reads lies side by side.
+    pub(crate) fn blocks(width: usize) -> Layout {
+        Layout { row: TILE_DEPTH, step: BLOCK_STEP, block: BLOCK_ROWS.checked_mul(width).expect("fits") }
+    }
+
+    /// `[rows][stride]`
+    pub(crate) fn rows(stride: usize) -> Layout {
+        Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
+    }
+
+    /// Returns the length of memory that holds `rows` rows of `width` numbers.
+    ///
+    /// # Panics
+    /// Panics if that exceeds `usize`.
+    pub(crate) fn length(self, rows: usize, width: usize) -> usize {
+        let Some(last) = rows.checked_sub(1) else { return 0 };
+        let row = extent(width / TILE_DEPTH, self.step, TILE_DEPTH);
+        let whole = extent(last / BLOCK_ROWS, self.block, extent(BLOCK_ROWS, self.row, row));
+        let block = extent(last % BLOCK_ROWS + 1, self.row, row);
+        whole.max(extent(last / BLOCK_ROWS + 1, self.block, block))
+    }
+
+    /// Returns the place of a row's first number.
+    #[inline(always)]
+    pub(crate) fn at(self, row: usize) -> usize {
+        row / BLOCK_ROWS * self.block + row % BLOCK_ROWS * self.row
+    }
+
+    /// Returns the place of a number.
+    #[inline(always)]
+    pub(super) fn place(self, row: usize, column: usize) -> usize {
+        self.at(row) + column / TILE_DEPTH * self.step + column % TILE_DEPTH
+    }
+}
+
+/// Rows of bits of bf16.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HalfRows<'a> {
+    pub(crate) numbers: &'a [u16],
+    pub(crate) layout: Layout,
+}
+
+/// A dense layer: `output[row] = function(a[row] weights + bias)`.
+#[derive(Debug)]
+pub(crate) struct Dense<'a> {
+    pub(crate) rows: usize,
+    /// Numbers of a row of `a`: a multiple of 32, not 0.
+    pub(crate) inputs: usize,
+    /// Columns of the output: a multiple of 32.
+    pub(crate) outputs: usize,
+    /// With memory for a multiple of [`TILE_ROWS`] rows.
+    pub(crate) a: HalfRows<'a>,
+    /// Bits of bf16, `[outputs / 32][inputs / 32][2][16][16][2]`: 32 by 32 weights as two matrices of 16 columns, whose rows hold
+    /// two inputs for each column.
+    pub(crate) weights: &'a [u16],
+    /// `[outputs]`
+    pub(crate) bias: &'a [f32],
+    pub(crate) function: Option<Pointwise>,
+    pub(crate) output: DenseOutput<'a>,
+    /// The weights that are needed next: their beginning is brought near meanwhile.
+    pub(crate) next: &'a [u16],
+}
+
+/// Where a dense layer's results go.
+#[derive(Debug)]
+pub(crate) enum DenseOutput<'a> {
+    /// Rounded to bf16.
+    Half(&'a mut [u16], Layout),
+    /// `[rows][outputs]`
+    Single(&'a mut [f32]),
+    /// `[rows][outputs]`: `to += factor * result`.
+    Added { to: &'a mut [f32], factor: f32 },
+}
+
+/// Attention between the 64 squares of positions: each head's `softmax(scale Q Kᵀ + additions) V`.
+#[derive(Debug)]
+pub(crate) struct Attend<'a> {
+    pub(crate) positions: usize,
+    pub(crate) heads: usize,
+    /// Numbers of a head's query, with padding of 0: a multiple of 32, not 0.
+    pub(crate) depth: usize,
+    /// Queries, keys and values, bits of bf16: `[positions][3][heads][depth / 32][64][32]`.
+    pub(crate) projected: &'a [u16],
+    pub(crate) scale: f32,
+    /// Bits of bf16 that are added to the logits: a row `[64][64]` for each head of each position.
+    pub(crate) additions: Option<HalfRows<'a>>,
+    /// Bits of bf16: `[positions][heads][depth / 32][64][32]`.
+    pub(crate) attended: &'a mut [u16],
+    /// `[2][64 · depth]`
+    pub(crate) scratch: &'a mut [u16],
+    /// As in [`Dense`].
+    pub(crate) next: &'a [u16],
+}
+
+impl Dense<'_> {
+    /// Panics unless all operands are as long as the layer needs.
+    fn check(&self) {
+        let product = |a: usize, b: usize| a.checked_mul(b).expect("fits");
+        assert!(self.inputs > 0 && self.inputs.is_multiple_of(TILE_DEPTH));
+        assert!(self.outputs.is_multiple_of(TILE_DEPTH));
+        assert!(
+            self.a.numbers.len() >= self.a.layout.length(self.rows.next_multiple_of(TILE_ROWS), self.inputs)
+        );
+        assert!(self.weights.len() >= product(self.inputs, self.outputs));
+        assert!(self.bias.len() >= self.outputs);
+        match &self.output {
+            DenseOutput::Half(to, layout) => assert!(to.len() >= layout.length(self.rows, self.outputs)),
+            DenseOutput::Single(to) | DenseOutput::Added { to, .. } => {
+                assert!(to.len() >= product(self.rows, self.outputs));
+            }
+        }
+    }
+}
+
+impl Attend<'_> {
+    /// Panics unless all operands are as long as the attention needs.
+    fn check(&self) {
+        let product = |numbers: &[usize]| {
+            numbers.iter().try_fold(1usize, |product, &number| product.checked_mul(number)).expect("fits")
+        };
+        assert!(self.depth > 0 && self.depth.is_multiple_of(TILE_DEPTH));
+        assert!(self.projected.len() >= product(&[self.positions, 3, self.heads, self.depth, SQUARES]));
+        assert!(self.attended.len() >= product(&[self.positions, self.heads, self.depth, SQUARES]));
+        assert!(self.scratch.len() >= product(&[2, SQUARES, self.depth]));
+        if let Some(HalfRows { numbers, layout }) = self.additions {
+            assert_eq!(layout.step, TILE_DEPTH, "additions of a head lie side by side");
+            assert!(
+                numbers.len() >= layout.length(product(&[self.positions, self.heads]), SQUARES * SQUARES)
+            );
+        }
+    }
+}
+
+impl Tiles {
+    /// Computes a dense layer.
+    pub(crate) fn dense(self, job: Dense<'_>) {
+        job.check();
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(amx) => super::rows_x86::dense(amx, job),
+            #[cfg(target_arch = "x86_64")]
+            Tiles::Avx512(unit) => super::rows_x86::dense(unit, job),
+            Tiles::Definition => dense_by_definition(job),
+        }
+    }
+
+    /// Computes the attention of all heads.
+    pub(crate) fn attend(self, job: Attend<'_>) {
+        job.check();
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Tiles::Amx(amx) => super::rows_x86::attend(amx, job),
+            #[cfg(target_arch = "x86_64")]
+            Tiles::Avx512(unit) => super::rows_x86::attend(unit, job),
+            Tiles::Definition => attend_by_definition(job),
+        }
+    }
+}
+
+fn single(bits: u16) -> f32 {
+    bf16::from_bits(bits).to_f32()
+}
+
+fn dense_by_definition(mut job: Dense<'_>) {
+    let steps = job.inputs / TILE_DEPTH;
+    let output = |row: usize, column: usize| {
+        let (block, side, within) = (column / TILE_DEPTH, column / 16 % 2, column % 16);
+        let product = |input: usize| {
+            let (step, pair, second) = (input / TILE_DEPTH, input / 2 % 16, input % 2);
+            let weight = (block * steps + step) * MATRIX + side * 512 + pair * 32 + within * 2 + second;
+            single(job.a.numbers[job.a.layout.place(row, input)]) * single(job.weights[weight])
+        };
+        (0..job.inputs).map(product).sum::<f32>() + job.bias[column]
+    };
+    for row in 0..job.rows {
+        let mut results: Vec<f32> = (0..job.outputs).map(|column| output(row, column)).collect();
+        if let (Some(function), Some(kernels)) = (job.function, Kernels::available().pop()) {
+            kernels.run(Apply { function, values: &mut results });
+        }
+        for (column, &result) in results.iter().enumerate() {
+            match &mut job.output {
+                DenseOutput::Half(to, layout) => {
+                    to[layout.place(row, column)] = bf16::from_f32(result).to_bits();
+                }
+                DenseOutput::Single(to) => to[row * job.outputs + column] = result,
+                DenseOutput::Added { to, factor } => to[row * job.outputs + column] += *factor * result,
+            }
+        }
+    }
+}
+
+fn attend_by_definition(job: Attend<'_>) {
+    let (heads, depth) = (job.heads, job.depth);
+    let layout = Layout::blocks(depth);
+    for (head, attended) in
+        job.attended.chunks_exact_mut(SQUARES * depth).enumerate().take(job.positions * heads)
+    {
+        let part = |part: usize| {
+            let first = (head / heads * 3 + part) * heads + head % heads;
+            let numbers = &job.projected[first * SQUARES * depth..];
+            move |square: usize, k: usize| single(numbers[layout.place(square, k)])
+        };
+        let (query, key, value) = (part(0), part(1), part(2));
+        for square in 0..SQUARES {
+            let logit = |other: usize| {
+                let product = (0..depth).map(|k| query(square, k) * key(other, k)).sum::<f32>();
+                let added = job.additions.map_or(0.0, |added| {
+                    single(added.numbers[added.layout.place(head, square * SQUARES + other)])
+                });
+                job.scale * product + added
+            };
+            let logits: Vec<f32> = (0..SQUARES).map(logit).collect();
+            let largest = logits.iter().copied().fold(f32::MIN, f32::max);
+            let powers: Vec<f32> = logits.iter().map(|logit| libm::expf(logit - largest)).collect();
+            let sum: f32 = powers.iter().sum();
+            for k in 0..depth {
+                let result: f32 =
+                    powers.iter().enumerate().map(|(other, power)| power * value(other, k)).sum();
+                attended[layout.place(square, k)] = bf16::from_f32(result / sum).to_bits();
+            }
+        }
+    }
+}
