@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::tiles::ROW_STEP;
+use super::tiles::TileProduct;
 use super::*;
 
 /// Random sizes per property: Miri is a thousand times slower.
