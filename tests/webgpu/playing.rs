@@ -155,7 +155,9 @@ fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
 fn auto_takes_no_renderer_in_software() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let positions = tempfile::tempdir().unwrap();
-    let output = evaluate(gpu.show_to(&mut zeitnot(&["eval"])), "auto", positions.path());
+    let mut command = zeitnot(&["eval"]);
+    let command = gpu.show_to(&mut command).env_remove("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER");
+    let output = evaluate(command, "auto", positions.path());
     let wanted = "backend auto selects native: webgpu finds no device";
     assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
 }
