@@ -45,6 +45,8 @@ impl SoftwareGpu {
     pub fn show_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env("VK_ICD_FILENAMES", &self.driver)
+            // The library sets it for a process that uses it without the next variable, as this one may.
+            .env_remove("VK_LOADER_DRIVERS_DISABLE")
             .env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
             .env("MESA_SHADER_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("shaders"))
     }
