@@ -7,6 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=(kernels:: native:: policy_map)
+# Emulation is a hundred times slower, and the ordinary tests have tried more.
+export PROPTEST_CASES=${PROPTEST_CASES:-16}
 
 # Prints the program of the unit tests.
 program() {

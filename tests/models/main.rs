@@ -1,8 +1,8 @@
 //! Runs the models of the tree's concurrency (`src/search/tree/models.rs`) under loom, which tries every order of their threads'
 //! steps, and every value that a load may return under the orderings given.
 //!
-//! As they take half a minute, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and
-//! `-- --ignored slab` those with that in their name.
+//! As they take minutes, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and
+//! `-- --ignored slab` those with that in their name. With `LOOM_MAX_PREEMPTIONS=3` in the environment they take seconds.
 
 // The tree's files bring unit tests, whose helpers nothing calls here, and what only the search uses.
 #![allow(dead_code, unused_imports)]
