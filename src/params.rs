@@ -133,29 +133,25 @@ impl Params {
         if rest.is_empty() {
             return Some(self.without(&[name]).with(name, value));
         }
-        let mut changed = self.clone();
-        let nested = changed.entries.iter_mut().find_map(|entry| match entry {
-            ParamEntry::List { name: known, params } if known == name => Some(params),
-            _ => None,
-        })?;
-        *nested = nested.with_value_at(rest, value)?;
-        Some(changed)
+        self.with_list(name, |list| list.with_value_at(rest, value))
     }
 
-    /// Returns this list with the list named `name` in it changed; `None` if there is no such list.
-    #[cfg(feature = "lab")]
-    pub(crate) fn with_list(&self, name: &str, change: impl FnOnce(&Params) -> Params) -> Option<Params> {
+    /// Returns this list with the list named `name` in it changed; `None` if there is no such list, or `change` returns `None`.
+    pub(crate) fn with_list(
+        &self,
+        name: &str,
+        change: impl FnOnce(&Params) -> Option<Params>,
+    ) -> Option<Params> {
         let mut changed = self.clone();
         let nested = changed.entries.iter_mut().find_map(|entry| match entry {
             ParamEntry::List { name: known, params } if known == name => Some(params),
             _ => None,
         })?;
-        *nested = change(nested);
+        *nested = change(nested)?;
         Some(changed)
     }
 
     /// Returns the names of all entries: keys, and names of lists.
-    #[cfg(feature = "lab")]
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| match entry {
             ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),

@@ -11,6 +11,7 @@ use crate::options::{OptionKind, OptionSpec};
 use crate::time::estimators::LogLogistic;
 use crate::time::estimators::moves_left::ESTIMATORS;
 use crate::time::manager_from;
+use crate::time::managers::smooth::Preset;
 use crate::time::managers::{MANAGERS, Smooth};
 use crate::time::parameters::Named;
 
@@ -38,12 +39,22 @@ fn smooth() -> String {
     let smooth = MANAGERS.iter().find(|manager| manager.name == Smooth::NAME);
     let specs = smooth.map(|manager| (manager.parameters)()).unwrap_or_default();
     let results = read_page("results/time-management.md");
+    let presets = [Preset::Lc0, Preset::Zeitnot].map(|preset| preset.params().expect("a preset"));
     let rows = specs.iter().map(|spec| {
         let elo = measured(&results, spec.name);
-        vec![code(spec.name), default_value(spec), other_value(spec), allowed(spec), elo, help(spec)]
+        let [lc0, zeitnot] =
+            presets.each_ref().map(|preset| preset.get(spec.name).unwrap_or_default().to_owned());
+        vec![code(spec.name), default_value(spec), lc0, zeitnot, allowed(spec), elo, help(spec)]
     });
-    let heads =
-        ["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "Elo of another value", "meaning"];
+    let heads = [
+        "parameter",
+        "`preset=pr1195`",
+        "`preset=lc0`",
+        "`preset=zeitnot`",
+        "values",
+        "Elo of another value",
+        "meaning",
+    ];
     table(&heads, rows)
 }
 
@@ -70,17 +81,10 @@ fn estimators() -> String {
 fn estimator_parameters() -> String {
     let rows = ESTIMATORS.iter().flat_map(|estimator| {
         (estimator.parameters)().into_iter().map(|spec| {
-            vec![
-                code(estimator.name),
-                code(spec.name),
-                spec.default_text(),
-                other_value(&spec),
-                allowed(&spec),
-                help(&spec),
-            ]
+            vec![code(estimator.name), code(spec.name), spec.default_text(), allowed(&spec), help(&spec)]
         })
     });
-    table(&["estimator", "parameter", "default", "`preset=lc0`", "values", "meaning"], rows)
+    table(&["estimator", "parameter", "default", "values", "meaning"], rows)
 }
 
 fn other_managers() -> String {
@@ -109,10 +113,6 @@ fn gpus() -> String {
 fn default_value(spec: &OptionSpec) -> String {
     let default = spec.default_text();
     if spec.meanings.is_empty() { default } else { code(&default) }
-}
-
-fn other_value(spec: &OptionSpec) -> String {
-    spec.lc0.clone().unwrap_or_default()
 }
 
 fn allowed(spec: &OptionSpec) -> String {
@@ -178,15 +178,14 @@ fn the_pages_have_the_tables_of_the_code() {
 #[test]
 fn documented_values_are_accepted() {
     let accept = |owner: &str, spec: &OptionSpec| {
-        for value in [spec.default_text(), spec.lc0.clone().unwrap_or_else(|| spec.default_text())] {
-            let text = format!("{owner}({}={value})", spec.name);
-            let text = match owner {
-                "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
-                owner if owner.starts_with("mle-") => format!("smooth({text})"),
-                _ => text,
-            };
-            assert!(manager_from(&text).is_ok(), "{text}");
-        }
+        let value = spec.default_text();
+        let text = format!("{owner}({}={value})", spec.name);
+        let text = match owner {
+            "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
+            owner if owner.starts_with("mle-") => format!("smooth({text})"),
+            _ => text,
+        };
+        assert!(manager_from(&text).is_ok(), "{text}");
     };
     for manager in MANAGERS {
         (manager.parameters)().iter().for_each(|spec| accept(manager.name, spec));

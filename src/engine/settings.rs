@@ -52,7 +52,6 @@ const LISTED_BEFORE: [(&str, &str); 3] = [
 
 /// The option that is a command: it lets go of the tree before the next search.
 pub(crate) const CLEAR_TREE: OptionSpec = OptionSpec {
-    lc0: None,
     meanings: Vec::new(),
     name: "ClearTree",
     flag: "",

@@ -6,9 +6,6 @@ use crate::params::{ParamEntry, ParamError, Params};
 
 /// A struct whose fields are options or other groups; `option_group!` declares one.
 pub(crate) trait OptionGroup: Default {
-    /// Makes the group with the values of today's Lc0 where they are known to differ from the defaults.
-    fn lc0() -> Self;
-
     /// Returns all options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
 
@@ -89,8 +86,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
 
 /// Declares a group of options.
 ///
-/// An option's line has the help, the field with its type and default, the value of today's Lc0 if it is another, the range where the
-/// type has one, the UCI name and the flag. `common` or `hidden` behind them is its [`Visibility`](crate::options::Visibility).
+/// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the flag. `common` or `hidden` behind them is its [`Visibility`](crate::options::Visibility).
 /// An option of a parameter list has one name only. A field without a default is another group.
 ///
 /// ```text
@@ -100,7 +96,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
 ///         /// Time kept back from every clock, ms.
 ///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead", common;
 ///         /// Share of the tree that is reused after a full move, first guess.
-///         init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
+///         init_tree_reuse: f64 = 0.5, in 0.0..=0.99, "init-tree-reuse";
 ///         /// The rules that end a search.
 ///         stoppers: StopperOptions;
 ///     }
@@ -114,7 +110,7 @@ macro_rules! option_group {
                 $(#[doc = $help:literal])+
                 $field:ident: $type:ty
                 $(
-                    = $default:expr, $(lc0 $lc0:expr,)? $(in $range:expr,)?
+                    = $default:expr, $(in $range:expr,)?
                     $name:literal $(, $flag:literal $(, $shown:ident)?)?
                 )?;
             )+
@@ -133,15 +129,11 @@ macro_rules! option_group {
         }
 
         impl $crate::options::OptionGroup for $group {
-            fn lc0() -> Self {
-                $group { $( $field: $crate::options::option_group!(@lc0 $type $(, $default $(, $lc0)?)?), )+ }
-            }
-
             fn declared() -> Vec<$crate::options::OptionSpec> {
                 let mut specs = Vec::new();
-                let (defaults, lc0) = ($group::default(), $group::lc0());
+                let defaults = $group::default();
                 $( $crate::options::option_group!(
-                    @list specs, [&defaults.$field, &lc0.$field], $type, [$($help)+]
+                    @list specs, &defaults.$field, $type, [$($help)+]
                     $(, ($($range)?), [$name $(, $flag $(, $shown)?)?])?
                 ); )+
                 specs
@@ -168,10 +160,6 @@ macro_rules! option_group {
     (@default $type:ty) => { <$type>::default() };
     (@default $type:ty, $default:expr) => { $default };
 
-    (@lc0 $type:ty) => { <$type as $crate::options::OptionGroup>::lc0() };
-    (@lc0 $type:ty, $default:expr) => { $default };
-    (@lc0 $type:ty, $default:expr, $lc0:expr) => { $lc0 };
-
     (@names [$name:literal]) => { [$name, $name] };
     (@names [$name:literal, $flag:literal $(, $shown:ident)?]) => { [$name, $flag] };
 
@@ -179,14 +167,14 @@ macro_rules! option_group {
     (@visibility [$($name:literal),+, common]) => { $crate::options::Visibility::Common };
     (@visibility [$($name:literal),+, hidden]) => { $crate::options::Visibility::Hidden };
 
-    (@list $specs:ident, $values:expr, $type:ty, [$($help:literal)+]) => {
-        let _: [&$type; 2] = $values;
+    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+]) => {
+        let _: &$type = $default;
         $specs.extend(<$type as $crate::options::OptionGroup>::declared());
     };
-    (@list $specs:ident, $values:expr, $type:ty, [$($help:literal)+], $range:tt, $names:tt) => {
+    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+], $range:tt, $names:tt) => {
         $specs.push($crate::options::OptionSpec::new::<$type>(
             $crate::options::option_group!(@names $names),
-            $values,
+            $default,
             &$range,
             concat!($($help),+).trim_ascii(),
             $crate::options::option_group!(@visibility $names),
@@ -232,7 +220,7 @@ mod tests {
             /// Switch it on.
             is_on: bool = true, "IsOn", "is-on", hidden;
             /// A share.
-            share: f64 = 0.5, lc0 0.25, in 0.0..=1.0, "share";
+            share: f64 = 0.5, in 0.0..=1.0, "share";
         }
     }
 
@@ -252,8 +240,6 @@ mod tests {
         assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn", "share"]);
         assert_eq!(specs[0].help, "The number, in all.");
         assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
-        assert_eq!((specs[0].lc0.clone(), specs[2].lc0.as_deref()), (None, Some("0.25")));
-        assert_eq!(Outer::lc0().inner.share, 0.25);
         assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
         assert_eq!(Outer::default().count, 2);
     }

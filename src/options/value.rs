@@ -108,32 +108,20 @@ pub struct OptionSpec {
     pub help: &'static str,
     /// Where it is shown.
     pub visibility: Visibility,
-    /// The value that today's Lc0 has, where it is known to differ from the default.
-    pub lc0: Option<String>,
     /// The words of a choice, each with its meaning.
     pub meanings: Vec<(&'static str, &'static str)>,
 }
 
 impl OptionSpec {
-    /// Describes an option of the type `T` with these `names`: in lists and on the command line. `values` are the default and
-    /// today's Lc0's.
+    /// Describes an option of the type `T` with these `names`: in lists and on the command line.
     pub(crate) fn new<T: OptionValue>(
         [name, flag]: [&'static str; 2],
-        [default, lc0]: [&T; 2],
+        default: &T,
         range: &T::Range,
         help: &'static str,
         visibility: Visibility,
     ) -> OptionSpec {
-        let lc0 = Some(lc0.text()).filter(|lc0| *lc0 != default.text());
-        OptionSpec {
-            name,
-            flag,
-            kind: T::kind(default, range),
-            help,
-            visibility,
-            lc0,
-            meanings: T::meanings(),
-        }
+        OptionSpec { name, flag, kind: T::kind(default, range), help, visibility, meanings: T::meanings() }
     }
 
     /// Returns true if `name` names this option: its UCI name in any case, or its flag.
@@ -444,15 +432,7 @@ mod tests {
     use super::*;
 
     fn spec(name: &'static str, kind: OptionKind) -> OptionSpec {
-        OptionSpec {
-            name,
-            flag: "",
-            kind,
-            help: "",
-            visibility: Visibility::Normal,
-            lc0: None,
-            meanings: Vec::new(),
-        }
+        OptionSpec { name, flag: "", kind, help: "", visibility: Visibility::Normal, meanings: Vec::new() }
     }
 
     fn uci_line(name: &'static str, kind: OptionKind) -> String {

@@ -43,6 +43,8 @@ pub(crate) use facts::RootEvaluation;
 pub use facts::{GoLimits, MoveFacts};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
 pub(crate) use manager::TimeManager;
+#[cfg(feature = "lab")]
+pub(crate) use managers::spelled_out;
 pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
 pub(crate) use managers::{TimeOptions, manager_with_slowmover};
 pub(crate) use move_start::{GoTimes, MoveStart};

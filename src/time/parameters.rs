@@ -1,26 +1,7 @@
 //! How time managers and moves-left estimators are registered: by a name, a line for the documentation and their parameters.
 
-use crate::options::{OptionGroup, OptionSpec, option_choice};
+use crate::options::{OptionGroup, OptionSpec};
 use crate::params::{ParamError, Params};
-
-option_choice! {
-    /// The origin of the values that the other parameters of `smooth` have where they are not given.
-    pub(crate) enum Preset {
-        /// The values that Lc0's pull request 1195 documents.
-        Pr1195 = "pr1195",
-        /// The values of today's Lc0, with its reserve of time.
-        Lc0 = "lc0",
-    }
-}
-
-impl Preset {
-    pub(in crate::time) fn values<G: OptionGroup>(self) -> G {
-        match self {
-            Preset::Pr1195 => G::default(),
-            Preset::Lc0 => G::lc0(),
-        }
-    }
-}
 
 /// A manager or an estimator that a parameter list can name.
 pub(crate) trait Named: Sized {
@@ -30,9 +11,9 @@ pub(crate) trait Named: Sized {
     /// Its parameters, of which it is made; it may be no more than them.
     type Params: OptionGroup + Into<Self>;
 
-    /// Makes it from a parameter list. What the list does not name has the values of `preset`.
-    fn from_list(list: &Params, preset: Preset) -> Result<Self, ParamError> {
-        preset.values::<Self::Params>().read(Self::NAME, list, &[]).map(Into::into)
+    /// Makes it from a parameter list.
+    fn from_list(list: &Params) -> Result<Self, ParamError> {
+        Self::Params::default().read(Self::NAME, list, &[]).map(Into::into)
     }
 }
 
@@ -45,7 +26,7 @@ pub struct Registered<T> {
     pub summary: &'static str,
     /// Describes its parameters.
     pub parameters: fn() -> Vec<OptionSpec>,
-    pub(in crate::time) create: fn(&Params, Preset) -> Result<T, ParamError>,
+    pub(in crate::time) create: fn(&Params) -> Result<T, ParamError>,
 }
 
 /// A table of [`Registered`], one line for each type, which `$make` turns into what the table is of.
@@ -55,9 +36,7 @@ macro_rules! registered {
             name: <$Type as $crate::time::parameters::Named>::NAME,
             summary: <$Type as $crate::time::parameters::Named>::SUMMARY,
             parameters: <<$Type as $crate::time::parameters::Named>::Params as $crate::options::OptionGroup>::declared,
-            create: |list, preset| {
-                <$Type as $crate::time::parameters::Named>::from_list(list, preset).map($make)
-            },
+            create: |list| <$Type as $crate::time::parameters::Named>::from_list(list).map($make),
         }, )+]
     };
 }

@@ -13,7 +13,6 @@ use crate::time::estimators::moves_left::{
     KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, MovesLeftInput, PieceCountTable,
     estimator_from,
 };
-use crate::time::parameters::Preset;
 use crate::time::{GamePly, Plies};
 
 /// Plies that share one median, so that each rests on enough games.
@@ -57,7 +56,7 @@ enum Rule {
 impl Estimator {
     /// Parses an estimator of the time managers, such as `mle-legacy(midpoint=45.2)`.
     pub(crate) fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
-        let rule = estimator_from("--estimator", &Params::parse(text)?, Preset::Pr1195)?;
+        let rule = estimator_from("--estimator", &Params::parse(text)?)?;
         let rule = rule.ok_or_else(|| ParamError::Value {
             key: "--estimator".into(),
             value: text.into(),

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::engine::Settings;
 use crate::options::{OptionError, OptionKind, OptionSpec};
 use crate::params::{ParamError, Params};
-use crate::time::{manager_from, number_at};
+use crate::time::{manager_from, number_at, spelled_out};
 
 /// The option whose parameter list may be tuned.
 const TIME_MANAGER: &str = "TimeManager";
@@ -157,7 +157,7 @@ impl Parameter {
                 return Err(ParameterError::Entry(text));
             }
             None if option.name == TIME_MANAGER && choices.iter().all(|text| text.starts_with('(')) => {
-                let manager = Params::parse(settings.time.time_manager.as_str())?;
+                let manager = spelled_out(settings.time.time_manager.as_str())?;
                 let mut names = Vec::new();
                 for choice in &choices {
                     names.extend(fragment(choice)?.names().map(str::to_owned));
@@ -293,7 +293,7 @@ fn shared(name: &str) -> ParameterError {
 /// Returns the time manager of `settings` with the names of the lists and the parameter that `path` has in it, such as
 /// `max-move-budget` or `mle-mlh.scale`.
 fn path_in_manager(path: &str, settings: &Settings) -> Result<(Params, Vec<String>), ParameterError> {
-    let manager = Params::parse(settings.time.time_manager.as_str())?;
+    let manager = spelled_out(settings.time.time_manager.as_str())?;
     let name = manager.lists().next().map_or("", |(name, _)| name);
     let steps = std::iter::once(name).chain(path.split('.')).map(str::to_owned).collect();
     Ok((manager, steps))
@@ -334,7 +334,7 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
             }
             Place::Entries { manager, names } => fragment(&value).ok().and_then(|new| {
                 let name = manager.lists().next().map_or("", |(name, _)| name);
-                so_far(manager).with_list(name, |list| list.replacing(names, &new))
+                so_far(manager).with_list(name, |list| Some(list.replacing(names, &new)))
             }),
         };
         let Some(changed) = changed else { continue };
@@ -387,6 +387,14 @@ mod tests {
                 (TIME_MANAGER, "smooth(mle-mlh(scale=0.9000),min-timeuse=0.2500)".to_owned()),
                 ("CPuct", "1.8000".to_owned())
             ]
+        );
+        // What a preset stands for is written out.
+        assert_eq!(
+            options_set("smooth(preset=zeitnot)", "TimeManager.mle-mlh.scale=1:0.1", &[0.9]),
+            [(
+                TIME_MANAGER,
+                "smooth(init-tree-reuse=0.2,init-timeuse=1,move-weight=stakes,preset=zeitnot,mle-mlh(scale=0.9000))".to_owned()
+            )]
         );
         // Whole numbers stay whole, and names are those of the manager.
         assert_eq!(

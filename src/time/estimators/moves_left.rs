@@ -6,7 +6,7 @@
 
 use crate::options::{OptionGroup, option_group};
 use crate::params::{ParamError, Params};
-use crate::time::parameters::{Named, Preset, Registered, registered};
+use crate::time::parameters::{Named, Registered, registered};
 use crate::time::units::{GamePly, Plies};
 
 /// A number of moves that no game reaches. It bounds every estimate, whatever the output of a network.
@@ -93,16 +93,11 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
-/// Returns the estimator that is named in a list of `owner`'s parameters; `None` if there is none. What its own list does not
-/// name has the values of `preset`.
+/// Returns the estimator that is named in a list of `owner`'s parameters; `None` if there is none.
 ///
 /// # Errors
 /// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
-pub(crate) fn estimator_from(
-    owner: &str,
-    params: &Params,
-    preset: Preset,
-) -> Result<Option<MovesLeftEstimator>, ParamError> {
+pub(crate) fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
     let Some((estimator, own)) = named.next() else { return Ok(None) };
@@ -113,7 +108,7 @@ pub(crate) fn estimator_from(
             expected: "at most one moves-left estimator, but blend(...) mixes them".into(),
         });
     }
-    (estimator.create)(own, preset).map(Some)
+    (estimator.create)(own).map(Some)
 }
 
 option_group! {
@@ -121,9 +116,9 @@ option_group! {
     #[derive(Copy)]
     pub struct LogLogistic {
         /// Median length of games, in full moves.
-        midpoint: f64 = LogLogistic::MIDPOINT, lc0 45.2, in 1.0..=1000.0, "midpoint";
+        midpoint: f64 = LogLogistic::MIDPOINT, in 1.0..=1000.0, "midpoint";
         /// Steepness of the distribution of game lengths around its median.
-        steepness: f64 = LogLogistic::STEEPNESS, lc0 5.93, in 0.5..=100.0, "steepness";
+        steepness: f64 = LogLogistic::STEEPNESS, in 0.5..=100.0, "steepness";
     }
 }
 
@@ -334,7 +329,7 @@ impl Named for Blend {
                                    `blend` without members mixes `mle-mlh` and `mle-pieces` evenly.";
     type Params = BlendMemberParams;
 
-    fn from_list(list: &Params, preset: Preset) -> Result<Self, ParamError> {
+    fn from_list(list: &Params) -> Result<Self, ParamError> {
         let possible = ESTIMATORS.iter().filter(|member| member.name != Self::NAME);
         let names: Vec<_> = possible.clone().map(|member| member.name).collect();
         list.allow_only(Self::NAME, &[], &names)?;
@@ -343,8 +338,7 @@ impl Named for Blend {
             let mut params = BlendMemberParams::default();
             let own = params.take(own)?;
             for member in possible.clone().filter(|member| member.name == name) {
-                members
-                    .push(BlendMember { estimator: (member.create)(&own, preset)?, weight: params.weight });
+                members.push(BlendMember { estimator: (member.create)(&own)?, weight: params.weight });
             }
         }
         Ok(if members.is_empty() { Blend::from(BlendMemberParams::default()) } else { Blend { members } })
@@ -404,7 +398,7 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Option<MovesLeftEstimator>, ParamError> {
-        estimator_from("smooth", &Params::parse(text).unwrap(), Preset::Pr1195)
+        estimator_from("smooth", &Params::parse(text).unwrap())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
-use super::parameters::{Named, Preset, Registered, registered};
+use super::parameters::{Named, Registered, registered};
 use crate::options::{OptionGroup, OptionKind, OptionSpec, OptionValue, option_group};
 use crate::params::{ParamError, Params};
 pub(crate) use alphazero::Alphazero;
@@ -35,10 +35,8 @@ fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
     Box::new(manager)
 }
 
-/// The manager if the option `TimeManager` is not set: it takes the Moves Left Head's estimate, first guesses that do
-/// not give the first move three times its share, and more time for moves in which more is at stake.
-/// `docs/results/time-management.md` has the evidence.
-pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
+/// The manager if the option `TimeManager` is not set. `docs/results/time-management.md` has the evidence.
+pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
 ///
@@ -77,7 +75,16 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
         let (kind, valid) = ("time manager".into(), names());
         return Err(ParamError::Unknown { kind, name: name.into(), valid });
     };
-    (manager.create)(own, Preset::Pr1195)
+    (manager.create)(own)
+}
+
+/// Returns the list that `text` describes, with all that a preset of `smooth` stands for.
+#[cfg(feature = "lab")]
+pub(crate) fn spelled_out(text: &str) -> Result<Params, ParamError> {
+    let params = Params::parse(&text.to_ascii_lowercase())?;
+    let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
+    let Some(whole) = own.map(|(_, own)| smooth::with_preset(own)).transpose()? else { return Ok(params) };
+    Ok(params.with_list(Smooth::NAME, |_| Some(whole)).unwrap_or(params))
 }
 
 /// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists, and the parameter's.

@@ -9,6 +9,10 @@ mod piggybank;
 mod plan;
 mod stopper;
 
+#[cfg(test)]
+pub(crate) use params::Preset;
+#[cfg(feature = "lab")]
+pub(crate) use params::with_preset;
 pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
 pub(crate) use plan::{PiggybankDeposit, PlanInput};
 
@@ -16,7 +20,7 @@ use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
 use crate::time::facts::{MoveFacts, MoverClock};
 use crate::time::manager::{MoveOutcome, TimeManager};
-use crate::time::parameters::{Named, Preset};
+use crate::time::parameters::Named;
 use crate::time::stoppers::{FirstEvaluationWait, Stopper};
 use crate::time::units::Millis;
 
@@ -188,7 +192,7 @@ impl Named for Smooth {
     const SUMMARY: &'static str = "Ends every move with the same number of nodes in the tree, and uses all time by the end of the game.";
     type Params = SmoothValues;
 
-    fn from_list(list: &Params, _: Preset) -> Result<Self, ParamError> {
+    fn from_list(list: &Params) -> Result<Self, ParamError> {
         SmoothConfig::from_params(list).map(Smooth::with)
     }
 }

@@ -1,13 +1,45 @@
 //! The parameters of `smooth` and their presets.
 
 use crate::options::{OptionGroup, option_choice, option_group};
-use crate::params::{ParamError, Params};
+use crate::params::{ParamEntry, ParamError, Params};
+use crate::time::estimators::moves_left::LogLogistic;
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::GoLimits;
-use crate::time::parameters::{Named, Preset};
+use crate::time::parameters::Named;
 
 use super::Smooth;
+
+option_choice! {
+    /// The origin of the values that the other parameters have where they are not given.
+    pub(crate) enum Preset {
+        /// The values that Lc0's pull request 1195 documents.
+        Pr1195 = "pr1195",
+        /// The values of today's Lc0, with its reserve of time.
+        Lc0 = "lc0",
+        /// The Moves Left Head, more time for moves in which more is at stake, and first guesses that keep the first move near its share of the clock.
+        Zeitnot = "zeitnot",
+    }
+}
+
+impl Preset {
+    /// The parameters that differ from the declared defaults, which are those of the pull request.
+    fn text(self) -> &'static str {
+        match self {
+            Preset::Pr1195 => "",
+            Preset::Lc0 => {
+                "init-tree-reuse=0.52,max-tree-reuse=0.73,tree-reuse-update-rate=3.39,nps-update-period=20,min-timeuse=0.34,\
+                 timeuse-update-rate=5.51,max-move-budget=0.42,min-pruned-share=0,init-piggybank=0.09,per-move-piggybank=0.12,\
+                 mle-legacy(midpoint=45.2,steepness=5.93)"
+            }
+            Preset::Zeitnot => "init-tree-reuse=0.2,init-timeuse=1,move-weight=stakes,mle-mlh",
+        }
+    }
+
+    pub(crate) fn params(self) -> Result<Params, ParamError> {
+        Params::parse(self.text())
+    }
+}
 
 option_choice! {
     /// The unit of the nps estimate's step.
@@ -77,11 +109,11 @@ option_group! {
     #[derive(Copy)]
     pub(crate) struct SmoothParams {
         /// Initial estimate of the share of the tree that is reused after a full move.
-        init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
+        init_tree_reuse: f64 = 0.5, in 0.0..=0.99, "init-tree-reuse";
         /// Maximum tree reuse that the plan assumes.
-        max_tree_reuse: f64 = 0.7, lc0 0.73, in 0.0..=0.99, "max-tree-reuse";
+        max_tree_reuse: f64 = 0.7, in 0.0..=0.99, "max-tree-reuse";
         /// Half-life of the estimate of tree reuse, in average move times.
-        tree_reuse_update_rate: f64 = 4.0, lc0 3.39, in 0.01..=1e6, "tree-reuse-update-rate";
+        tree_reuse_update_rate: f64 = 4.0, in 0.01..=1e6, "tree-reuse-update-rate";
         /// Initial estimate of the new nodes per second.
         init_nps: f64 = 20_000.0, in 0.1..=1e9, "init-nps";
         /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values from `nps-update-rate`/ln 2 follow pull request 1195 exactly, 7.3 for the default rate.
@@ -91,21 +123,21 @@ option_group! {
         /// Unit of `nps-update-rate`.
         nps_update_unit: NpsUnit = NpsUnit::Seconds, "nps-update-unit";
         /// Length of Lc0's linear window for the nps estimate, in seconds. The estimate rises at once and falls slowly. 0 uses exponential decay by `nps-update-rate`.
-        nps_update_period: f64 = 0.0, lc0 20.0, in 0.0..=1e6, "nps-update-period";
+        nps_update_period: f64 = 0.0, in 0.0..=1e6, "nps-update-period";
         /// How budgets allow for the time that smart pruning leaves unused.
         timeuse: TimeUse = TimeUse::Average, "timeuse";
         /// Initial estimate of the share of its budget that a move uses.
         init_timeuse: f64 = 0.7, in 0.01..=1.0, "init-timeuse";
         /// Minimum share of a used budget that the plan assumes.
-        min_timeuse: f64 = 0.3, lc0 0.34, in 0.01..=1.0, "min-timeuse";
+        min_timeuse: f64 = 0.3, in 0.01..=1.0, "min-timeuse";
         /// Half-life of the estimate of used budgets, in average move times.
-        timeuse_update_rate: f64 = 10.0, lc0 5.51, in 0.01..=1e6, "timeuse-update-rate";
+        timeuse_update_rate: f64 = 10.0, in 0.01..=1e6, "timeuse-update-rate";
         /// Maximum share of the clock for one move.
-        max_move_budget: f64 = 0.3, lc0 0.42, in 0.01..=1.0, "max-move-budget";
+        max_move_budget: f64 = 0.3, in 0.01..=1.0, "max-move-budget";
         /// Minimum target time of a move that is not forced, as a share of the average move time.
         min_move_share: f64 = 0.1, in 0.0..=1.0, "min-move-share";
         /// Time before which smart pruning ends no move that is not forced, as a share of the average move time. It never exceeds the budget.
-        min_pruned_share: f64 = 0.1, lc0 0.0, in 0.0..=1.0, "min-pruned-share";
+        min_pruned_share: f64 = 0.1, in 0.0..=1.0, "min-pruned-share";
         /// Which moves of the game receive more nodes than others.
         move_weight: MoveWeight = MoveWeight::Even, "move-weight";
         /// Number that should be the same at the end of every move.
@@ -122,9 +154,9 @@ option_group! {
     #[derive(Copy)]
     pub(crate) struct PiggybankParams {
         /// Share of the clock that is put into the reserve at the first move.
-        initial_share: f64 = 0.0, lc0 0.09, in 0.0..=1.0, "init-piggybank";
+        initial_share: f64 = 0.0, in 0.0..=1.0, "init-piggybank";
         /// Share of its target time that each move puts into the reserve.
-        per_move_share: f64 = 0.0, lc0 0.12, in 0.0..=1.0, "per-move-piggybank";
+        per_move_share: f64 = 0.0, in 0.0..=1.0, "per-move-piggybank";
         /// Maximum share of the reserve that one move can use.
         max_use: f64 = 0.94, in 0.0..=1.0, "max-piggybank-use";
         /// Maximum size of the reserve, in average move times.
@@ -162,21 +194,42 @@ pub(crate) struct SmoothConfig {
 
 impl From<SmoothValues> for SmoothConfig {
     fn from(values: SmoothValues) -> Self {
-        SmoothConfig { values, moves_left: MovesLeftEstimator::LogLogistic(values.preset.values()) }
+        SmoothConfig { values, moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::default()) }
     }
+}
+
+/// Returns the parameters of `smooth(…)` with the values of their preset for all that they do not name. The preset's estimator
+/// counts where they name none, and its values where they name the same one.
+pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
+    let mut named = SmoothValues::default();
+    named.take(list)?;
+    let preset = named.preset.params()?;
+    let known: Vec<_> = list.names().collect();
+    let mut whole = list.inheriting(&preset.without(&known));
+    for (name, values) in preset.lists() {
+        let completed = whole.with_list(name, |own| {
+            let known: Vec<_> = own.names().collect();
+            Some(own.inheriting(&values.without(&known)))
+        });
+        match completed {
+            Some(completed) => whole = completed,
+            None if list.lists().next().is_none() => {
+                whole.push(ParamEntry::List { name: name.to_owned(), params: values.clone() });
+            }
+            None => {}
+        }
+    }
+    Ok(whole)
 }
 
 impl SmoothConfig {
     /// Reads the parameters of `smooth(…)`.
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
-        let mut named = SmoothValues::default();
-        named.take(list)?;
-        let values: SmoothValues = named.preset.values();
-        let mut config = SmoothConfig::from(values.read(Smooth::NAME, list, &estimator_names())?);
-        if let Some(estimator) = estimator_from(Smooth::NAME, list, config.values.preset)? {
-            config.moves_left = estimator;
-        }
-        Ok(config)
+        let list = with_preset(list)?;
+        let values = SmoothValues::default().read(Smooth::NAME, &list, &estimator_names())?;
+        let config = SmoothConfig::from(values);
+        let estimator = estimator_from(Smooth::NAME, &list)?;
+        Ok(SmoothConfig { moves_left: estimator.unwrap_or(config.moves_left), ..config })
     }
 
     /// Returns the moves that are to share the time, capped by `movestogo`, and which share they are of all moves left in the
@@ -208,7 +261,7 @@ impl SmoothParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::estimators::LogLogistic;
+    use crate::time::estimators::moves_left::{MovesLeftHead, PieceCountTable};
 
     fn read(text: &str) -> Result<SmoothConfig, ParamError> {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
@@ -276,22 +329,39 @@ mod tests {
                 moves_left: curve(45.2, 5.93)
             }
         );
+        let zeitnot = SmoothParams {
+            init_tree_reuse: 0.2,
+            init_timeuse: 1.0,
+            move_weight: MoveWeight::Stakes,
+            ..pr1195
+        };
+        assert_eq!(
+            read("preset=zeitnot").unwrap(),
+            SmoothConfig {
+                values: SmoothValues { preset: Preset::Zeitnot, params: zeitnot, piggybank: no_piggybank },
+                moves_left: MovesLeftEstimator::Head(MovesLeftHead::default()),
+            }
+        );
     }
 
     #[test]
     fn keys_override_the_preset_in_any_order() {
-        let params = read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap();
+        let lc0 = read("preset=lc0").unwrap().values;
+        let params = SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..lc0.params };
         // What is not named is the preset's, in the estimator too.
-        let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
         let expected = SmoothConfig {
-            values: SmoothValues {
-                preset: Preset::Lc0,
-                params: SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..SmoothParams::lc0() },
-                ..SmoothValues::lc0()
-            },
-            moves_left: MovesLeftEstimator::LogLogistic(curve),
+            values: SmoothValues { params, ..lc0 },
+            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: 45.2, steepness: 12.0 }),
         };
-        assert_eq!(params, expected);
+        assert_eq!(
+            read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap(),
+            expected
+        );
+        let other = read("preset=lc0,mle-pieces").unwrap();
+        assert_eq!(
+            (other.values, other.moves_left),
+            (lc0, MovesLeftEstimator::Pieces(PieceCountTable::default()))
+        );
     }
 
     #[test]
@@ -301,7 +371,7 @@ mod tests {
         assert!(error("init-npz=1").contains("mle-pieces"));
         assert_eq!(error("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
         assert_eq!(error("target=king"), "target=king: expected one of tree, bestmove");
-        assert_eq!(error("preset=lc1"), "preset=lc1: expected one of pr1195, lc0");
+        assert_eq!(error("preset=lc1"), "preset=lc1: expected one of pr1195, lc0, zeitnot");
     }
 
     #[test]

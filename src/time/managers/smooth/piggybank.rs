@@ -97,12 +97,17 @@ impl VisitRates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OptionGroup;
+    use crate::params::Params;
+    use crate::time::managers::smooth::SmoothConfig;
     use crate::time::units::Millis;
+
+    fn lc0() -> PiggybankParams {
+        SmoothConfig::from_params(&Params::parse("preset=lc0").unwrap()).unwrap().values.piggybank
+    }
 
     #[test]
     fn opens_with_nine_percent_and_keeps_its_books() {
-        let params = PiggybankParams::lc0();
+        let params = lc0();
         let mut bank = Piggybank::default();
         assert_eq!(bank.balance_ms(), 0.0);
         bank.prepare(&params, 100_000.0, 1e9);
@@ -116,7 +121,7 @@ mod tests {
     }
 
     fn visit_rates() -> VisitRates {
-        VisitRates::new(&PiggybankParams::lc0())
+        VisitRates::new(&lc0())
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
