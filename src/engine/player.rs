@@ -352,8 +352,10 @@ mod tests {
     use std::num::NonZero;
 
     use super::*;
-    use crate::search::EndReason;
-    use crate::time::StopReason;
+    use crate::engine::memory::MemoryOptions;
+    use crate::options::{OptionGroup, OptionKind, OptionSpec};
+    use crate::search::{ContemptOptions, EndReason, SearchParams};
+    use crate::time::{StopReason, StopperOptions};
 
     /// Makes a search with these options, in steps or by a worker. Returns evaluations, visits of the root's moves, and the time.
     fn search(options: &[(&str, &str)], nodes: u64, in_steps: bool) -> (u64, Vec<(Move, u32)>, Duration) {
@@ -380,25 +382,83 @@ mod tests {
         (summary.counts.evaluations, summary.root_visits, summary.time)
     }
 
-    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them only.
+    /// Returns other values than the default, as far as a search of 800 nodes can use them.
+    fn other_values(spec: &OptionSpec) -> Vec<String> {
+        match &spec.kind {
+            OptionKind::Switch { default } => vec![(!default).to_string()],
+            OptionKind::Integer { min, max, .. } => {
+                [*min, 1, 5, 60].map(|value| value.clamp(*min, *max).to_string()).into()
+            }
+            OptionKind::Decimal { min, max, .. } => {
+                [min.max(-1.0), 0.3, max.min(3.0)].map(|value| value.clamp(*min, *max).to_string()).into()
+            }
+            OptionKind::Choice { choices, .. } => choices.iter().map(|value| (*value).to_owned()).collect(),
+            OptionKind::Text { .. } | OptionKind::Button => Vec::new(),
+        }
+    }
+
+    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them only. All options of the search,
+    /// of contempt, of its memory, and of its end are tried in steps, as in matches and for `serve`, and by a worker, as under UCI.
     #[test]
     fn options_act_the_same_however_a_search_is_driven() {
         const PLAIN: (&str, &str) = ("MinibatchSize", "8");
-        let plain = search(&[PLAIN], 800, true);
-        for (name, value) in [
-            ("MaxPrefetch", "64"),
-            ("MinibatchSize", "32"),
-            ("MaxOutOfOrderEvalsFactor", "0.1"),
-            ("MaxCollisionVisits", "1"),
-            ("PendingVisitGain", "0.2"),
-            ("NNCacheSize", "0"),
-            ("CPuct", "3"),
-        ] {
-            let options = [PLAIN, (name, value)];
-            let [stepped, worker] = [true, false].map(|in_steps| search(&options, 800, in_steps));
-            assert_eq!((stepped.0, &stepped.1), (worker.0, &worker.1), "{name}");
-            assert!((stepped.0, &stepped.1) != (plain.0, &plain.1), "{name} does nothing");
+        // What others need to act.
+        const PARTNERS: &[(&str, &str)] = &[
+            PLAIN,
+            ("RootHasOwnCpuctParams", "true"),
+            ("FpuStrategyAtRoot", "absolute"),
+            ("DirichletNoiseEpsilon", "0.3"),
+            ("MovesLeftThreshold", "0"),
+            ("Contempt", "200"),
+            ("MinimumKLDGainPerNode", "0.0002"),
+        ];
+        // They choose the move, or act in other positions, with a clock, or with another number of nodes.
+        const ELSEWHERE: &[&str] = &[
+            "RootHasOwnCpuctParams",
+            "LcbFactor",
+            "Temperature",
+            "TempDecayMoves",
+            "TempDecayDelayMoves",
+            "TempCutoffMove",
+            "TempEndgame",
+            "TempValueCutoff",
+            "TempVisitOffset",
+            "RandomSeed",
+            "HistoryFill",
+            "StickyEndgames",
+            "TwoFoldDraws",
+            "Contempt",
+            "WDLEvalObjectivity",
+            "UCI_Opponent",
+            "RamLimitMb",
+            "nodestime",
+            "NodestimeDynamic",
+            "SmartPruningMinimumBatches",
+            "NodesAsPlayouts",
+        ];
+        let groups = [
+            SearchParams::declared(),
+            ContemptOptions::declared(),
+            MemoryOptions::declared(),
+            StopperOptions::declared(),
+        ];
+        let plain = [&[PLAIN], PARTNERS].map(|base| (base, search(base, 800, true)));
+        let mut without_effect = Vec::new();
+        for spec in groups.iter().flatten().filter(|spec| spec.name != "NodesPerSecondLimit") {
+            let mut acts = false;
+            for (value, (base, plain)) in
+                other_values(spec).iter().flat_map(|value| plain.iter().map(move |plain| (value, plain)))
+            {
+                let options = [*base, &[(spec.name, value.as_str())]].concat();
+                let [stepped, worker] = [true, false].map(|in_steps| search(&options, 800, in_steps));
+                assert_eq!((stepped.0, &stepped.1), (worker.0, &worker.1), "{}={value}", spec.name);
+                acts |= (stepped.0, &stepped.1) != (plain.0, &plain.1);
+            }
+            if !acts {
+                without_effect.push(spec.name);
+            }
         }
+        assert_eq!(without_effect, ELSEWHERE);
         for in_steps in [true, false] {
             let (_, _, time) = search(&[PLAIN, ("NodesPerSecondLimit", "1000")], 200, in_steps);
             assert!(time >= Duration::from_millis(150), "{time:?}, in steps: {in_steps}");

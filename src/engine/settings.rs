@@ -104,6 +104,12 @@ impl Settings {
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
+    /// Returns whether the option is about what a GUI is told and when its messages came, so that games between engines in one process
+    /// do not know it.
+    pub(crate) fn is_for_sessions_only(spec: &OptionSpec) -> bool {
+        spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
+    }
+
     /// Sets the option with this UCI name, in any case, or with this flag; second names count too.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }

@@ -338,6 +338,8 @@ fn bad_arguments_are_named() {
         (&["--nodes=0"][..], "0 is not in 1.."),
         (&[], "say how long to think"),
         (&["--nodes=1", "--a=Cpuctt=1"], "--a: Cpuctt=1: unknown option"),
+        (&["--nodes=1", "--b=MultiPV=2"], "--b: MultiPV=2: it acts in a UCI session only"),
+        (&["--nodes=1", "--a=Threads=2"], "both engines share it: give it as --threads"),
         (&["--nodes=1", "--sprt=elo0=5,elo1=0"], "--sprt: elo1 must be larger"),
         (&["--nodes=1", "--openings=no/such.epd"], "no/such.epd: "),
         (&["--nodes=1", "--adjudicate-draw=ply=3"], "--adjudicate-draw: unknown parameter"),

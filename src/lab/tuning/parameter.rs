@@ -208,6 +208,9 @@ impl Parameter {
 
     /// Checks that the bounds, or all choices, can be set, and that players can differ in the option.
     fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
+        if Settings::is_for_sessions_only(self.option) {
+            return Err(ParameterError::Entry(format!("{}: it acts in a UCI session only", self.name)));
+        }
         let bounds = [self.text(self.min), self.text(self.max)];
         for value in if self.choices.is_empty() { &bounds[..] } else { &self.choices } {
             let mut changed = settings.clone();
@@ -484,6 +487,7 @@ mod tests {
             ("CPuct=1|200", "from 0 to 100"),
             ("CPuct.x=1|2", "CPuct has no parameters"),
             ("Threads=1|2", "all games of a run share"),
+            ("MultiPV=1|2", "acts in a UCI session only"),
             ("TimeManager.target=tree|king", "target=king: expected one of tree, bestmove"),
             ("TimeManager.mle-legacy.midpoint=50|60", "names no such list"),
             ("TimeManager=(mle-mlh)|(mle-legacie)", "unknown parameter of smooth \"mle-legacie\""),

@@ -141,6 +141,17 @@ pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
+/// Returns what to say of options that are set and have no effect in games under `limit`; `None` if there are none.
+pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
+    let is_idle = |flag: &str| {
+        Settings::spec(flag).is_ok_and(|spec| Settings::is_for_sessions_only(spec))
+            || flag == "smart-pruning-factor" && !prunes_smartly(limit, settings)
+    };
+    let idle: Vec<_> =
+        settings.changed().into_iter().map(|(flag, _)| flag).filter(|flag| is_idle(flag)).collect();
+    (!idle.is_empty()).then(|| format!("without effect in these games: --{}", idle.join(", --")))
+}
+
 /// Returns the options with which an engine plays under `limit`.
 pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
     if !prunes_smartly(limit, &settings) {

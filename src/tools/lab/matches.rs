@@ -186,12 +186,14 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
 fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Failure> {
     let a = team(&mut sides[0], rules.limits[0], None)?;
     let b = team(&mut sides[1], rules.limits[1], Some(&a))?;
-    for (letter, team) in [("A", &a), ("B", &b)] {
+    for (((letter, team), side), limit) in [("A", &a), ("B", &b)].into_iter().zip(&*sides).zip(rules.limits) {
         match team {
-            Team::Own(setup) => setup
-                .told(threads(setup.settings()))
-                .iter()
-                .for_each(|line| eprint_message(format_args!("{letter}: {line}"))),
+            Team::Own(setup) => {
+                let idle = game_args::idle_options(limit, &side.settings);
+                for line in setup.told(threads(setup.settings())).into_iter().chain(idle) {
+                    eprint_message(format_args!("{letter}: {line}"));
+                }
+            }
             Team::External(engine) => eprint_message(format_args!("{letter}: {}", engine.name)),
         }
     }
@@ -287,7 +289,16 @@ impl SideArgs {
                     name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args= and option.NAME=")?;
                 external.options.push((name.to_owned(), value.to_owned()));
             }
-            (_, None) => self.settings.set(key, value).map_err(|error| error.to_string())?,
+            (_, None) => {
+                let spec = Settings::spec(key).map_err(|error| error.to_string())?;
+                if Settings::is_for_sessions_only(spec) {
+                    return Err("it acts in a UCI session only, not in the games of this command".into());
+                }
+                if ["Threads", "UCI_Chess960"].contains(&spec.name) {
+                    return Err(format!("both engines share it: give it as --{}", spec.flag));
+                }
+                self.settings.set(key, value).map_err(|error| error.to_string())?;
+            }
         }
         Ok(())
     }

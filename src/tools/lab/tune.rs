@@ -66,6 +66,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let setup = Arc::new(EngineSetup::new(settings)?);
     let threads = game_args::threads(&args.settings);
     setup.told(threads).iter().for_each(eprint_message);
+    game_args::idle_options(limit, &args.settings).iter().for_each(eprint_message);
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
