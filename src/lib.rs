@@ -36,6 +36,7 @@
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | `report` | tables, plots and pages of the commands' results |
+//! | `setup` | what a machine needs for its GPU: finds out, chooses, fetches |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
@@ -63,6 +64,7 @@ pub mod params;
 mod report;
 pub mod search;
 mod serve;
+mod setup;
 mod system;
 pub mod tablebase;
 pub mod time;

@@ -148,6 +148,19 @@ fn rooms_of_the_search_use_those_below_them_only() {
     }
 }
 
+/// What is missing is named where it is found. How to install it is known to `setup`, and people are told by `tools` and `uci`.
+#[test]
+fn the_network_fetches_nothing_and_speaks_to_nobody() {
+    let words = ["pip install", "pip download", "apt ", "dnf ", "sudo ", "stderr", "eprint"];
+    let mut found = Vec::new();
+    for file in files(&source_folder().join("network")) {
+        let text = code(&fs::read_to_string(&file).unwrap());
+        let (own, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+        found.extend(words.iter().filter(|word| own.contains(*word)).map(|word| format!("{word}: {file:?}")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 #[test]
 fn uses_are_found_in_paths_and_groups_but_not_in_comments() {
     let text = "use crate::{chess::{self, Move}, time::Clock,\n    pgn};\n\

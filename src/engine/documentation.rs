@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::network::backends::BACKENDS;
-use crate::network::backends::onnxruntime::machine::rule_rows;
 use crate::options::{OptionKind, OptionSpec};
+use crate::setup::rule_rows;
 use crate::time::estimators::LogLogistic;
 use crate::time::estimators::moves_left::ESTIMATORS;
 use crate::time::manager_from;

@@ -3,10 +3,10 @@
 //! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
 //! process can have but one ONNX Runtime.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, fs, io, slice};
+use std::{fmt, io, slice};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -19,17 +19,16 @@ use super::output::{eprint_message, write_json};
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine;
 use crate::network::backends::onnxruntime::finder::Library;
-use crate::network::backends::onnxruntime::machine::{
-    Gpu, Machine, Maker, SystemPart, old_vulkan, only_on, software_counts_as_gpu, vulkan_drivers,
-};
-use crate::network::backends::onnxruntime::plan::missing;
-use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
+use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, SystemPart, finder};
 use crate::network::backends::{self, AUTO, BackendConfig, aliases, native};
 use crate::network::folders;
 use crate::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use crate::network::weights::Model;
 use crate::network::{Backend, BackendError, Processor, cores};
 use crate::report::{Align, Table};
+use crate::setup::{Machine, missing, obstacle};
+use crate::system::gpus::Gpu;
+use crate::system::vulkan;
 use crate::version::VERSION;
 
 /// The word of a description that says that a backend computes in single precision.
@@ -67,17 +66,18 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     let candidates = if is_asked_for {
         vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
     } else {
-        all_candidates(&described, &device_files())
+        all_candidates(&described)
     };
     let machine = MachineInfo::this();
     let mut backends = Vec::new();
     for candidate in &candidates {
         eprint_message(format_args!("trying {}", candidate.backend));
         let reports = candidate.examine(&args.network).into_iter();
-        backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
+        backends.extend(reports.map(|report| candidate.judge_fault(report, &described)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let chosen = described.choose().chosen.filter(|(gpu, provider)| out_of_reach(gpu, *provider).is_none());
+    let chosen =
+        described.choose().chosen.filter(|(gpu, provider)| described.out_of_reach(gpu, *provider).is_none());
     let recommended = chosen.map(|(_, provider)| provider.name());
     let parts = parts(&described);
     let report =
@@ -93,13 +93,12 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
 }
 
 /// Returns what may work on `machine`. What NVIDIA's GPUs need is named only where there is one.
-fn all_candidates(machine: &Machine, devices: &[PathBuf]) -> Vec<Candidate> {
-    let has_nvidia = machine.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
-        || devices.iter().any(|file| file.to_string_lossy().contains("nvidia"));
+fn all_candidates(machine: &Machine) -> Vec<Candidate> {
+    let has_nvidia = machine.has_nvidia();
     let is_of_system = |provider: &Provider| {
-        let is_nvidia = SystemPart::needed(*provider, &machine.os) == Some(SystemPart::NvidiaDriver);
+        let is_nvidia = provider.needed_part(&machine.os) == Some(SystemPart::NvidiaDriver);
         *provider != Provider::Cpu
-            && only_on(*provider, std::env::consts::OS, &machine.arch).is_none()
+            && provider.only_on(std::env::consts::OS, &machine.arch).is_none()
             && (!is_nvidia || has_nvidia)
     };
     let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
@@ -208,13 +207,11 @@ impl Candidate {
     }
 
     /// Tells a backend that should work and does not from one that has nothing to compute with on this machine.
-    fn judge_fault(&self, report: BackendReport, machine: &MachineInfo) -> BackendReport {
+    fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
         if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
             return report;
         }
-        let devices = device_files();
-        let unsuited = |provider| unsuited(provider, &machine.cpu, &devices);
-        match self.providers().into_iter().find_map(unsuited) {
+        match self.providers().into_iter().find_map(|provider| machine.unsuited(provider)) {
             Some(reason) => self.without_figures(NOT_FOR_THIS_MACHINE, reason),
             None => report,
         }
@@ -481,17 +478,20 @@ fn parts(machine: &Machine) -> Vec<Part> {
     refused.iter().for_each(|reason| onnx_runtime.detail += &format!("; refused: {reason}"));
     let plugin = |provider: Provider| {
         let fetch = || format!("not installed; `zeitnot setup --provider {provider}` fetches it");
-        let file = finder::plugin_file(provider).map(|file| file.display().to_string());
+        let (library, _) = finder::look_for(provider);
+        let beside = library.as_ref().and_then(|library| library.path.parent());
+        let file = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
+        let file = file.map(|file| file.display().to_string());
         Part::new(format!("plugin {provider}"), file.ok_or_else(fetch))
     };
     let system_part = |name: &str, provider| {
-        let obstacle = finder::obstacle(provider);
+        let obstacle = obstacle(provider);
         Part::new(name, obstacle.map_or(Ok("loads".into()), |error| Err(error.to_string())))
     };
     let listed = |name: &str, found: Vec<String>, otherwise: &str| {
         Part::new(name, if found.is_empty() { Err(otherwise.into()) } else { Ok(found.join(", ")) })
     };
-    let candidates = all_candidates(machine, &device_files());
+    let candidates = all_candidates(machine);
     let candidates: Vec<_> = candidates.iter().flat_map(Candidate::providers).collect();
     let mut parts = vec![onnx_runtime];
     let plugins = candidates.iter().copied().filter(|provider| provider.is_plugin());
@@ -501,65 +501,18 @@ fn parts(machine: &Machine) -> Vec<Part> {
     }
     if cfg!(target_os = "linux") {
         parts.push(system_part("Vulkan loader", Provider::WebGpu));
-        let drivers = vulkan_drivers().into_iter().map(|driver| driver.to_string()).collect();
+        let drivers = vulkan::drivers().into_iter().map(|driver| driver.to_string()).collect();
         let mut drivers = listed("Vulkan drivers", drivers, "none is registered");
-        if let Some(old) = old_vulkan() {
+        if let Some(old) = vulkan::outdated() {
             drivers.is_here = false;
             drivers.detail += &format!("; {old}");
         }
         parts.push(drivers);
         let otherwise = "there is none in /dev; in a container start that with access to the GPU";
-        let files = device_files().iter().map(|path| path.display().to_string()).collect();
+        let files = machine.devices.iter().flatten().map(|path| path.display().to_string()).collect();
         parts.push(listed("GPU devices", files, otherwise));
     }
     parts
-}
-
-/// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus, whether it was given them or not.
-/// NVIDIA's tool has reached those that it tells of.
-pub(super) fn out_of_reach(gpu: &Gpu, provider: Provider) -> Option<String> {
-    (gpu.maker != Maker::Nvidia).then(|| unsuited(provider, "", &device_files())).flatten()
-}
-
-/// Returns why a machine with the processor `cpu` and the GPUs' device files `devices` has no use for `provider`, whatever is
-/// installed there; `None` where it may have, or where nothing is known.
-fn unsuited(provider: Provider, cpu: &str, devices: &[PathBuf]) -> Option<String> {
-    let has = |names: &[&str]| {
-        let mut files = devices.iter().filter_map(|path| path.file_name()?.to_str());
-        files.any(|file| names.iter().any(|name| file.starts_with(name)))
-    };
-    // Elsewhere GPUs have no files. Windows shows its GPUs to Linux as `dxg`.
-    let lacks = |names: &[&str]| cfg!(target_os = "linux") && !has(names) && !has(&["dxg"]);
-    let has_software = software_counts_as_gpu() && provider == Provider::WebGpu;
-    let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
-    match provider {
-        Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
-            Some(format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
-        }
-        Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
-            Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
-        }
-        Provider::MiGraphX if lacks(&["kfd"]) => {
-            Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
-        }
-        Provider::WebGpu if !has_software && lacks(&["renderD", "nvidia"]) => {
-            Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
-        }
-        _ => None,
-    }
-}
-
-fn device_files() -> Vec<PathBuf> {
-    let starts = [("/dev/dri", "renderD"), ("/dev", "nvidia"), ("/dev", "kfd"), ("/dev", "dxg")];
-    starts.iter().flat_map(|(folder, start)| files_in(folder, start)).collect()
-}
-
-fn files_in(folder: &str, start: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(folder)).into_iter().flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
-    let mut files: Vec<_> = named.map(|entry| entry.path()).collect();
-    files.sort();
-    files
 }
 
 #[cfg(test)]
@@ -631,30 +584,16 @@ mod tests {
     fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
         let mut machine = Machine::without_parts();
         machine.gpus.clear();
-        let candidates = all_candidates(&machine, &[]);
+        machine.devices = None;
+        let candidates = all_candidates(&machine);
         let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
         assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
         assert!(names.contains(&"webgpu"));
         assert!(!names.iter().any(|name| ["cuda", "tensorrt", "tensorrt-rtx"].contains(name)), "{names:?}");
-        let with_nvidia = all_candidates(&machine, &["/dev/nvidia0".into()]).len();
+        machine.devices = Some(vec!["/dev/nvidia0".into()]);
+        let with_nvidia = all_candidates(&machine).len();
         assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 3 });
         assert_eq!(candidates[1].providers(), []);
         assert_eq!(candidates[2].providers(), [Provider::Cpu]);
-    }
-
-    #[test]
-    fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
-        let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
-            let devices: Vec<PathBuf> = devices.iter().map(PathBuf::from).collect();
-            let all = Provider::all();
-            all.filter(|&provider| unsuited(provider, cpu, &devices).is_some()).map(Provider::name).collect()
-        };
-        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);
-        assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
-        if cfg!(target_os = "linux") {
-            let none = ["cuda", "tensorrt", "tensorrt-rtx", "webgpu", "migraphx"];
-            assert_eq!(names("Intel(R) Xeon(R)", &[]), none);
-            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), ["migraphx"]);
-        }
     }
 }

@@ -178,11 +178,11 @@ impl Cli {
 
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
-        if self.offline {
-            folders::stay_offline();
-        }
         let mut output = Output::stdout(if self.json { OutputFormat::Json } else { OutputFormat::Text });
-        let command = self.command.unwrap_or(Command::Uci(self.uci));
+        let mut command = self.command.unwrap_or(Command::Uci(self.uci));
+        if let Command::Setup(args) = &mut command {
+            args.is_offline = self.offline;
+        }
         let status = command.run(&mut output);
         match status.and_then(|status| output.flush().map(|()| status)) {
             Ok(ExitStatus::Success) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ use crate::engine::EngineError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
+use crate::setup::NotFetched;
 
 /// The reason why a command could not do what it was asked for. Its text is the one message that the user sees.
 #[derive(Debug, Error)]
@@ -23,6 +24,8 @@ pub(crate) enum Failure {
     Network(#[from] NetworkError),
     #[error(transparent)]
     Library(#[from] LibraryError),
+    #[error(transparent)]
+    NotFetched(#[from] NotFetched),
     /// A measurement of the laboratory failed; its own error says why.
     #[cfg(feature = "lab")]
     #[error(transparent)]

@@ -14,17 +14,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::config_file::{CONFIG_FILES, config_file};
-use super::doctor::{BackendReport, Candidate, out_of_reach};
+use super::doctor::{BackendReport, Candidate};
 use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::engine::Settings;
+use crate::foreign::in_our_words;
 use crate::network::backends::native;
 use crate::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
-use crate::network::backends::onnxruntime::machine::{Choice, Machine, SystemPart};
-use crate::network::backends::onnxruntime::plan::Plan;
 use crate::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
 use crate::network::folders;
+use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
 
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {
@@ -44,30 +44,38 @@ pub(super) struct SetupArgs {
     /// A description of another machine, for rehearsals
     #[arg(long, value_name = "FILE.json", hide = true, requires = "auto")]
     machine: Option<PathBuf>,
+    /// Whether nothing may be fetched: a flag of all commands.
+    #[arg(skip)]
+    pub(super) is_offline: bool,
+}
+
+impl SetupArgs {
+    fn fetch(&self, plan: &Plan) -> Result<(), Failure> {
+        Ok(plan.fetch(&Fetcher::new(&|text| eprint_message(text), self.is_offline))?)
+    }
 }
 
 pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if args.auto {
-        return Auto::new(args)?.run(args.dry_run, output);
+        return Auto::new(args)?.run(output);
     }
     let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
-    let obstacle = finder::obstacle(provider);
-    if let Some(obstacle) = obstacle.filter(|obstacle| !args.dry_run || obstacle.is_final()) {
-        return Err(obstacle.into());
+    let obstacle = obstacle(provider);
+    if obstacle.as_ref().is_some_and(|obstacle| !args.dry_run || obstacle.is_final()) {
+        return obstacle.map_or(Ok(ExitStatus::Success), |obstacle| Err(obstacle.into()));
     }
     let plan = Plan::here(provider)?;
     if plan.is_empty() && !finder::is_installed(provider) {
         return Err(LibraryError::NotInstalled { provider, found: String::new() }.into());
     }
     if args.dry_run {
-        let obstacle = finder::obstacle(provider).map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
+        let obstacle = obstacle.map(|obstacle| format!("{obstacle}\n")).unwrap_or_default();
         output.write(&plan, &format_args!("needed for {provider}:\n{plan}{obstacle}"))?;
         return Ok(ExitStatus::Success);
     }
-    folders::allow_fetching();
     announce(&plan, provider);
-    plan.fetch()?;
-    let runtime = Runtime::get(provider)?;
+    args.fetch(&plan)?;
+    let runtime = Runtime::get(provider).map_err(with_remedy)?;
     // Whether others than plugins find a device shows when a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
     let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
@@ -114,7 +122,8 @@ const MOVE_TIME: u32 = 1000;
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// What `setup --auto` knows when it begins.
-struct Auto {
+struct Auto<'a> {
+    args: &'a SetupArgs,
     machine: Machine,
     /// Whether the machine is not this one.
     is_described: bool,
@@ -131,7 +140,7 @@ struct AutoReport<'a> {
     provider: Option<&'static str>,
     hint: Option<String>,
     /// The parts of the system that are missing.
-    lacking: Vec<SystemPart>,
+    lacking: Vec<Part>,
     remedy: Option<String>,
     /// What the provider needs, as it was before anything was fetched.
     files: Option<Plan>,
@@ -144,8 +153,8 @@ struct AutoReport<'a> {
     config: Option<String>,
 }
 
-impl Auto {
-    fn new(args: &SetupArgs) -> Result<Auto, Failure> {
+impl Auto<'_> {
+    fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
         let machine = args.machine.as_deref().map(described).transpose()?;
         let folder = folders::executable().unwrap_or_default();
         let config = config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]));
@@ -153,12 +162,14 @@ impl Auto {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                return Err(Failure::Input(format!("{}: cannot be read: {error}", config.display())));
+                let reason = in_our_words(&error);
+                return Err(Failure::Input(format!("{}: cannot be read: {reason}", config.display())));
             }
         };
         let mut settings = Settings::default();
         settings.network.weights_file = args.weights.clone().unwrap_or_default();
         Ok(Auto {
+            args,
             is_described: machine.is_some(),
             machine: machine.unwrap_or_else(Machine::this),
             config,
@@ -167,7 +178,7 @@ impl Auto {
         })
     }
 
-    fn run(&self, is_rehearsal: bool, output: &mut Output) -> Result<ExitStatus, Failure> {
+    fn run(&self, output: &mut Output) -> Result<ExitStatus, Failure> {
         let mut report = AutoReport {
             machine: &self.machine,
             provider: None,
@@ -175,24 +186,20 @@ impl Auto {
             lacking: Vec::new(),
             remedy: None,
             files: None,
-            dry_run: is_rehearsal,
+            dry_run: self.args.dry_run,
             check: Vec::new(),
             benchmark: None,
             backend: None,
             config: None,
         };
-        let status = self.go(&mut report, is_rehearsal, output)?;
+        let status = self.go(&mut report, output)?;
         output.write(&report, &"")?;
         Ok(status)
     }
 
     /// Goes step by step, tells each in text, and notes it in `report`.
-    fn go(
-        &self,
-        report: &mut AutoReport<'_>,
-        is_rehearsal: bool,
-        output: &mut Output,
-    ) -> Result<ExitStatus, Failure> {
+    fn go(&self, report: &mut AutoReport<'_>, output: &mut Output) -> Result<ExitStatus, Failure> {
+        let is_rehearsal = self.args.dry_run;
         output.write_ahead(&Found(&self.machine))?;
         let Choice { chosen, next, hint } = self.machine.choose();
         report.hint.clone_from(&hint);
@@ -225,13 +232,13 @@ impl Auto {
         };
         output.write_ahead(&format_args!("needed:\n{plan}"))?;
         let mut lacking = self.machine.lacks(provider);
-        let unsuited = if self.is_described { None } else { out_of_reach(gpu, provider) };
+        let unsuited = self.machine.out_of_reach(gpu, provider);
         unsuited.iter().try_for_each(|why| output.write_ahead(&format_args!("missing    {why}\n")))?;
-        let lacks_pip = plan.missing().next().is_some() && !self.machine.parts.contains(&SystemPart::Pip);
-        lacking.extend(lacks_pip.then_some(SystemPart::Pip));
+        let lacks_pip = plan.missing().next().is_some() && !self.machine.parts.contains(&Part::Pip);
+        lacking.extend(lacks_pip.then_some(Part::Pip));
         let remedy = (!lacking.is_empty()).then(|| self.machine.remedy(&lacking));
         if let Some(remedy) = &remedy {
-            let names: Vec<_> = lacking.iter().map(SystemPart::to_string).collect();
+            let names: Vec<_> = lacking.iter().map(Part::to_string).collect();
             output.write_ahead(&format_args!("missing    {}\n           {remedy}\n", names.join(", ")))?;
         }
         let is_lacking = !lacking.is_empty() || unsuited.is_some();
@@ -245,8 +252,7 @@ impl Auto {
             output.write_ahead(&"Nothing was changed. Run this again then.\n")?;
             return Ok(ExitStatus::Negative);
         }
-        folders::allow_fetching();
-        let fetched = plan.fetch();
+        let fetched = self.args.fetch(&plan);
         report.files = Some(plan);
         fetched?;
         self.check_and_measure(report, (provider, next), output)
@@ -338,7 +344,8 @@ impl Auto {
         let text = with_own_lines(self.text.as_deref().unwrap_or_default(), backend);
         fs::write(&self.config, text).map_err(|error| {
             Failure::Input(format!(
-                "cannot write to {config} ({error}). Start the engine with --backend={backend}"
+                "cannot write to {config} ({}). Start the engine with --backend={backend}",
+                in_our_words(&error)
             ))
         })?;
         let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
@@ -358,7 +365,8 @@ impl Auto {
 
 fn described(file: &Path) -> Result<Machine, Failure> {
     let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    let text = fs::read_to_string(file)
+        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
     serde_json::from_str(&text).map_err(|error| refuse(format!("no description of a machine: {error}")))
 }
 

@@ -18,7 +18,7 @@
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
 pub mod aliases;
-mod auto_backend;
+pub(crate) mod auto_backend;
 pub mod config;
 pub mod multiplexing;
 pub mod native;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::Facts;
 use super::gpus::GpuMeter;
 use crate::network::throughput::SortedSamples;
-use crate::system::{self, nvidia_smi};
+use crate::system::gpus::{Gpu, nvidia_gpus};
+use crate::system::{self, cpu_name};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineInfo {
@@ -28,14 +29,12 @@ pub(in crate::tools) struct MachineInfo {
 impl MachineInfo {
     pub(in crate::tools) fn this() -> MachineInfo {
         let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let info = file("/proc/cpuinfo");
-        let cpu = system::value(&info, "model name").or_else(|| system::value(&info, "Model"));
         let bytes = system::bytes(&file("/proc/meminfo"), "MemTotal");
         let release = file("/etc/os-release");
         let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
         let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
         MachineInfo {
-            cpu: cpu.unwrap_or(std::env::consts::ARCH).into(),
+            cpu: cpu_name(),
             cores: std::thread::available_parallelism().map_or(1, NonZero::get),
             memory_gb: bytes.map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
             system: match file("/proc/sys/kernel/osrelease").trim() {
@@ -64,8 +63,13 @@ impl fmt::Display for MachineInfo {
 
 /// What NVIDIA's driver reports about its cards; nothing where there is no driver.
 fn gpus() -> Vec<String> {
-    let text = nvidia_smi("name,driver_version,memory.total").unwrap_or_default();
-    text.lines().map(|line| format!("{} (name, driver, memory)", line.trim())).collect()
+    let cells = |gpu: &Gpu| {
+        let memory = gpu.memory_mb.map(|mb| format!("{mb} MiB"));
+        [gpu.name.clone(), gpu.version.clone(), memory]
+            .map(|cell| cell.unwrap_or_else(|| "[N/A]".into()))
+            .join(", ")
+    };
+    nvidia_gpus().iter().map(|gpu| format!("{} (name, driver, memory)", cells(gpu))).collect()
 }
 
 /// The smallest number of control measurements in a run …

@@ -1,35 +1,35 @@
-//! Finds ONNX Runtime: the places where it may lie, best first, and at last the fetcher; what is known of a library, and why there
-//! may be none.
+//! Finds ONNX Runtime and the plugins of its providers: the places where they may lie, best first; what is known of a library, and why
+//! there may be none.
 //!
 //! | order | place |
 //! |---|---|
 //! | 1 | the file or folder that `ORT_DYLIB_PATH` names; if it cannot be used, that is an error |
 //! | 2 | beside the program, in its `lib` and in its `onnxruntime/lib` |
-//! | 3 | our cache folder |
+//! | 3 | our cache folder, into which `zeitnot setup` fetches packages |
 //! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
-//! | 6 | fetched once into the cache by `zeitnot setup`, see `fetch` |
 //!
-//! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed over.
-//! The finder is called by `runtime`, and by callers that ask what is installed.
+//! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed over. Plugins lie beside
+//! the library, or in places 2, 3 and 5. The finder is called by `runtime`, and by callers that ask what is installed.
 
 use std::cmp::Reverse;
 use std::env;
 use std::fmt;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 use thiserror::Error;
 
-use super::fetch::{self, FetchError, Package};
-use super::machine;
-use super::process_environment::set_variables;
-use super::provider::Provider;
+use super::process_environment::{SOFTWARE_VARIABLE, set_variables};
+use super::provider::{Plugin, Provider, SystemPart};
 use crate::network::folders;
+use crate::system::{PYTHONS, entries, told};
 
 /// The environment variable that names a library to use and no other.
-const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
+pub(crate) const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// The place where a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,8 +45,6 @@ pub enum LibrarySource {
     System,
     /// An installed Python package.
     Python,
-    /// Our cache, where it was fetched just now.
-    Fetched,
 }
 
 impl fmt::Display for LibrarySource {
@@ -57,7 +55,6 @@ impl fmt::Display for LibrarySource {
             LibrarySource::Cache => "in the cache",
             LibrarySource::System => "in a folder of the system",
             LibrarySource::Python => "in an installed Python package",
-            LibrarySource::Fetched => "fetched from PyPI",
         })
     }
 }
@@ -147,25 +144,47 @@ pub enum UnusableReason {
     TooOld { minor: u32 },
 }
 
+/// Something that a provider needs beside ONNX Runtime, and that is missing.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum MissingPart {
+    System(SystemPart),
+    /// A library of NVIDIA, and what it is in words.
+    Library {
+        name: String,
+        words: String,
+    },
+}
+
+impl fmt::Display for MissingPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MissingPart::System(part) => part.fmt(f),
+            MissingPart::Library { words, .. } => f.write_str(words),
+        }
+    }
+}
+
 /// Says why there is no ONNX Runtime.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum LibraryError {
-    #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
+    #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found")]
     Named(Unusable),
     #[error(
-        "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside the program, or \
-         its path into {PATH_VARIABLE}"
+        "found no ONNX Runtime{found}, and only `{}` fetches it. Or put ONNX Runtime 1.24 or newer beside the program, or \
+         its path into {PATH_VARIABLE}",
+        setup_command(*provider)
     )]
-    NotFetched { found: String, reason: String },
+    NotFetched { provider: Provider, found: String },
     #[error(
         "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
-    #[error("{provider} cannot run, because parts are missing: {}. {remedy}", parts.join(", "))]
-    PartsMissing { provider: Provider, parts: Vec<String>, remedy: String },
-    #[error("{package} is not installed and was not fetched: {reason}. Or put {file} beside the program")]
-    PluginNotFetched { package: &'static str, file: String, reason: String },
+    #[error("{provider} cannot run, because parts are missing: {}. {remedy}", listed(parts))]
+    PartsMissing { provider: Provider, parts: Vec<MissingPart>, remedy: String },
+    #[error("{package} is not installed, and only `{}` fetches it. Or put {file} beside the program", setup_command(*provider))]
+    NoPlugin { provider: Provider, package: &'static str, file: String },
     #[error("{provider} is for {systems}, and this is {os} on {arch}")]
     NotForSystem { provider: Provider, systems: &'static str, os: &'static str, arch: &'static str },
     #[error("{provider} at {} does not load: {reason}", path.display())]
@@ -175,7 +194,7 @@ pub enum LibraryError {
          work here and what is missing"
     )]
     NoDevice { provider: Provider, number: u32, found: usize },
-    #[error("{0} finds no device (software emulation of a GPU does not count without {variable}=1)", variable = machine::SOFTWARE_VARIABLE)]
+    #[error("{0} finds no device (software emulation of a GPU does not count without {SOFTWARE_VARIABLE}=1)")]
     NoHardware(Provider),
     #[error(
         "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one. Start the engine with \
@@ -188,24 +207,37 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
+    /// Says that parts are missing. How to get them is known to `setup`.
+    pub(super) fn parts_missing(provider: Provider, parts: Vec<MissingPart>) -> LibraryError {
+        let remedy = format!("`{}` fetches them or says how to install them", setup_command(provider));
+        LibraryError::PartsMissing { provider, parts, remedy }
+    }
+
     /// Returns whether nothing that could be installed would help.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, LibraryError::NotForSystem { .. })
     }
 }
 
-/// Finds a usable library that has `provider`, or fetches one if this process may.
-pub(super) fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
+fn listed(parts: &[MissingPart]) -> String {
+    parts.iter().map(MissingPart::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the command line that fetches what `provider` needs.
+pub(crate) fn setup_command(provider: Provider) -> String {
+    let provider = if provider == Provider::Cpu { String::new() } else { format!(" --provider {provider}") };
+    format!("zeitnot setup{provider}")
+}
+
+/// Finds a usable library that has `provider`.
+pub(super) fn library_for(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
-    if let Some(library) = find(provider, &mut refused)? {
-        return Ok(library);
-    }
-    let Some(package) = Package::runtime_for(provider) else {
-        return Err(LibraryError::NotInstalled { provider, found: refused_suffix(&refused) });
-    };
-    fetched(package, provider, &mut refused).map_err(|reason| LibraryError::NotFetched {
-        found: refused_suffix(&refused),
-        reason: reason.with_remedy(package),
+    find(provider, &mut refused)?.ok_or_else(|| {
+        let found = refused_suffix(&refused);
+        match provider.runtime_package() {
+            Some(_) => LibraryError::NotFetched { provider, found },
+            None => LibraryError::NotInstalled { provider, found },
+        }
     })
 }
 
@@ -218,54 +250,45 @@ pub(crate) fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
     }
 }
 
-/// Returns the plugin of `provider`, if it is one and is installed.
-pub(crate) fn plugin_file(provider: Provider) -> Option<PathBuf> {
-    let (library, _) = look_for(provider);
-    provider.plugin()?.find(library.as_ref().and_then(|library| library.path.parent()))
-}
-
 /// Checks that the system is one that `provider` is for, and has what it needs of it.
-pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
+pub(crate) fn check_system(provider: Provider) -> Result<(), LibraryError> {
     let (os, arch) = (env::consts::OS, env::consts::ARCH);
-    if let Some(systems) = machine::only_on(provider, os, arch) {
+    if let Some(systems) = provider.only_on(os, arch) {
         return Err(LibraryError::NotForSystem { provider, systems, os, arch });
     }
-    match machine::lacking_here(provider) {
-        Some((part, remedy)) => {
-            Err(LibraryError::PartsMissing { provider, parts: vec![part.to_string()], remedy })
-        }
+    match provider.needed_part(os).filter(|part| !part.is_here()) {
+        Some(part) => Err(LibraryError::parts_missing(provider, vec![MissingPart::System(part)])),
         None => Ok(()),
     }
-}
-
-/// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
-pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
-    check_system(provider).err()
 }
 
 /// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
 /// of an engine may.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
-    if provider.plugin().is_some_and(|plugin| !plugin.is_known()) || obstacle(provider).is_some() {
+    let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
+    if !provider.plugin().is_none_or(has_plugin) || check_system(provider).is_err() {
         return false;
     }
-    let has_provider = |library: Library| library.has(provider);
-    match env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
-        Some(named) => named_library(Path::new(&named)).is_ok_and(has_provider),
-        None => known_folders(provider)
-            .into_iter()
-            .any(|(source, folder)| best_in(&folder, source, &mut Vec::new()).is_some_and(has_provider)),
-    }
+    matches!(find_with(|| &[], provider, &mut Vec::new()), Ok(Some(_)))
 }
 
 /// Returns whether a library that has `provider` is installed, with its plugin if it is one.
 pub(crate) fn is_installed(provider: Provider) -> bool {
-    provider.plugin().is_none_or(|plugin| plugin.find(None).is_some())
+    provider.plugin().is_none_or(|plugin| plugin_file(plugin, None).is_some())
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
 /// Returns the first library of places 1 to 5; those that cannot be used are added to `refused`.
-pub(super) fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
+pub(crate) fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
+    find_with(python_folders, provider, refused)
+}
+
+/// Does so with what `python` returns as the folders of Python, which is called only where it comes to that.
+fn find_with(
+    python: fn() -> &'static [PathBuf],
+    provider: Provider,
+    refused: &mut Vec<Unusable>,
+) -> Result<Option<Library>, LibraryError> {
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {
@@ -274,14 +297,11 @@ pub(super) fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Op
         }
         return Ok(Some(library));
     }
-    let mut has_provider = |(source, folder): (LibrarySource, PathBuf)| {
-        best_in(&folder, source, refused).filter(|library| library.has(provider))
-    };
-    if let Some(library) = known_folders(provider).into_iter().find_map(&mut has_provider) {
-        return Ok(Some(library));
-    }
-    let packages = fetch::package_folders().into_iter().map(|folder| (LibrarySource::Python, folder));
-    Ok(packages.into_iter().find_map(has_provider))
+    let packages = iter::once_with(python).flatten().map(|folder| folder.join("onnxruntime/capi"));
+    let packages = packages.map(|folder| (LibrarySource::Python, folder));
+    let mut folders = known_folders(provider).into_iter().chain(packages);
+    Ok(folders
+        .find_map(|(source, folder)| best_in(&folder, source, refused).filter(|found| found.has(provider))))
 }
 
 fn named_library(named: &Path) -> Result<Library, LibraryError> {
@@ -290,20 +310,8 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
     Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
-/// Fetches `package` and returns its library; one that does not load is added to `refused`.
-fn fetched(
-    package: &Package,
-    provider: Provider,
-    refused: &mut Vec<Unusable>,
-) -> Result<Library, FetchError> {
-    let cache = folders::cache().ok_or(FetchError::NoCacheFolder)?;
-    let usable = |folder: &Path| best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some();
-    let folder = fetch::fetch(package, provider, &cache, usable)?;
-    best_in(&folder, LibrarySource::Fetched, refused).ok_or(FetchError::NotLoaded)
-}
-
 /// Returns `" that can be used (…)"` for the message, or nothing where nothing was refused.
-fn refused_suffix(refused: &[Unusable]) -> String {
+pub(crate) fn refused_suffix(refused: &[Unusable]) -> String {
     if refused.is_empty() {
         return String::new();
     }
@@ -315,10 +323,67 @@ fn refused_suffix(refused: &[Unusable]) -> String {
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
     let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
-    let fetched = folders::cache().zip(Package::runtime_for(provider));
-    known.extend(fetched.map(|(cache, package)| (LibrarySource::Cache, package.destination(&cache))));
+    let fetched =
+        provider.runtime_package().into_iter().flat_map(|package| fetched_folders(|name| name == package));
+    known.extend(fetched.map(|folder| (LibrarySource::Cache, folder)));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known
+}
+
+/// Returns the folder in the cache into which `setup` fetches a package. Machines of different kinds may share a cache.
+pub(crate) fn fetched_folder(cache: &Path, package: &str, version: &str) -> PathBuf {
+    cache.join(format!("{package}-{version}{}", of_this_machine()))
+}
+
+fn of_this_machine() -> String {
+    format!("-{}-{}", env::consts::OS, env::consts::ARCH)
+}
+
+/// Returns the folders in the cache of the packages that are wanted, the newest version first.
+pub(super) fn fetched_folders(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let is_wanted = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(&of_this_machine()));
+        name.and_then(|name| name.rsplit_once('-')).is_some_and(|(package, _)| is_wanted(package))
+    };
+    let mut found: Vec<_> =
+        folders::cache().iter().flat_map(|cache| entries(cache)).filter(is_wanted).collect();
+    found.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
+    found
+}
+
+/// Returns the file of a plugin, if it is installed: in the folder `beside`, or elsewhere.
+pub(crate) fn plugin_file(plugin: &Plugin, beside: Option<&Path>) -> Option<PathBuf> {
+    let known = beside.map(Path::to_path_buf).into_iter().chain(plugin_folders(plugin));
+    let file = plugin.file_name();
+    let in_python = || file_in(python_folders().iter().map(|folder| folder.join(plugin.module)), &file);
+    file_in(known, &file).or_else(in_python)
+}
+
+fn file_in(folders: impl IntoIterator<Item = PathBuf>, file: &str) -> Option<PathBuf> {
+    folders.into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
+}
+
+/// Returns the folders of places 2 and 3 for a plugin.
+fn plugin_folders(plugin: &Plugin) -> Vec<PathBuf> {
+    let mut folders = folders_beside_the_program();
+    folders.extend(fetched_folders(|name| name == plugin.package));
+    folders
+}
+
+/// Returns the folders in which all Pythons found look for packages. They are asked once.
+pub(super) fn python_folders() -> &'static [PathBuf] {
+    static FOLDERS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+        let asked =
+            PYTHONS.iter().filter_map(|name| told(name, &["-c", "import sys; print(*sys.path, sep='\\n')"]));
+        let mut folders = Vec::new();
+        for folder in asked.collect::<Vec<_>>().iter().flat_map(|text| text.lines()).map(PathBuf::from) {
+            if folder.is_absolute() && !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        folders
+    });
+    &FOLDERS
 }
 
 /// Returns the folders of place 2.
@@ -352,6 +417,11 @@ fn system_folders() -> Vec<PathBuf> {
     folders
 }
 
+/// Returns whether `folder` has a library that can be used.
+pub(crate) fn has_library(folder: &Path) -> bool {
+    best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some()
+}
+
 /// Returns the newest library in `folder` that can be used; those that cannot are added to `refused`.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder)
@@ -370,9 +440,9 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// Returns the numbers in a file name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
+/// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
 fn numbers(name: &str) -> Vec<u32> {
-    name.split('.').filter_map(|part| part.parse().ok()).collect()
+    name.split(['.', '-']).filter_map(|part| part.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -438,6 +508,16 @@ mod tests {
             let error = named_library(named).unwrap_err().to_string();
             assert!(error.starts_with(&format!("ORT_DYLIB_PATH: {text}")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_plugin_is_found_beside_the_library_under_the_name_of_the_system() {
+        let folder = tempfile::tempdir().unwrap();
+        let plugin = Provider::WebGpu.plugin().unwrap();
+        let path = folder.path().join(plugin.file_name());
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(plugin_file(plugin, Some(folder.path())), Some(path));
+        assert!(Provider::Cuda.plugin().is_none());
     }
 
     #[test]

@@ -2,18 +2,14 @@
 //!
 //! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through `runners` and
 //! `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is the one that serves the whole
-//! process and takes plugins in, [`finder`] finds it, `fetch` gets it from PyPI when asked to, `nvidia` loads what a GPU needs
-//! beside it. [`plan`] lists all that one provider needs, and [`machine`] chooses one for a machine's GPU. [`provider`] knows
-//! the kinds of devices, [`DeviceOptions`] what users choose of them.
+//! process and takes plugins in, [`finder`] finds it, `nvidia` loads what a GPU needs beside it. [`provider`] knows the kinds of
+//! devices, [`DeviceOptions`] what users choose of them. Nothing is fetched here: that is the business of `setup`.
 
 pub mod finder;
 pub mod provider;
 
 mod device_options;
-mod fetch;
-pub(crate) mod machine;
-mod nvidia;
-pub(crate) mod plan;
+pub(crate) mod nvidia;
 mod process_environment;
 mod runners;
 mod runtime;
@@ -27,7 +23,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ort::ErrorCode;
 use sha2::{Digest, Sha256};
 
-use self::runtime::ProgressMessage;
 use self::sessions::SessionPool;
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
@@ -35,11 +30,13 @@ use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
 };
 use crate::params::Params;
+use crate::system::gpus::nvidia_gpus;
 
 pub use device_options::DeviceOptions;
 pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
 pub use finder::LibraryError;
-pub use provider::Provider;
+pub(crate) use process_environment::software_counts_as_gpu;
+pub use provider::{Provider, SystemPart};
 pub use runtime::Runtime;
 
 /// The backend's name.
@@ -98,12 +95,12 @@ impl OnnxRuntime {
         };
         let builds_engines = device.provider == Provider::TensorRt;
         let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
-        let _message = builds_engines.then(|| {
-            ProgressMessage::start(format!(
-                "TensorRT builds its engines or reads them from {}",
-                engines.display()
-            ))
-        });
+        if builds_engines {
+            let folder = engines.display();
+            let text =
+                format!("TensorRT builds its engines, which takes minutes, or reads them from {folder}");
+            foreign::record(NAME, &text);
+        }
         let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone(), engines));
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
         let mut evaluator = sessions.evaluator()?;
@@ -149,7 +146,10 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
         Provider::Cpu => "CPU".to_owned(),
         Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
         Provider::Cuda | Provider::TensorRt => {
-            let name = nvidia::device_name(*gpu).unwrap_or_else(|| "of unknown name".into());
+            let name = nvidia_gpus().get(*gpu as usize).map_or("of unknown name".into(), |gpu| {
+                let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
+                format!("{gpu}{memory}")
+            });
             format!("{provider} on GPU {gpu} ({name})")
         }
         _ => format!("{provider} on device {gpu}"),

@@ -2,8 +2,8 @@
 //!
 //! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each
 //! one is loaded before the provider is, from where the system finds it or from our cache and the folders of NVIDIA's wheels and
-//! installers; the system then takes what is loaded. Those that are found nowhere are named with one remedy. Windows
-//! gets the same folders on its search path instead.
+//! installers; the system then takes what is loaded. Those that are found nowhere are named. Windows gets the same folders on its
+//! search path instead.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,52 +14,25 @@ use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 
-use super::fetch::{Package, site_folders};
-use super::finder::{Library, LibraryError, folders_beside_the_program};
+use super::finder::{
+    Library, LibraryError, MissingPart, fetched_folders, folders_beside_the_program, python_folders,
+};
 use super::process_environment;
 use super::provider::Provider;
-use crate::network::folders as own_folders;
-use crate::system::nvidia_smi;
-
-/// A wheel with libraries of NVIDIA that `setup` fetches for the ONNX Runtime with CUDA.
-#[derive(Debug)]
-pub(super) struct Part {
-    pub(super) package: &'static Package,
-    linux: &'static [&'static str],
-    windows: &'static [&'static str],
-}
-
-pub(super) const PARTS: [Part; 5] = [
-    Part {
-        package: &Package::CUBLAS,
-        linux: &["libcublasLt.so.13", "libcublas.so.13"],
-        windows: &["cublasLt64_13.dll", "cublas64_13.dll"],
-    },
-    Part { package: &Package::CUDA_RUNTIME, linux: &["libcudart.so.13"], windows: &["cudart64_13.dll"] },
-    Part { package: &Package::CURAND, linux: &["libcurand.so.10"], windows: &[] },
-    Part { package: &Package::NVRTC, linux: &[NVRTC], windows: &["nvrtc64_130_0.dll"] },
-    Part { package: &Package::CUDNN, linux: &[CUDNN], windows: &["cudnn64_9.dll"] },
-];
 
 /// The file of cuDNN, which the provider's file does not name and loads when it meets the first convolution …
 const CUDNN: &str = "libcudnn.so.9";
 /// … and that of the compiler, which cuDNN loads.
 const NVRTC: &str = "libnvrtc.so.13";
 
-impl Part {
-    /// Returns whether the system or one of `folders` has its libraries.
-    pub(super) fn is_here(&self, folders: &[PathBuf]) -> bool {
-        let files = if cfg!(windows) { self.windows } else { self.linux };
-        files.iter().all(|file| {
-            folders.iter().any(|folder| folder.join(file).is_file())
-                || ort::util::preload_dylib(*file).is_ok()
-        })
-    }
+/// Returns whether `provider` needs CUDA's libraries.
+pub(crate) fn needs_cuda(provider: Provider) -> bool {
+    matches!(provider, Provider::Cuda | Provider::TensorRt)
 }
 
-/// Returns whether `provider` needs CUDA's libraries.
-pub(super) fn needs_cuda(provider: Provider) -> bool {
-    matches!(provider, Provider::Cuda | Provider::TensorRt)
+/// Returns whether the system finds a library and loads it.
+pub(crate) fn loads(name: &str) -> bool {
+    ort::util::preload_dylib(name).is_ok()
 }
 
 /// Loads the libraries that `provider`, if it needs CUDA, needs beside `library`.
@@ -84,7 +57,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     // What is not needed at once may be missing: a build for another CUDA has another compiler.
     let optional = [NVRTC.to_owned()];
     wanted.extend(optional.clone());
-    wanted.retain(|name| ort::util::preload_dylib(name).is_err());
+    wanted.retain(|name| !loads(name));
     if wanted.is_empty() {
         return Ok(());
     }
@@ -102,13 +75,8 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
     if wanted.is_empty() {
         return Ok(());
     }
-    let parts = wanted.iter().map(|name| describe_missing(name, &folders)).collect();
-    Err(LibraryError::PartsMissing { provider, parts, remedy: remedy(provider, &wanted) })
-}
-
-/// Returns the name and memory of a GPU: `NVIDIA H200, 143771 MiB`.
-pub(super) fn device_name(gpu: u32) -> Option<String> {
-    nvidia_smi("name,memory.total")?.lines().nth(gpu as usize).map(str::to_owned)
+    let part = |name: String| MissingPart::Library { words: describe_missing(&name, &folders), name };
+    Err(LibraryError::parts_missing(provider, wanted.into_iter().map(part).collect()))
 }
 
 /// Returns the libraries that a shared library names as needed.
@@ -128,15 +96,14 @@ const LINUX_FOLDERS: [&str; 4] = ["lib64", "lib", "targets/x86_64-linux/lib", "t
 const WINDOWS_FOLDERS: [&str; 3] = ["bin", "bin/x64", "bin/x86_64"];
 
 /// Returns the folders of the program and of our cache, and those into which NVIDIA's wheels and installers put libraries.
-pub(super) fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.and_then(|folder| folder.ancestors().nth(2)).map(Path::to_path_buf);
-    let cache = own_folders::cache().into_iter();
     let mut folders = folders_beside_the_program();
-    folders.extend(cache.flat_map(|cache| PARTS.map(|part| part.package.destination(&cache))));
+    folders.extend(fetched_folders(|package| package.starts_with("nvidia-")));
     let variables = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH", "TENSORRT_HOME"];
     let roots = variables.into_iter().filter_map(env::var_os).map(PathBuf::from).chain(installed_versions());
-    let sites: Vec<_> = beside.into_iter().chain(site_folders()).collect();
+    let sites: Vec<_> = beside.into_iter().chain(python_folders().iter().cloned()).collect();
     folders.extend(folders_of(&sites, &roots.collect::<Vec<_>>(), cfg!(windows)));
     folders.retain(|folder| folder.is_dir());
     folders
@@ -176,31 +143,6 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     }
 }
 
-/// Returns one command line that brings the missing libraries: `setup` where it fetches them all, else pip.
-fn remedy(provider: Provider, missing: &[String]) -> String {
-    let is_fetched = |name: &String| PARTS.iter().any(|part| part.linux.contains(&name.as_str()));
-    if missing.iter().all(is_fetched) {
-        return format!("`zeitnot setup --provider {provider}` fetches what is missing");
-    }
-    let mut wheels: Vec<_> = missing.iter().map(|name| wheel_of(name)).collect();
-    wheels.sort_unstable();
-    wheels.dedup();
-    format!("Run `python3 -m pip install {}`", wheels.join(" "))
-}
-
-/// Returns the wheel, for the newest CUDA, that brings a library.
-fn wheel_of(name: &str) -> &'static str {
-    let stem = name.split(".so").next().unwrap_or(name);
-    let has_stem = |file: &str| file.split(".so").next() == Some(stem);
-    let part = PARTS.iter().find(|part| part.linux.iter().any(|file| has_stem(file)));
-    match stem {
-        _ if part.is_some() => part.map_or("", |part| part.package.name),
-        "libnvinfer" | "libnvonnxparser" => "tensorrt-cu13",
-        "libcufft" => "nvidia-cufft",
-        _ => "nvidia-cuda-runtime",
-    }
-}
-
 fn other_versions(folder: &Path, stem: &str) -> Vec<String> {
     let start = format!("{stem}.so.");
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -215,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_parts_are_named_with_one_remedy() {
+    fn missing_parts_are_named_with_other_versions() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("libcublas.so.12");
         fs::write(&other, "").unwrap();
@@ -223,14 +165,6 @@ mod tests {
         assert_eq!(describe_missing(CUDNN, &folders), "cuDNN 9 (libcudnn.so.9)");
         let other = format!("CUDA's libcublas.so.13 (found {}, which is another version)", other.display());
         assert_eq!(describe_missing("libcublas.so.13", &folders), other);
-        let remedy = |names: &[&str]| {
-            remedy(Provider::TensorRt, &names.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        let fetched = "`zeitnot setup --provider tensorrt` fetches what is missing";
-        assert_eq!(remedy(&[CUDNN, "libcublas.so.13", NVRTC]), fetched);
-        // TensorRT itself is not fetched, and neither is an older CUDA.
-        let by_pip = "Run `python3 -m pip install nvidia-cublas tensorrt-cu13`";
-        assert_eq!(remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]), by_pip);
     }
 
     #[test]
@@ -246,12 +180,6 @@ mod tests {
         for folder in [wheel.join("lib"), root.join("lib64")] {
             assert!(of(false).contains(&folder) && !of(true).contains(&folder), "{}", folder.display());
         }
-        let part = Part { package: &Package::CUDNN, linux: &["no-such.so"], windows: &["no-such.dll"] };
-        let folders = [root.clone()];
-        assert!(!part.is_here(&folders));
-        fs::create_dir(&root).unwrap();
-        ["no-such.so", "no-such.dll"].iter().for_each(|name| fs::write(root.join(name), "").unwrap());
-        assert!(part.is_here(&folders));
     }
 
     #[cfg(target_os = "linux")]

@@ -15,22 +15,40 @@ const DISABLE_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 const DISABLED_DRIVERS: &str = "VK_LOADER_DRIVERS_DISABLE";
 /// … those of renderers in software …
 const SOFTWARE_DRIVERS: &str = "*lvp_icd*,*swiftshader*";
-/// … and the user's variable by which WebGPU may take them.
-const ALLOW_SOFTWARE: &str = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER";
+/// … and the user's variable by which WebGPU may take them, which its plugin reads too.
+pub(super) const SOFTWARE_VARIABLE: &str = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER";
+
+/// Returns whether a renderer in software counts as a GPU: for the engine, `doctor` and `setup` alike.
+pub(crate) fn software_counts_as_gpu() -> bool {
+    allows_software(env::var_os(SOFTWARE_VARIABLE).as_deref())
+}
+
+/// Reads the user's variable: empty and 0 mean no, as where it is not set.
+fn allows_software(value: Option<&OsStr>) -> bool {
+    value.is_some_and(|value| !value.is_empty() && value != "0")
+}
 
 /// Forbids telemetry, and renderers in software unless the user allows them. Must be called before any library of ONNX Runtime or of
 /// a device is used; does so once.
 pub(super) fn set_variables() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
-        let is_left_to_us = [ALLOW_SOFTWARE, DISABLED_DRIVERS].iter().all(|name| env::var_os(name).is_none());
-        let drivers = is_left_to_us.then_some((DISABLED_DRIVERS, SOFTWARE_DRIVERS));
+        let hides = hides_software(
+            env::var_os(SOFTWARE_VARIABLE).as_deref(),
+            env::var_os(DISABLED_DRIVERS).as_deref(),
+        );
+        let drivers = hides.then_some((DISABLED_DRIVERS, SOFTWARE_DRIVERS));
         for (name, value) in [(DISABLE_TELEMETRY, "1")].into_iter().chain(drivers) {
             // SAFETY: whatever reads the environment in Rust does so under the standard library's lock. Foreign code that could
             // read it on another thread without that lock is all in the libraries that are used after this.
             unsafe { env::set_var(name, value) };
         }
     });
+}
+
+/// Returns whether we are to hide renderers in software: not if the user allows them, and not if the user has hidden drivers.
+fn hides_software(software: Option<&OsStr>, disabled: Option<&OsStr>) -> bool {
+    !allows_software(software) && disabled.is_none()
 }
 
 /// Lets Windows find libraries in `folders`, before those of the system. Elsewhere the variable names programs.
@@ -58,7 +76,18 @@ mod tests {
         assert_eq!(env::var(DISABLE_TELEMETRY).as_deref(), Ok("1"));
         set_variables();
         assert_eq!(env::var(DISABLE_TELEMETRY).as_deref(), Ok("1"));
-        assert!(env::var_os(DISABLED_DRIVERS).is_some() || env::var_os(ALLOW_SOFTWARE).is_some());
+        assert!(env::var_os(DISABLED_DRIVERS).is_some() || software_counts_as_gpu());
+    }
+
+    /// A regression: 0 and nothing were "no" for `setup` and `doctor`, and "yes" for the engine.
+    #[test]
+    fn software_is_hidden_unless_the_user_says_otherwise() {
+        for (value, is_allowed) in [(None, false), (Some(""), false), (Some("0"), false), (Some("1"), true)] {
+            let value = value.map(OsStr::new);
+            assert_eq!(allows_software(value), is_allowed, "{value:?}");
+            assert_eq!(hides_software(value, None), !is_allowed, "{value:?}");
+            assert!(!hides_software(value, Some(OsStr::new("*nvidia*"))), "{value:?}");
+        }
     }
 
     #[test]

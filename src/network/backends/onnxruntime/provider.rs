@@ -2,10 +2,13 @@
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers with each
 //! session. A provider's own answer before a session is made cannot be trusted; only registering it shows whether it
-//! works.
+//! works. What is known of each provider stands here: its systems, and the packages, files and parts of the system that it needs.
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use super::process_environment::set_variables;
 use crate::network::weights::InputForm;
 use crate::options::{OptionChoice, option_choice};
 
@@ -59,6 +62,50 @@ impl Provider {
         self.plugin().is_some()
     }
 
+    /// Returns the plugin that brings it; `None` if ONNX Runtime is built with it.
+    pub(crate) fn plugin(self) -> Option<&'static Plugin> {
+        match self {
+            Provider::WebGpu => Some(&WEBGPU),
+            Provider::OpenVino => Some(&OPENVINO),
+            Provider::TensorRtRtx => Some(&TENSORRT_RTX),
+            _ => None,
+        }
+    }
+
+    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in; `None` if there is none.
+    pub(crate) fn runtime_package(self) -> Option<&'static str> {
+        match self {
+            Provider::Cuda | Provider::TensorRt => Some("onnxruntime-gpu"),
+            Provider::DirectMl => Some("onnxruntime-directml"),
+            Provider::MiGraphX => None,
+            _ => Some("onnxruntime"),
+        }
+    }
+
+    /// Returns the systems that it is for, if one with `os` on `arch` is none of them.
+    pub(crate) fn only_on(self, os: &str, arch: &str) -> Option<&'static str> {
+        let (systems, is_one) = match self {
+            Provider::Cpu | Provider::WebGpu => return None,
+            Provider::OpenVino => ("Linux and Windows on x86_64", os != "macos" && arch == "x86_64"),
+            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx => {
+                ("Linux and Windows", os != "macos")
+            }
+            Provider::MiGraphX => ("Linux", os == "linux"),
+            Provider::CoreMl => ("macOS", os == "macos"),
+            Provider::DirectMl => ("Windows", os == "windows"),
+        };
+        (!is_one).then_some(systems)
+    }
+
+    /// Returns the part of a system with `os` that it cannot do without.
+    pub(crate) fn needed_part(self, os: &str) -> Option<SystemPart> {
+        match self {
+            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx => Some(SystemPart::NvidiaDriver),
+            Provider::WebGpu if os.starts_with("linux") => Some(SystemPart::VulkanLoader),
+            _ => None,
+        }
+    }
+
     /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding is only work:
     /// 6 to 10 µs a position. The other two do not compute with bytes, or nobody has tried.
     pub(super) fn usual_input(self) -> InputForm {
@@ -93,5 +140,85 @@ impl Provider {
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A provider that is a library of its own.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    /// The provider's name in ONNX Runtime; its options begin with it.
+    pub(super) ep_name: &'static str,
+    /// The name of its file, without the system's beginning and ending.
+    file_stem: &'static str,
+    /// The package on PyPI that brings it …
+    pub(crate) package: &'static str,
+    /// … and the folder in which that is installed.
+    pub(super) module: &'static str,
+}
+
+const WEBGPU: Plugin = Plugin {
+    ep_name: "WebGpuExecutionProvider",
+    file_stem: "onnxruntime_providers_webgpu",
+    package: "onnxruntime-ep-webgpu",
+    module: "onnxruntime_ep_webgpu",
+};
+const OPENVINO: Plugin = Plugin {
+    ep_name: "OpenVINOExecutionProvider",
+    file_stem: "onnxruntime_providers_openvino_plugin",
+    package: "onnxruntime-ep-openvino",
+    module: "onnxruntime_ep_openvino",
+};
+const TENSORRT_RTX: Plugin = Plugin {
+    ep_name: "NvTensorRTRTXExecutionProvider",
+    file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
+    package: "onnxruntime-ep-nv-tensorrt-rtx-cu13",
+    module: "onnxruntime_ep_nv_tensorrt_rtx",
+};
+
+impl Plugin {
+    pub(crate) fn file_name(&self) -> String {
+        let stem = self.file_stem;
+        if cfg!(windows) {
+            format!("{stem}.dll")
+        } else if cfg!(target_os = "macos") {
+            format!("lib{stem}.dylib")
+        } else {
+            format!("lib{stem}.so")
+        }
+    }
+}
+
+/// A part that the system must have before a provider can work: a library of its driver, or that finds drivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum SystemPart {
+    NvidiaDriver,
+    VulkanLoader,
+}
+
+impl SystemPart {
+    fn library(self) -> &'static str {
+        match self {
+            SystemPart::NvidiaDriver if cfg!(windows) => "nvcuda.dll",
+            SystemPart::NvidiaDriver => "libcuda.so.1",
+            SystemPart::VulkanLoader => "libvulkan.so.1",
+        }
+    }
+
+    /// Returns whether this machine has it.
+    pub(crate) fn is_here(self) -> bool {
+        set_variables();
+        ort::util::preload_dylib(self.library()).is_ok()
+    }
+}
+
+impl fmt::Display for SystemPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            SystemPart::NvidiaDriver => "the NVIDIA driver",
+            SystemPart::VulkanLoader => "the Vulkan loader",
+        };
+        write!(f, "{name} ({})", self.library())
     }
 }

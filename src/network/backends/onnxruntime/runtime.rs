@@ -1,30 +1,23 @@
 //! The one ONNX Runtime of this process: loaded when it is first needed, and kept; with the plugins that it has taken in.
 //!
 //! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A plugin is looked for
-//! beside ONNX Runtime, beside the program, in our cache folder and in the installed Python package of its name, and fetched at
-//! last by `zeitnot setup`. What [`Runtime`] registers is then a device of the environment, and sessions are made with that device.
+//! beside ONNX Runtime, beside the program, in our cache folder and in the installed Python package of its name. What [`Runtime`]
+//! registers is then a device of the environment, and sessions are made with that device.
 
-use std::fmt::Display;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
 use ort::device::Device;
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider};
 use ort::logging::LogLevel;
 use ort::memory::DeviceType;
 
-use super::fetch::{FetchError, Package, fetch, site_folders};
 use super::finder::{self, Library, LibraryError};
-use super::process_environment::set_variables;
+use super::process_environment::{set_variables, software_counts_as_gpu};
 use super::provider::Provider;
-use super::{in_our_words, machine, nvidia};
+use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
-use crate::network::folders;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -37,12 +30,11 @@ pub struct Runtime {
 
 /// Set once, by the first caller that succeeds.
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-/// Held while a library is looked for, so that threads don't fetch it twice.
+/// Held while a library is looked for, so that threads don't load two.
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// Returns the process's runtime, which has `provider`; the first call finds or fetches the library, which may take
-    /// long and writes to stderr.
+    /// Returns the process's runtime, which has `provider`; the first call finds the library.
     ///
     /// # Errors
     /// Returns [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries
@@ -54,12 +46,11 @@ impl Runtime {
         if let Some(runtime) = occupied {
             return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
         }
-        // Without a driver there is no use in fetching a quarter of a gigabyte.
         finder::check_system(provider)?;
         if let Some(runtime) = RUNTIME.get() {
             return runtime.ready_for(provider);
         }
-        let library = finder::find_or_fetch(provider)?;
+        let library = finder::library_for(provider)?;
         let runtime = Runtime::start(library)?;
         RUNTIME.get_or_init(|| runtime).ready_for(provider)
     }
@@ -100,7 +91,7 @@ impl Runtime {
         // Software that stands for a GPU says that it is a CPU.
         let suits = |device: &Device<'_>| match device.hardware_device().ty() {
             DeviceType::GPU => provider.is_accelerator(),
-            DeviceType::CPU => !provider.is_accelerator() || machine::software_counts_as_gpu(),
+            DeviceType::CPU => !provider.is_accelerator() || software_counts_as_gpu(),
             _ => false,
         };
         let devices = Runtime::get(provider)?.devices(provider);
@@ -158,106 +149,14 @@ impl Runtime {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Plugin {
-    /// The provider's name in ONNX Runtime; its options begin with it.
-    pub(super) ep_name: &'static str,
-    /// The name of its file, without the system's beginning and ending.
-    file_stem: &'static str,
-    pub(super) package: &'static Package,
-}
-
-const WEBGPU: Plugin = Plugin {
-    ep_name: "WebGpuExecutionProvider",
-    file_stem: "onnxruntime_providers_webgpu",
-    package: &Package::WEBGPU,
-};
-const OPENVINO: Plugin = Plugin {
-    ep_name: "OpenVINOExecutionProvider",
-    file_stem: "onnxruntime_providers_openvino_plugin",
-    package: &Package::OPENVINO,
-};
-const TENSORRT_RTX: Plugin = Plugin {
-    ep_name: "NvTensorRTRTXExecutionProvider",
-    file_stem: "onnxruntime_providers_nv_tensorrt_rtx",
-    package: &Package::TENSORRT_RTX,
-};
-
-impl Provider {
-    /// Returns the plugin that brings the provider; `None` if ONNX Runtime is built with it.
-    pub(super) fn plugin(self) -> Option<&'static Plugin> {
-        match self {
-            Provider::WebGpu => Some(&WEBGPU),
-            Provider::OpenVino => Some(&OPENVINO),
-            Provider::TensorRtRtx => Some(&TENSORRT_RTX),
-            _ => None,
-        }
-    }
-}
-
-impl Plugin {
-    fn file_name(&self) -> String {
-        let stem = self.file_stem;
-        if cfg!(windows) {
-            format!("{stem}.dll")
-        } else if cfg!(target_os = "macos") {
-            format!("lib{stem}.dylib")
-        } else {
-            format!("lib{stem}.so")
-        }
-    }
-
-    /// Returns the file, if it is installed in the folder `beside` or elsewhere.
-    pub(super) fn find(&self, beside: Option<&Path>) -> Option<PathBuf> {
-        let file = self.file_name();
-        let in_folder = |folder: PathBuf| Some(folder.join(&file)).filter(|path| path.is_file());
-        let known = beside.map(Path::to_path_buf).into_iter().chain(self.known_folders());
-        known.into_iter().find_map(in_folder).or_else(|| {
-            let module = self.package.library_folder;
-            site_folders().into_iter().map(|site| site.join(module)).find_map(in_folder)
-        })
-    }
-
-    /// Returns whether the file lies beside the program or in the cache.
-    pub(super) fn is_known(&self) -> bool {
-        let file = self.file_name();
-        self.known_folders().iter().any(|folder| folder.join(&file).is_file())
-    }
-
-    fn known_folders(&self) -> Vec<PathBuf> {
-        let mut folders = finder::folders_beside_the_program();
-        folders.extend(folders::cache().map(|cache| self.package.destination(&cache)));
-        folders
-    }
-
-    /// Returns the file of `provider`'s plugin; one that is installed nowhere is fetched if this process may.
-    pub(super) fn find_or_fetch(
-        &self,
-        provider: Provider,
-        beside: Option<&Path>,
-    ) -> Result<PathBuf, LibraryError> {
-        if let Some(file) = self.find(beside) {
-            return Ok(file);
-        }
-        let fetched = folders::cache().ok_or(FetchError::NoCacheFolder).and_then(|cache| {
-            let usable = |folder: &Path| folder.join(self.file_name()).is_file();
-            fetch(self.package, provider, &cache, usable)
-        });
-        match fetched {
-            Ok(folder) => Ok(folder.join(self.file_name())),
-            Err(reason) => Err(LibraryError::PluginNotFetched {
-                package: self.package.name,
-                file: self.file_name(),
-                reason: reason.with_remedy(self.package),
-            }),
-        }
-    }
-}
-
-/// Finds or fetches the plugin of `provider` and registers it; sees to it that it has a device.
+/// Finds the plugin of `provider` and registers it.
 fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
     let Some(plugin) = provider.plugin() else { return Ok(()) };
-    let file = plugin.find_or_fetch(provider, library.path.parent())?;
+    let file = finder::plugin_file(plugin, library.path.parent()).ok_or_else(|| LibraryError::NoPlugin {
+        provider,
+        package: plugin.package,
+        file: plugin.file_name(),
+    })?;
     load_parts_of(&file);
     environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
         provider,
@@ -281,49 +180,5 @@ fn load_parts_of(plugin: &Path) {
             // What does not load is named by the error of the plugin's registration.
             let _ = ort::util::preload_dylib(path);
         }
-    }
-}
-
-/// The time between two lines.
-const INTERVAL: Duration = Duration::from_secs(10);
-
-/// Writes messages until it is dropped.
-pub(super) struct ProgressMessage {
-    /// Closed when this is dropped, which ends the thread.
-    _stop: Sender<()>,
-}
-
-impl ProgressMessage {
-    /// Writes that `what` begins, and every ten seconds how long it has taken.
-    pub(super) fn start(what: String) -> ProgressMessage {
-        let (stop, stopped) = bounded::<()>(0);
-        let start = Instant::now();
-        eprint_message(format_args!("{what}. The first time this takes minutes."));
-        thread::spawn(move || {
-            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                eprint_message(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
-            }
-        });
-        ProgressMessage { _stop: stop }
-    }
-}
-
-/// Writes a line to stderr. Where nobody can read it, the work goes on.
-pub(super) fn eprint_message(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plugin_is_found_beside_the_library_under_the_name_of_the_system() {
-        let folder = tempfile::tempdir().unwrap();
-        let plugin = Provider::WebGpu.plugin().unwrap();
-        let path = folder.path().join(plugin.file_name());
-        std::fs::write(&path, "").unwrap();
-        assert_eq!(plugin.find(Some(folder.path())), Some(path));
-        assert!(Provider::Cuda.plugin().is_none());
     }
 }

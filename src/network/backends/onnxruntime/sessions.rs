@@ -19,9 +19,10 @@ use super::provider::Provider;
 use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
 use super::runtime::Runtime;
 use super::tensors::RunError;
-use super::{MAX_BATCH, NAME, in_our_words, known_limit, machine};
+use super::{MAX_BATCH, NAME, in_our_words, known_limit};
 use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{BackendError, EvalSlot, Evaluator};
+use crate::system::vulkan;
 
 /// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -113,7 +114,7 @@ impl SessionPool {
         };
         self.open_on(device).map_err(|error| {
             let own = in_our_words(&error);
-            let old_driver = machine::old_vulkan().filter(|_| provider == Provider::WebGpu);
+            let old_driver = vulkan::outdated().filter(|_| provider == Provider::WebGpu);
             let reason = match (known_limit(self.data_type, provider), old_driver) {
                 (Some(known), _) => known.into(),
                 (None, Some(old)) => format!("{old}. {own}"),

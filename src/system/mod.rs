@@ -1,6 +1,11 @@
-//! What the system tells of the machine and of this process: CPU time, what its tools write, and Linux's files like `/proc/cpuinfo`, which hold lines of a
-//! key, a colon and a value.
+//! What the system tells of the machine and of this process: CPU time, what its tools write, its GPUs, and Linux's files like
+//! `/proc/cpuinfo`, which hold lines of a key, a colon and a value.
 
+pub(crate) mod gpus;
+pub(crate) mod vulkan;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -29,6 +34,25 @@ pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
 /// Asks NVIDIA's driver, which answers with a line for each GPU.
 pub(crate) fn nvidia_smi(query: &str) -> Option<String> {
     told("nvidia-smi", &[&format!("--query-gpu={query}"), "--format=csv,noheader"])
+}
+
+/// Names under which Python 3 may be installed, best first.
+pub(crate) const PYTHONS: &[&str] =
+    if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
+
+/// Returns the name of the processor, or its kind where the system has no name for it.
+pub(crate) fn cpu_name() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = value(&info, "model name").or_else(|| value(&info, "Model"));
+    name.unwrap_or(std::env::consts::ARCH).into()
+}
+
+/// Returns what lies in a folder, in order. Nothing lies in one that is not there.
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 /// The value of the first line that begins with `key`.

@@ -1,0 +1,334 @@
+//! Fetches a package once, as the wheel that its makers publish on PyPI, into the cache folder.
+//!
+//! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply. We check its SHA-256 and
+//! unpack it. Processes that want it at the same time wait for one another at a lock, which the system takes away
+//! from a process that dies. All work happens in a folder of its own that is renamed when it is complete: an
+//! interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
+
+use std::env;
+use std::fmt::Display;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use zip::ZipArchive;
+
+use super::packages::{Package, Wheel, own_os};
+use crate::foreign::{VERBOSE_SETTING, in_our_words, record};
+use crate::network::folders;
+use crate::system::{PYTHONS, entries};
+
+/// The environment variable that forbids fetching, unless it is empty or 0.
+const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
+
+/// The beginning of the names of folders of fetches under way.
+const UNFINISHED: &str = "fetching-onnxruntime-";
+
+/// Says why a package could not be fetched.
+#[derive(Debug, Error)]
+pub(crate) enum FetchError {
+    #[error("nothing is fetched with --offline or {OFFLINE_VARIABLE}")]
+    Offline,
+    #[error("no cache folder is known. Set {}", folders::CACHE_VARIABLE)]
+    NoCacheFolder,
+    #[error("PyPI has no {name} {version} for {os} on {arch}")]
+    NoWheel { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
+    #[error("cannot write to {}: {reason}", path.display())]
+    Cache { path: PathBuf, reason: String },
+    #[error("no Python 3.8 or newer with pip is here")]
+    NoPip,
+    #[error("pip cannot reach the package index (no network?)")]
+    Unreachable,
+    #[error("pip cannot download it ({VERBOSE_SETTING} tells more)")]
+    Pip,
+    #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
+    WrongHash { found: String, expected: &'static str },
+    #[error("the wheel cannot be unpacked ({0})")]
+    Unpack(String),
+}
+
+impl FetchError {
+    fn cache(path: &Path, error: &io::Error) -> FetchError {
+        FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error) }
+    }
+
+    fn unpack(error: &io::Error) -> FetchError {
+        FetchError::Unpack(in_our_words(error))
+    }
+
+    /// Finds the reason of a failure in what pip wrote.
+    fn of_pip(stderr: &str) -> FetchError {
+        stderr.lines().for_each(|line| record("pip", &line));
+        let lost = ["NewConnectionError", "ConnectTimeout", "NameResolutionError"];
+        if lost.iter().any(|warning| stderr.contains(warning)) {
+            FetchError::Unreachable
+        } else {
+            FetchError::Pip
+        }
+    }
+
+    /// Says it with what else can be done, if that is not said in the reason itself.
+    pub(super) fn with_remedy(&self, package: &Package) -> String {
+        let name = package.name;
+        match self {
+            FetchError::Offline | FetchError::NoCacheFolder => self.to_string(),
+            FetchError::NoWheel { .. } => format!("{self}. Build it, and put its library beside the program"),
+            FetchError::NoPip | FetchError::Unreachable | FetchError::Pip => format!(
+                "{self}. Run `python3 -m pip install {name}`, or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install \
+                 python3-pip) and start again with a network connection"
+            ),
+            _ => format!("{self}. Start again, or run `python3 -m pip install {name}`"),
+        }
+    }
+}
+
+/// Fetches packages, and tells how it goes.
+pub(crate) struct Fetcher<'a> {
+    /// Takes messages for people.
+    tell: &'a dyn Fn(&dyn Display),
+    is_offline: bool,
+}
+
+impl Fetcher<'_> {
+    /// Returns a fetcher that tells `tell` what it does, and fetches nothing if it `is_offline` or the environment says so.
+    pub(crate) fn new(tell: &dyn Fn(&dyn Display), is_offline: bool) -> Fetcher<'_> {
+        let by_variable =
+            env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+        Fetcher { tell, is_offline: is_offline || by_variable }
+    }
+
+    pub(super) fn tell(&self, text: &dyn Display) {
+        (self.tell)(text);
+    }
+
+    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which `usable` holds: another
+    /// process may have brought it meanwhile. A damaged one is replaced.
+    pub(super) fn fetch(
+        &self,
+        package: &'static Package,
+        usable: impl Fn(&Path) -> bool,
+    ) -> Result<(), FetchError> {
+        let (name, version, os, arch) = (package.name, package.version, own_os(), env::consts::ARCH);
+        let wheel = package.wheel(os, arch).ok_or(FetchError::NoWheel { name, version, os, arch })?;
+        if self.is_offline {
+            return Err(FetchError::Offline);
+        }
+        let cache = folders::cache().ok_or(FetchError::NoCacheFolder)?;
+        let at_cache = |error| FetchError::cache(&cache, &error);
+        fs::create_dir_all(&cache).map_err(at_cache)?;
+        let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                self.tell(&"Another process is fetching ONNX Runtime. Waiting for it.");
+                lock.lock().map_err(at_cache)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(at_cache(error)),
+        }
+        let destination = package.destination(&cache);
+        if usable(&destination) {
+            return Ok(());
+        }
+        remove_unfinished(&cache);
+        if destination.exists() {
+            fs::remove_dir_all(&destination).map_err(at_cache)?;
+        }
+        let (size, place) = (wheel.size_mb, cache.display());
+        self.tell(&format_args!(
+            "{name} is not installed. Fetching {version} once (about {size} MB) into {place}"
+        ));
+        fetch_locked(package, wheel, &cache, &destination)
+    }
+}
+
+/// Removes what interrupted fetches left. The caller must hold the lock: all that is there is then stale.
+fn remove_unfinished(cache: &Path) {
+    for path in entries(cache) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Fetches a package. The caller must hold the lock.
+fn fetch_locked(
+    package: &Package,
+    wheel: &'static Wheel,
+    cache: &Path,
+    destination: &Path,
+) -> Result<(), FetchError> {
+    let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|error| FetchError::cache(&folder, &error))?;
+    let done = download_and_unpack(package, wheel, &folder).and_then(|()| {
+        fs::rename(&folder, destination).map_err(|error| FetchError::cache(destination, &error))
+    });
+    if done.is_err() {
+        // Already an error; what stays is removed by the next fetch.
+        let _ = fs::remove_dir_all(&folder);
+    }
+    done
+}
+
+/// Leaves the libraries and their licences in `folder`, and nothing else.
+fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) -> Result<(), FetchError> {
+    download(package, wheel, folder)?;
+    let file = entries(folder).pop().ok_or(FetchError::Pip)?;
+    let found = sha256(&file).map_err(|error| FetchError::unpack(&error))?;
+    if found != wheel.sha256 {
+        return Err(FetchError::WrongHash { found, expected: wheel.sha256 });
+    }
+    unpack(package, &file, folder).map_err(|error| FetchError::unpack(&error))
+}
+
+/// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
+fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
+    let mut archive = ZipArchive::new(File::open(wheel)?)?;
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index)?;
+        let path = entry.name()?.into_owned();
+        let Some(name) = wanted_name(package.folder, &path) else { continue };
+        io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
+    }
+    fs::remove_file(wheel)
+}
+
+/// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder` or below.
+fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
+    let (folder, name) = entry.rsplit_once('/')?;
+    let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
+    let is_library = Path::new(folder).starts_with(library_folder) && is_shared && !name.contains("pybind11");
+    let module = library_folder.split('/').next()?;
+    let has_licences = folder == module || folder.ends_with(".dist-info/licenses");
+    let names = ["LICENSE", "License.txt", "ThirdPartyNotices.txt", "third-party-programs.txt"];
+    let is_licence =
+        names.contains(&name) || name.ends_with("README.txt") || name.ends_with("Acknowledgements.txt");
+    (is_library || (has_licences && is_licence)).then_some(name)
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&buffer[..length]);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Returns the Pythons that have pip.
+pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
+    let asked =
+        |python: &str| Command::new(python).args(["-m", "pip", "--version"]).stdin(Stdio::null()).output();
+    PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
+}
+
+/// Downloads one wheel into `folder`, whatever the version and platform of the Python are. pip shows the progress on stderr.
+fn download(package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
+    let mut error = FetchError::NoPip;
+    for python in pythons_with_pip() {
+        match download_with(python, package, wheel, folder) {
+            Ok(()) => return Ok(()),
+            Err(reason) => error = reason,
+        }
+    }
+    Err(error)
+}
+
+fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
+    let requirement = format!("{}=={}", package.name, package.version);
+    let output = Command::new(python)
+        .args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
+        .args(["--retries", "1", "--timeout", "20"])
+        .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
+        .args(["--platform", wheel.platform, &requirement, "--dest"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(io::stderr())
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(|child| child.wait_with_output())
+        .map_err(|error| FetchError::of_pip(&error.to_string()))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(FetchError::of_pip(&String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::backends::onnxruntime::Provider;
+
+    #[test]
+    fn hashes_are_those_of_the_standard() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("abc");
+        fs::write(&path, "abc").unwrap();
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn libraries_and_licences_are_kept() {
+        let wanted = |entry| wanted_name("onnxruntime/capi", entry);
+        assert_eq!(wanted("onnxruntime/capi/libonnxruntime.so.1.31.1"), Some("libonnxruntime.so.1.31.1"));
+        assert_eq!(wanted("onnxruntime/capi/libopenvino.so.2541"), Some("libopenvino.so.2541"));
+        assert_eq!(wanted("onnxruntime/LICENSE"), Some("LICENSE"));
+        assert_eq!(wanted("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
+        assert_eq!(wanted("onnxruntime/transformers/LICENSE"), None);
+        let wanted = |entry| wanted_name("onnxruntime_ep_webgpu", entry);
+        let plugin = "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so";
+        assert_eq!(wanted(plugin), Some("libonnxruntime_providers_webgpu.so"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu/dxil.dll"), Some("dxil.dll"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu-0.4.0.dist-info/licenses/LICENSE"), Some("LICENSE"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu/README.md"), None);
+        let wanted = |entry| wanted_name("nvidia/cu13", entry);
+        assert_eq!(wanted("nvidia/cu13/lib/libcudart.so.13"), Some("libcudart.so.13"));
+        assert_eq!(wanted("nvidia/cu13/bin/x86_64/cudart64_13.dll"), Some("cudart64_13.dll"));
+        assert_eq!(wanted("nvidia/cu13/lib/libcudart_static.a"), None);
+        assert_eq!(wanted("nvidia/cu13/include/cuda.h"), None);
+        assert_eq!(wanted("nvidia_cublas-13.10.0.20.dist-info/licenses/License.txt"), Some("License.txt"));
+    }
+
+    #[test]
+    fn what_an_interrupted_fetch_left_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let stale = cache.path().join(format!("{UNFINISHED}1"));
+        let complete = Package::runtime(Provider::Cpu).unwrap().destination(cache.path());
+        fs::create_dir_all(stale.join("sub")).unwrap();
+        fs::create_dir_all(&complete).unwrap();
+        remove_unfinished(cache.path());
+        assert!(!stale.exists() && complete.exists());
+    }
+
+    #[test]
+    fn what_pip_says_is_said_in_our_words_with_a_remedy() {
+        let package = Package::runtime(Provider::Cpu).unwrap();
+        let said = |stderr| FetchError::of_pip(stderr).with_remedy(package);
+        let offline =
+            "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\nERROR: No matching";
+        assert!(said(offline).starts_with("pip cannot reach the package index (no network?). Run `python3"));
+        let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
+        assert!(said(missing).starts_with("pip cannot download it (RUST_LOG=info tells more). Run `python3"));
+        assert!(!said(missing).contains("distribution"), "{}", said(missing));
+        // A Python that is not there is told like one that fails.
+        let absent = download_with(
+            "no-such-python",
+            package,
+            package.wheel("linux", "x86_64").unwrap(),
+            Path::new("/"),
+        );
+        assert!(matches!(absent, Err(FetchError::Pip)), "{absent:?}");
+        let denied = FetchError::cache(Path::new("/x"), &io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(denied.to_string(), "cannot write to /x: access to it is denied");
+    }
+}

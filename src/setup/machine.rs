@@ -1,0 +1,373 @@
+//! A machine as far as `setup` and `doctor` depend on it: its GPUs, the parts of the system that providers need, and how to install them.
+//!
+//! [`Machine`] is plain data: [`Machine::this`] asks the system, and tests read recorded ones.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::fetch::pythons_with_pip;
+use super::packages::{Package, own_os};
+use crate::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
+use crate::network::backends::onnxruntime::{LibraryError, Provider, SystemPart, software_counts_as_gpu};
+use crate::system::gpus::{Gpu, Maker, gpus};
+use crate::system::{cpu_name, entries, vulkan};
+
+/// What a provider is chosen for. Memory and names are for people; the rule does not read them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// The operating system for which the program was built: `linux`, `linux-musl`, `windows`, `macos`.
+    pub(crate) os: String,
+    /// The processor's kind as Rust names it: `x86_64`, `aarch64`.
+    pub(crate) arch: String,
+    /// The distribution of Linux and those that it is like, the nearest first.
+    pub(crate) distributions: Vec<String>,
+    pub(crate) gpus: Vec<Gpu>,
+    /// The parts of the system that are installed.
+    pub(crate) parts: Vec<Part>,
+    /// The processor's name; empty for a described machine.
+    #[serde(skip)]
+    cpu: String,
+    /// The files of GPUs in `/dev`; `None` where GPUs have no files, and for a described machine.
+    #[serde(skip)]
+    pub(crate) devices: Option<Vec<PathBuf>>,
+}
+
+/// A part that the system must have before a provider can work, and that `setup` does not fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// Python with pip, by which `setup` fetches.
+    Pip,
+    #[serde(untagged)]
+    System(SystemPart),
+}
+
+const DRIVER: Part = Part::System(SystemPart::NvidiaDriver);
+const VULKAN: Part = Part::System(SystemPart::VulkanLoader);
+
+impl Part {
+    fn is_here(self) -> bool {
+        match self {
+            Part::System(part) => part.is_here(),
+            Part::Pip => pythons_with_pip().next().is_some(),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::System(part) => part.fmt(f),
+            Part::Pip => f.write_str("Python 3.8 or newer with pip"),
+        }
+    }
+}
+
+impl Machine {
+    /// Asks the system: its files under Linux, NVIDIA's and the system's own tools elsewhere.
+    pub(crate) fn this() -> Machine {
+        let parts = [DRIVER, VULKAN, Part::Pip].into_iter().filter(|part| part.is_here()).collect();
+        Machine { parts, ..Machine::without_parts() }
+    }
+
+    /// Does the same, but asks for no parts of the system, on which the choice does not depend.
+    pub(crate) fn without_parts() -> Machine {
+        Machine {
+            os: own_os().into(),
+            arch: std::env::consts::ARCH.into(),
+            distributions: own_distributions(),
+            gpus: gpus().into_iter().chain(software_gpu()).collect(),
+            parts: Vec::new(),
+            cpu: cpu_name(),
+            devices: cfg!(target_os = "linux").then(device_files),
+        }
+    }
+
+    /// Returns the parts of the system that `provider` needs and this machine lacks.
+    pub(crate) fn lacks(&self, provider: Provider) -> Vec<Part> {
+        let needed = provider.needed_part(&self.os).map(Part::System).into_iter();
+        needed.filter(|part| !self.parts.contains(part)).collect()
+    }
+
+    /// Says how to install parts of the system: one command line where that will do.
+    pub(crate) fn remedy(&self, parts: &[Part]) -> String {
+        remedy(&self.os, &self.distributions, parts)
+    }
+
+    /// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus, whether it was given them or not.
+    /// NVIDIA's tool has reached those that it tells of.
+    pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
+        (gpu.maker != Maker::Nvidia).then(|| self.unsuited(provider)).flatten()
+    }
+
+    /// Returns why this machine has no use for `provider`, whatever is installed; `None` where it may have, or where nothing is known.
+    pub(crate) fn unsuited(&self, provider: Provider) -> Option<String> {
+        let cpu = &self.cpu;
+        // Windows shows its GPUs to Linux as `dxg`.
+        let lacks = |starts: &[&str]| {
+            let devices = self.devices.as_ref();
+            devices.is_some_and(|devices| !has_device(devices, starts) && !has_device(devices, &["dxg"]))
+        };
+        let has_software = software_counts_as_gpu() && provider == Provider::WebGpu;
+        let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
+        match provider {
+            Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
+                Some(format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
+            }
+            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
+                Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
+            }
+            Provider::MiGraphX if lacks(&["kfd"]) => {
+                Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
+            }
+            Provider::WebGpu if !has_software && lacks(&["renderD", "nvidia"]) => {
+                Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether there is a GPU of NVIDIA, with its driver or without.
+    pub(crate) fn has_nvidia(&self) -> bool {
+        self.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
+            || self.devices.as_ref().is_some_and(|devices| has_device(devices, &["nvidia"]))
+    }
+}
+
+fn has_device(devices: &[PathBuf], starts: &[&str]) -> bool {
+    let mut names = devices.iter().filter_map(|path| path.file_name()?.to_str());
+    names.any(|name| starts.iter().any(|start| name.starts_with(start)))
+}
+
+fn device_files() -> Vec<PathBuf> {
+    let mut files = entries(Path::new("/dev/dri"));
+    files.retain(|path| has_device(std::slice::from_ref(path), &["renderD"]));
+    let others = entries(Path::new("/dev")).into_iter();
+    files.extend(others.filter(|path| has_device(std::slice::from_ref(path), &["nvidia", "kfd", "dxg"])));
+    files
+}
+
+/// Returns Mesa's renderer in software, if it is installed and counts.
+fn software_gpu() -> Option<Gpu> {
+    let is_software = |driver: &vulkan::Driver| driver.name().starts_with("lvp");
+    let driver = vulkan::drivers().into_iter().find(is_software).filter(|_| software_counts_as_gpu())?;
+    Some(Gpu {
+        maker: Maker::Software,
+        name: Some("software renderer".into()),
+        driver: Some("llvmpipe".into()),
+        version: driver.api,
+        memory_mb: None,
+        capability: None,
+    })
+}
+
+/// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
+pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
+    check_system(provider).err().map(with_remedy)
+}
+
+/// Says of parts that are missing how to install them: by a command line of this system, by `setup` where it fetches them all, else by
+/// pip.
+pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
+    let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
+    let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
+    for part in &parts {
+        match part {
+            MissingPart::System(part) => of_system.push(Part::System(*part)),
+            MissingPart::Library { name, .. } => libraries.push(name.as_str()),
+        }
+    }
+    let remedy = match libraries.is_empty() {
+        true => remedy(own_os(), &own_distributions(), &of_system),
+        false => remedy_for_libraries(provider, &libraries),
+    };
+    LibraryError::PartsMissing { provider, parts, remedy }
+}
+
+fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
+    let wheel_of = |name: &&str| match Package::with_library(name) {
+        Some(package) => (package.name, package.brings(name)),
+        None if name.starts_with("libnvinfer") || name.starts_with("libnvonnxparser") => {
+            ("tensorrt-cu13", false)
+        }
+        None if name.starts_with("libcufft.") => ("nvidia-cufft", false),
+        None => ("nvidia-cuda-runtime", false),
+    };
+    let wheels: Vec<_> = missing.iter().map(wheel_of).collect();
+    if wheels.iter().all(|(_, is_fetched)| *is_fetched) {
+        return format!("`{}` fetches what is missing", setup_command(provider));
+    }
+    let mut names: Vec<_> = wheels.into_iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("Run `python3 -m pip install {}`", names.join(" "))
+}
+
+/// A package tool: the distributions that have it, its command, and the packages of a part.
+struct PackageTool {
+    distributions: &'static [&'static str],
+    command: &'static str,
+    vulkan: &'static str,
+    pip: &'static str,
+}
+
+const PACKAGE_TOOLS: [PackageTool; 4] = [
+    tool(&["debian", "ubuntu"], "sudo apt install", "libvulkan1 mesa-vulkan-drivers", "python3-pip"),
+    tool(&["fedora", "rhel"], "sudo dnf install", "vulkan-loader mesa-vulkan-drivers", "python3-pip"),
+    tool(&["arch"], "sudo pacman -S", "vulkan-icd-loader vulkan-radeon vulkan-intel", "python-pip"),
+    tool(
+        &["suse", "opensuse"],
+        "sudo zypper install",
+        "libvulkan1 libvulkan_radeon libvulkan_intel",
+        "python3-pip",
+    ),
+];
+
+const fn tool(
+    distributions: &'static [&'static str],
+    command: &'static str,
+    vulkan: &'static str,
+    pip: &'static str,
+) -> PackageTool {
+    PackageTool { distributions, command, vulkan, pip }
+}
+
+fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
+    let has = |part| parts.contains(&part);
+    let tool = PACKAGE_TOOLS
+        .iter()
+        .find(|tool| distributions.iter().any(|name| tool.distributions.contains(&name.as_str())));
+    let mut steps = Vec::new();
+    match (os, tool) {
+        ("windows", _) if has(Part::Pip) => steps.push("run `winget install Python.Python.3.12`".into()),
+        ("macos", _) if has(Part::Pip) => steps.push("run `xcode-select --install`".into()),
+        (_, Some(tool)) => {
+            let of_part = [(VULKAN, tool.vulkan), (Part::Pip, tool.pip)];
+            let packages: Vec<_> =
+                of_part.iter().filter(|(part, _)| has(*part)).map(|(_, names)| *names).collect();
+            if !packages.is_empty() {
+                steps.push(format!("run `{} {}`", tool.command, packages.join(" ")));
+            }
+        }
+        (_, None) => {
+            let named = parts.iter().filter(|part| **part != DRIVER);
+            steps.extend(named.map(|part| format!("install {part} with the system's package tool")));
+        }
+    }
+    if has(DRIVER) {
+        let install = match distributions.first().map(String::as_str) {
+            Some("ubuntu") => "run `sudo ubuntu-drivers install` and restart",
+            _ => "install NVIDIA's driver (https://www.nvidia.com/drivers)",
+        };
+        steps.push(format!(
+            "{install}, or in a container start that with access to the GPU, as `docker run --gpus all` does"
+        ));
+    }
+    if has(VULKAN) && distributions.first().is_some_and(|name| name == "debian") {
+        steps.push("take Mesa 25 or newer, which Debian 12 has among its backports".into());
+    }
+    let text = steps.join(", and ");
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+fn own_distributions() -> Vec<String> {
+    distributions(&fs::read_to_string("/etc/os-release").unwrap_or_default())
+}
+
+fn distributions(os_release: &str) -> Vec<String> {
+    let of = |key: &str| {
+        let line = os_release.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_default().trim_matches('"').split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    [of("ID="), of("ID_LIKE=")].concat().into_iter().filter(|name| !name.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_what_is_missing_is_that_of_the_system() {
+        use Part::Pip;
+        let remedy = |os: &str, names: &[&str], parts: &[Part]| {
+            remedy(os, &names.iter().map(ToString::to_string).collect::<Vec<_>>(), parts)
+        };
+        for (os, names, parts, expected) in [
+            (
+                "linux",
+                &["linuxmint", "ubuntu", "debian"][..],
+                &[VULKAN, Pip][..],
+                "Run `sudo apt install libvulkan1 mesa-vulkan-drivers python3-pip`",
+            ),
+            ("linux", &["rocky", "rhel", "centos", "fedora"], &[Pip], "Run `sudo dnf install python3-pip`"),
+            (
+                "linux",
+                &["arch"],
+                &[Pip, VULKAN],
+                "Run `sudo pacman -S vulkan-icd-loader vulkan-radeon vulkan-intel python-pip`",
+            ),
+            (
+                "linux",
+                &["nixos"],
+                &[Pip],
+                "Install Python 3.8 or newer with pip with the system's package tool",
+            ),
+            ("windows", &[], &[Pip], "Run `winget install Python.Python.3.12`"),
+            ("macos", &[], &[Pip], "Run `xcode-select --install`"),
+        ] {
+            assert_eq!(remedy(os, names, parts), expected);
+        }
+        let both = remedy("linux", &["ubuntu"], &[DRIVER, Pip]);
+        assert!(
+            both.starts_with("Run `sudo apt install python3-pip`, and run `sudo ubuntu-drivers install`"),
+            "{both}"
+        );
+        assert!(remedy("windows", &[], &[DRIVER]).starts_with("Install NVIDIA's driver (https://"));
+    }
+
+    #[test]
+    fn libraries_of_nvidia_are_fetched_by_setup_or_installed_by_pip() {
+        let fetched = "`zeitnot setup --provider tensorrt` fetches what is missing";
+        let remedy = |names: &[&str]| remedy_for_libraries(Provider::TensorRt, names);
+        assert_eq!(remedy(&["libcudnn.so.9", "libcublas.so.13", "libnvrtc.so.13"]), fetched);
+        // TensorRT itself is not fetched, and neither is an older CUDA.
+        let by_pip = "Run `python3 -m pip install nvidia-cublas tensorrt-cu13`";
+        assert_eq!(remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]), by_pip);
+    }
+
+    #[test]
+    fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
+        let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
+            let devices = Some(devices.iter().map(PathBuf::from).collect());
+            let machine = Machine { cpu: cpu.into(), devices, ..Machine::without_parts() };
+            let all = Provider::all();
+            all.filter(|&provider| machine.unsuited(provider).is_some()).map(Provider::name).collect()
+        };
+        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);
+        assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
+        if cfg!(target_os = "linux") {
+            let none = ["cuda", "tensorrt", "tensorrt-rtx", "webgpu", "migraphx"];
+            assert_eq!(names("Intel(R) Xeon(R)", &[]), none);
+            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), ["migraphx"]);
+        }
+    }
+
+    #[test]
+    fn providers_of_other_makers_need_no_part_of_the_system() {
+        for provider in [Provider::Cpu, Provider::OpenVino, Provider::CoreMl] {
+            assert_eq!(provider.needed_part("linux"), None);
+        }
+    }
+
+    #[test]
+    fn the_distribution_comes_before_those_that_it_is_like() {
+        let release = "NAME=\"Linux Mint\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_ID=\"22\"\n";
+        assert_eq!(distributions(release), ["linuxmint", "ubuntu", "debian"]);
+        assert!(distributions("").is_empty());
+    }
+}

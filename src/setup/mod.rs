@@ -1,0 +1,24 @@
+//! What it takes to evaluate on this machine's device: describes the machine, chooses a provider of ONNX Runtime for its GPU, says what is
+//! missing and how to install it, and fetches what can be fetched.
+//!
+//! `setup` and `doctor` call it. It calls [`crate::network`], which finds and loads what is there, and [`crate::system`]. Nothing here
+//! speaks to the user: messages go to the caller, and what pip or the system says goes to the log.
+//!
+//! - `packages`: what is fetched, a pinned version and hash of each package
+//! - `fetch`: fetches and unpacks one package
+//! - `machine`: the machine, what it lacks for a provider, and the command that installs it
+//! - `rule`: chooses a provider for the machine's GPU
+//! - `plan`: all that one provider needs, and what of it is here
+
+mod fetch;
+mod machine;
+mod packages;
+mod plan;
+mod rule;
+
+pub(crate) use fetch::Fetcher;
+pub(crate) use machine::{Machine, Part, obstacle, with_remedy};
+pub(crate) use plan::{NotFetched, Plan, missing};
+pub(crate) use rule::Choice;
+#[cfg(test)]
+pub(crate) use rule::rule_rows;

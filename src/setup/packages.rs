@@ -1,0 +1,148 @@
+//! The packages that are fetched: builds of ONNX Runtime, plugins with a provider, and libraries of NVIDIA, as their makers publish them on
+//! PyPI.
+//!
+//! `packages.json` has them, each with the one version that is fetched, its wheels for the platforms, and their SHA-256. Of the wheels
+//! for several versions of Python it has that for CPython 3.12. What a provider needs of NVIDIA stands there in the order of fetching.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::network::backends::onnxruntime::{Provider, finder, nvidia};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Package {
+    /// Its name on PyPI.
+    pub(super) name: &'static str,
+    pub(super) version: &'static str,
+    /// The folder inside the wheel in which the libraries lie, or below which they do.
+    pub(super) folder: &'static str,
+    /// The libraries of NVIDIA that it brings, on Linux …
+    #[serde(default)]
+    linux_files: Vec<&'static str>,
+    /// … and on Windows.
+    #[serde(default)]
+    windows_files: Vec<&'static str>,
+    wheels: Vec<Wheel>,
+}
+
+/// A file for one platform.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wheel {
+    pub(super) os: &'static str,
+    pub(super) arch: &'static str,
+    pub(super) platform: &'static str,
+    /// Megabytes to download, rounded up.
+    pub(super) size_mb: u32,
+    pub(super) sha256: &'static str,
+}
+
+/// All packages. A test reads the file, which is a part of the program.
+static PACKAGES: LazyLock<Vec<Package>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("packages.json")).unwrap_or_default());
+
+/// The operating system for which this program was built. Nothing is published for Linux with musl.
+pub(super) fn own_os() -> &'static str {
+    if cfg!(target_env = "musl") { "linux-musl" } else { std::env::consts::OS }
+}
+
+impl Package {
+    fn named(name: &str) -> Option<&'static Package> {
+        PACKAGES.iter().find(|package| package.name == name)
+    }
+
+    /// Returns the ONNX Runtime for `provider`.
+    pub(super) fn runtime(provider: Provider) -> Option<&'static Package> {
+        provider.runtime_package().and_then(Package::named)
+    }
+
+    /// Returns the plugin of `provider`, if it is one.
+    pub(super) fn plugin(provider: Provider) -> Option<&'static Package> {
+        provider.plugin().and_then(|plugin| Package::named(plugin.package))
+    }
+
+    /// Returns the packages with the libraries of NVIDIA that `provider` needs beside the system.
+    pub(super) fn parts(provider: Provider) -> impl Iterator<Item = &'static Package> {
+        let is_part =
+            move |package: &&Package| nvidia::needs_cuda(provider) && !package.linux_files.is_empty();
+        PACKAGES.iter().filter(is_part)
+    }
+
+    /// Returns the package that brings a library, whatever the version in the library's name is.
+    pub(super) fn with_library(file: &str) -> Option<&'static Package> {
+        let stem = |file: &str| file.split(".so").next().map(str::to_owned);
+        PACKAGES.iter().find(|package| package.linux_files.iter().any(|own| stem(own) == stem(file)))
+    }
+
+    /// Returns whether it brings the very library of this name.
+    pub(super) fn brings(&self, file: &str) -> bool {
+        self.linux_files.contains(&file)
+    }
+
+    /// Returns the wheel for a system; `None` if nothing is published for it.
+    pub(super) fn wheel(&self, os: &str, arch: &str) -> Option<&Wheel> {
+        self.wheels.iter().find(|wheel| wheel.os == os && wheel.arch == arch)
+    }
+
+    /// Returns the folder in `cache` that holds the libraries once they are fetched.
+    pub(super) fn destination(&self, cache: &Path) -> PathBuf {
+        finder::fetched_folder(cache, self.name, self.version)
+    }
+
+    /// Returns whether the system or one of `folders` has the libraries of NVIDIA that it brings.
+    pub(super) fn is_here(&self, folders: &[PathBuf]) -> bool {
+        let files = if cfg!(windows) { &self.windows_files } else { &self.linux_files };
+        let is_in_a_folder = |file: &&str| folders.iter().any(|folder| folder.join(file).is_file());
+        files.iter().all(|file| is_in_a_folder(file) || nvidia::loads(file))
+    }
+}
+
+/// Returns whether all that `provider` needs of its makers is published for a system.
+pub(super) fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
+    let is_built = |package: &Package| package.wheel(os, arch).is_some();
+    Package::runtime(provider).is_some_and(is_built)
+        && (!provider.is_plugin() || Package::plugin(provider).is_some_and(is_built))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_file_has_a_version_and_hashes_of_all_that_providers_need() {
+        let all: Vec<Package> = serde_json::from_str(include_str!("packages.json")).unwrap();
+        let mut needed: Vec<_> = Provider::all().filter_map(Provider::runtime_package).collect();
+        needed.extend(Provider::all().filter_map(|provider| Some(provider.plugin()?.package)));
+        for name in needed {
+            assert!(Package::named(name).is_some(), "{name}");
+        }
+        assert_eq!(Package::parts(Provider::Cuda).count(), 5);
+        assert_eq!(Package::parts(Provider::TensorRtRtx).count(), 0);
+        for Package { name, version, wheels, .. } in &all {
+            // The cache's folders are told apart by the last hyphen.
+            assert!(version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains('-'), "{name}");
+            assert!(!wheels.is_empty(), "{name}");
+            for Wheel { os, arch, sha256, size_mb, .. } in wheels {
+                assert!(["linux", "macos", "windows"].contains(os) && ["x86_64", "aarch64"].contains(arch));
+                assert!(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()), "{name} {os}");
+                assert!(*size_mb > 0, "{name} {os}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_here_if_a_folder_has_all_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = if cfg!(windows) { "no-such.dll" } else { "no-such.so" };
+        let cudnn = Package::named("nvidia-cudnn-cu13").unwrap();
+        let part =
+            Package { linux_files: vec![file], windows_files: vec![file], wheels: Vec::new(), ..*cudnn };
+        let folders = [folder.path().to_path_buf()];
+        assert!(!part.is_here(&folders));
+        fs::write(folder.path().join(file), "").unwrap();
+        assert!(part.is_here(&folders));
+    }
+}

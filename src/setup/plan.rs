@@ -1,0 +1,212 @@
+//! All that one provider needs, in one list: what is here, and what `setup` is to fetch, with sizes.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::fetch::{FetchError, Fetcher};
+use super::machine::obstacle;
+use super::packages::{Package, own_os};
+use crate::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
+use crate::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
+use crate::network::folders;
+
+/// Says why a package of a plan is not here, and what can be done.
+#[derive(Debug, Error)]
+pub(crate) enum NotFetched {
+    #[error(
+        "found no ONNX Runtime{found}, and fetched none: {reason}. Or put ONNX Runtime 1.24 or newer beside the program, or its path into {PATH_VARIABLE}"
+    )]
+    Runtime { found: String, reason: String },
+    #[error("{package} is not installed and was not fetched: {reason}. Or put {file} beside the program")]
+    Part { package: &'static str, file: String, reason: String },
+}
+
+/// Returns why `provider` cannot be tried here, with a remedy; `None` where nothing is known to be missing.
+pub(crate) fn missing(provider: Provider) -> Option<String> {
+    if let Some(obstacle) = obstacle(provider) {
+        return Some(obstacle.to_string());
+    }
+    let remedy = Plan::here(provider).map_or_else(|error| Some(error.to_string()), |plan| plan.remedy());
+    let without_builds = || match provider {
+        Provider::MiGraphX => {
+            "not installed; put an ONNX Runtime that is built with it beside the program".into()
+        }
+        _ => "not installed, and nothing is published for this system".to_owned(),
+    };
+    remedy.or_else(|| (!finder::is_installed(provider)).then(without_builds))
+}
+
+/// What a provider needs, in the order in which it is fetched.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Plan {
+    #[serde(skip)]
+    provider: Provider,
+    items: Vec<Item>,
+    /// The libraries that are here and cannot be used.
+    #[serde(skip)]
+    refused: Vec<Unusable>,
+}
+
+/// A file to fetch.
+#[derive(Debug, Serialize)]
+pub(crate) struct Item {
+    #[serde(rename = "package")]
+    name: &'static str,
+    version: &'static str,
+    /// Megabytes to download.
+    size_mb: u32,
+    /// Whether it is here, in our cache in this version.
+    is_here: bool,
+    /// Whether it is here in any version that will do.
+    #[serde(skip)]
+    is_usable: bool,
+    #[serde(skip)]
+    package: &'static Package,
+    #[serde(skip)]
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Runtime,
+    Plugin,
+    Part,
+}
+
+impl Plan {
+    /// Lists what `provider` needs on this machine. What lies in our cache counts in the version that is fetched today.
+    ///
+    /// # Errors
+    /// Fails if the library that the user names cannot be used.
+    pub(crate) fn here(provider: Provider) -> Result<Plan, LibraryError> {
+        let mut refused = Vec::new();
+        let library = finder::find(provider, &mut refused)?;
+        let beside = library.as_ref().and_then(|library| library.path.parent());
+        let plugin = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
+        let folders = if nvidia::needs_cuda(provider) { nvidia::folders(beside) } else { Vec::new() };
+        let found = |kind, package: &Package| match kind {
+            Kind::Runtime => library.as_ref().map(|library| library.path.clone()),
+            Kind::Plugin => plugin.clone(),
+            Kind::Part => package.is_here(&folders).then(PathBuf::new),
+        };
+        let plan = Plan::of(provider, own_os(), std::env::consts::ARCH, found);
+        Ok(Plan { refused, ..plan })
+    }
+
+    /// Lists what `provider` needs on another machine, on which nothing is installed.
+    pub(crate) fn elsewhere(provider: Provider, os: &str, arch: &str) -> Plan {
+        Plan::of(provider, os, arch, |_, _| None)
+    }
+
+    fn of(
+        provider: Provider,
+        os: &str,
+        arch: &str,
+        found: impl Fn(Kind, &Package) -> Option<PathBuf>,
+    ) -> Plan {
+        let runtime = Package::runtime(provider).map(|package| (Kind::Runtime, package));
+        let plugin = Package::plugin(provider).map(|package| (Kind::Plugin, package));
+        let parts = Package::parts(provider).map(|package| (Kind::Part, package));
+        let cache = folders::cache();
+        let is_current = |file: &PathBuf, package: &Package| {
+            cache
+                .as_ref()
+                .is_none_or(|cache| !file.starts_with(cache) || file.starts_with(package.destination(cache)))
+        };
+        let item = |(kind, package): (Kind, &'static Package)| {
+            let size_mb = package.wheel(os, arch)?.size_mb;
+            let Package { name, version, .. } = *package;
+            let found = found(kind, package);
+            let (is_usable, is_here) =
+                (found.is_some(), found.is_some_and(|file| is_current(&file, package)));
+            Some(Item { name, version, size_mb, is_here, is_usable, package, kind })
+        };
+        let items = runtime.into_iter().chain(plugin).chain(parts).filter_map(item).collect();
+        Plan { provider, items, refused: Vec::new() }
+    }
+
+    /// Says what is not here and how to get it; `None` where nothing is missing that could be fetched.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        let missing = self.items.iter().filter(|item| !item.is_usable);
+        let names: Vec<_> = missing.map(Item::to_string).collect();
+        let provider = self.provider;
+        let remedy = format!("`zeitnot setup --provider {provider}` fetches what is missing");
+        (!names.is_empty()).then(|| format!("not installed: {}; {remedy}", names.join(", ")))
+    }
+
+    /// Returns whether nothing is published that `provider` could be fetched from.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Returns what is to be fetched.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| !item.is_here)
+    }
+
+    /// Megabytes to download.
+    pub(crate) fn missing_mb(&self) -> u32 {
+        self.missing().map(|item| item.size_mb).sum()
+    }
+
+    /// Fetches what is not here, one file after the other. What an earlier call has fetched is kept, so that a call after a failure
+    /// goes on with the file that failed.
+    ///
+    /// # Errors
+    /// Fails with the first file that cannot be fetched.
+    pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
+        let count = self.missing().count();
+        for (number, item) in (1..).zip(self.missing()) {
+            fetcher.tell(&format_args!("{number} of {count}: {item}"));
+            self.fetch_item(item, fetcher)?;
+        }
+        Ok(())
+    }
+
+    fn fetch_item(&self, item: &Item, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
+        let package = item.package;
+        let plugin = self.provider.plugin().map(|plugin| plugin.file_name()).unwrap_or_default();
+        let fetched = fetcher.fetch(package, |folder| match item.kind {
+            Kind::Runtime => finder::has_library(folder),
+            Kind::Plugin => folder.join(&plugin).is_file(),
+            Kind::Part => folder.is_dir(),
+        });
+        let reason = |error: FetchError| error.with_remedy(package);
+        fetched.map_err(|error| match item.kind {
+            Kind::Runtime => {
+                NotFetched::Runtime { found: finder::refused_suffix(&self.refused), reason: reason(error) }
+            }
+            Kind::Plugin => {
+                NotFetched::Part { package: package.name, file: plugin.clone(), reason: reason(error) }
+            }
+            Kind::Part => NotFetched::Part {
+                package: package.name,
+                file: "its libraries".into(),
+                reason: reason(error),
+            },
+        })
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({} MB)", self.name, self.version, self.size_mb)
+    }
+}
+
+/// A line for each file, and the sum of those that are not here.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Item { name, version, size_mb, is_here, .. } in &self.items {
+            let note = if *is_here { "  is here" } else { "" };
+            writeln!(f, "  {name:<36} {version:<12} {size_mb:>5} MB{note}")?;
+        }
+        let count = self.missing().count();
+        let files = if count == 1 { "file" } else { "files" };
+        if count > 0 { writeln!(f, "  {count} {files}, {} MB to fetch", self.missing_mb()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,194 @@
+//! Chooses a provider for a machine's GPU, by a table. Nothing is measured here.
+
+use super::machine::{Machine, Part};
+use super::packages::has_builds;
+use crate::network::backends::onnxruntime::{Provider, SystemPart};
+use crate::system::gpus::{Gpu, Maker};
+
+/// The oldest driver that runs CUDA 13, for which NVIDIA's providers are built …
+const CUDA_DRIVER: u32 = 580;
+/// … and the oldest GPUs that do.
+const CUDA_CAPABILITY: (u32, u32) = (7, 5);
+
+/// For which GPUs a provider is chosen.
+#[derive(Debug)]
+struct Rule {
+    maker: Maker,
+    /// The oldest driver of NVIDIA that will do; any with 0.
+    least_driver: Option<u32>,
+    capabilities: Capabilities,
+    provider: Provider,
+}
+
+#[derive(Debug)]
+enum Capabilities {
+    All,
+    From((u32, u32)),
+    OneOf(&'static [(u32, u32)]),
+}
+
+/// The rule: the first line that fits a GPU of the machine, and whose provider is published for its system.
+const RULES: [Rule; 7] = [
+    Rule::nvidia(CUDA_DRIVER, Capabilities::OneOf(&[(8, 6), (8, 9), (12, 0)]), Provider::TensorRtRtx),
+    Rule::nvidia(CUDA_DRIVER, Capabilities::From(CUDA_CAPABILITY), Provider::Cuda),
+    Rule::nvidia(0, Capabilities::All, Provider::WebGpu),
+    Rule::of(Maker::Amd),
+    Rule::of(Maker::Apple),
+    Rule::of(Maker::Intel),
+    Rule::of(Maker::Software),
+];
+
+impl Rule {
+    const fn of(maker: Maker) -> Rule {
+        Rule { maker, least_driver: None, capabilities: Capabilities::All, provider: Provider::WebGpu }
+    }
+
+    const fn nvidia(least_driver: u32, capabilities: Capabilities, provider: Provider) -> Rule {
+        Rule { maker: Maker::Nvidia, least_driver: Some(least_driver), capabilities, provider }
+    }
+
+    fn fits(&self, gpu: &Gpu) -> bool {
+        let has_driver = match self.least_driver {
+            Some(least) => gpu.driver_number().is_some_and(|number| number >= least),
+            None => true,
+        };
+        let capability = gpu.capability();
+        let is_capable = match self.capabilities {
+            Capabilities::All => true,
+            Capabilities::From(least) => capability.is_some_and(|capability| capability >= least),
+            Capabilities::OneOf(known) => capability.is_some_and(|capability| known.contains(&capability)),
+        };
+        gpu.maker == self.maker && has_driver && is_capable
+    }
+}
+
+/// What was chosen for a machine.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Choice<'a> {
+    /// The GPU and its provider; `None` where the CPU is to evaluate.
+    pub(crate) chosen: Option<(&'a Gpu, Provider)>,
+    /// The provider of the next row that fits, should this one fail.
+    pub(crate) next: Option<Provider>,
+    /// What would allow a better choice.
+    pub(crate) hint: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn choose(&self) -> Choice<'_> {
+        let mut fitting = self.fitting();
+        let (chosen, next) = (fitting.next(), fitting.next().map(|(_, provider)| provider));
+        let is_better = chosen.is_none_or(|(_, provider)| provider == Provider::WebGpu);
+        let nvidias = self.gpus.iter().filter(|gpu| gpu.maker == Maker::Nvidia && is_better);
+        let hint = nvidias.filter(|_| self.has_builds(Provider::Cuda)).find_map(|gpu| self.hint(gpu));
+        Choice { chosen, next, hint }
+    }
+
+    /// Returns a GPU for each row of the rule that fits.
+    fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
+        let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
+        rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
+    }
+
+    fn has_builds(&self, provider: Provider) -> bool {
+        has_builds(provider, &self.os, &self.arch)
+    }
+
+    /// Says which driver would let a GPU of NVIDIA do more.
+    fn hint(&self, gpu: &Gpu) -> Option<String> {
+        let Some(number) = gpu.driver_number() else {
+            let remedy = self.remedy(&[Part::System(SystemPart::NvidiaDriver)]);
+            return Some(format!("{gpu} has no driver of NVIDIA that answers. {remedy}"));
+        };
+        let is_capable = gpu.capability().is_none_or(|capability| capability >= CUDA_CAPABILITY);
+        (number < CUDA_DRIVER && is_capable).then(|| {
+            format!(
+                "NVIDIA's own providers need driver {CUDA_DRIVER} or newer, and {gpu} has {}. Update the driver and run this \
+                 again",
+                gpu.version.as_deref().unwrap_or_default()
+            )
+        })
+    }
+}
+
+/// The rows of the documents' table of the rule: GPU, what it needs, provider, systems.
+#[cfg(test)]
+pub(crate) fn rule_rows() -> Vec<Vec<String>> {
+    // Software is no GPU but in tests.
+    RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
+}
+
+#[cfg(test)]
+impl Rule {
+    fn row(&self) -> Vec<String> {
+        let numbers = |list: &[(u32, u32)]| {
+            list.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+        };
+        let driver = match self.least_driver {
+            Some(0) => "NVIDIA's".into(),
+            Some(least) => format!("{least} or newer"),
+            None => "any".into(),
+        };
+        let capability = match self.capabilities {
+            Capabilities::All => String::new(),
+            Capabilities::From(least) => format!("{} or higher", numbers(&[least])),
+            Capabilities::OneOf(known) => numbers(known),
+        };
+        let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
+        let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
+        let mut places = Vec::new();
+        for (os, system) in systems {
+            // Apple's GPUs are in Macs, and no other is in those with Apple's own chip.
+            if (os == "macos") != (self.maker == Maker::Apple) {
+                continue;
+            }
+            let here = archs.iter().filter(|(arch, _)| has_builds(self.provider, os, arch));
+            let here: Vec<_> = here.map(|(_, name)| *name).collect();
+            if !here.is_empty() {
+                places.push(format!("{system} ({})", here.join(", ")));
+            }
+        }
+        vec![self.maker.to_string(), driver, capability, format!("`{}`", self.provider), places.join(", ")]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::network::backends::auto_backend::GPUS;
+
+    fn machine(case: &str) -> Machine {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/machines.json");
+        let all: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let found = all.as_array().unwrap().iter().find(|entry| entry["case"] == case).unwrap();
+        serde_json::from_value(found["machine"].clone()).unwrap()
+    }
+
+    #[test]
+    fn a_driver_is_new_enough_from_580_on() {
+        let mut machine = machine("NVIDIA, driver too old for CUDA 13, Linux");
+        for (version, provider, has_hint) in [
+            (Some("579.99"), Some(Provider::WebGpu), true),
+            (Some("580.00"), Some(Provider::TensorRtRtx), false),
+            (Some("600.1"), Some(Provider::TensorRtRtx), false),
+            (None, None, true),
+            (Some("unknown"), None, true),
+        ] {
+            machine.gpus[0].version = version.map(str::to_owned);
+            let Choice { chosen, hint, .. } = machine.choose();
+            assert_eq!(chosen.map(|(_, provider)| provider), provider, "{version:?}");
+            assert_eq!(hint.is_some(), has_hint, "{version:?}: {hint:?}");
+        }
+        machine.gpus[0].version = Some("580.00".into());
+        assert_eq!(machine.choose().next, Some(Provider::Cuda));
+    }
+
+    /// What `setup --auto` sets up, `auto` takes.
+    #[test]
+    fn gpus_have_the_order_of_the_rule_of_auto() {
+        let mut providers: Vec<_> = rule_rows().into_iter().map(|row| row[3].clone()).collect();
+        providers.dedup();
+        assert_eq!(providers, GPUS.map(|provider| format!("`{provider}`")));
+    }
+}
