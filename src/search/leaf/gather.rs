@@ -252,8 +252,10 @@ impl Gatherer {
             let is_fresh = fresh == Some(first + best);
             if candidate.started > 0 {
                 let run = candidate.visits_until_below(rival, left);
-                candidate.take(run);
-                left -= run;
+                left -= match select::take_together(&mut self.candidates[first..], left) {
+                    0 => self.candidates[first + best].take(run),
+                    taken => taken,
+                };
                 continue;
             }
             terms.begin_first_visit(candidate);

@@ -181,10 +181,20 @@ impl Candidate {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, visits: u32) {
+    pub(crate) fn take(&mut self, visits: u32) -> u32 {
         self.started += visits;
         self.taken += visits;
         self.score = score(self.q, self.pu, self.started);
+        visits
+    }
+
+    /// Returns about how many further visits it takes while its score is above `level`, and how fast that number falls as the level
+    /// rises. 0 for a candidate without a visit.
+    fn visits_above(&self, level: f32) -> (f32, f32) {
+        // q + pu / (started + k) > level  ⇔  k < pu / (level − q) − started
+        let lead = level - self.q;
+        let visits = self.pu / lead - self.started as f32;
+        if visits > 0.0 && self.started > 0 { (visits, self.pu / (lead * lead)) } else { (0.0, 0.0) }
     }
 
     /// Returns the smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
@@ -218,6 +228,41 @@ pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
         best = if is_better { index } else { best };
     }
     (!candidates.is_empty()).then_some((best, second))
+}
+
+/// Visits for each candidate from which on [`take_together`] costs less than single runs.
+const MANY_VISITS: usize = 4;
+/// Newton's method needs fewer steps.
+const MAX_STEPS: u32 = 16;
+
+/// Gives most of many `visits` at once to candidates that have visits: those that would go to scores above a common level, at least that
+/// of a first visit, if they were given out one by one. Returns their number, 0 where single runs are better.
+pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
+    if (visits as usize) < MANY_VISITS * candidates.len() {
+        return 0;
+    }
+    // The level at which the best alone would have all visits lies below the one that is sought, which the steps don't pass.
+    let lowest = |c: &Candidate| if c.started > 0 { score(c.q, c.pu, c.started + visits) } else { c.score };
+    let mut level = candidates.iter().map(lowest).fold(f32::NEG_INFINITY, f32::max);
+    let goal = (visits as usize - candidates.len()) as f32;
+    for _ in 0..MAX_STEPS {
+        let add = |(sum, slope), candidate: &Candidate| {
+            let (visits, fall) = candidate.visits_above(level);
+            (sum + visits, slope + fall)
+        };
+        let (sum, slope) = candidates.iter().fold((0.0, 0.0), add);
+        if sum <= visits as f32 {
+            return candidates.iter_mut().fold(0, |taken, candidate| {
+                let mut run = (candidate.visits_above(level).0 as u32).min(visits - taken);
+                while run > 0 && score(candidate.q, candidate.pu, candidate.started + run - 1) <= level {
+                    run -= 1;
+                }
+                taken + candidate.take(run)
+            });
+        }
+        level = (level + (sum - goal) / slope).max(level.next_up());
+    }
+    0
 }
 
 #[cfg(test)]
@@ -310,25 +355,29 @@ mod tests {
         #[test]
         fn runs_of_visits_equal_single_ones(
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
-            visits in 1u32..200,
+            visits in 1u32..2000,
         ) {
             let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
             let fresh: Vec<_> = children
                 .iter()
                 .map(|&(q, pu, started)| Candidate::new(q, pu, started, target))
                 .collect();
-            let split = |by_runs: bool| {
+            let split = |by_runs: bool, together: bool| {
                 let mut candidates = fresh.clone();
                 let mut left = visits;
                 while left > 0 {
                     let (best, rival) = best_two(&candidates).unwrap();
                     let run = if by_runs { candidates[best].visits_until_below(rival, left) } else { 1 };
-                    candidates[best].take(run);
-                    left -= run;
+                    left -= match if together { take_together(&mut candidates, left) } else { 0 } {
+                        0 => candidates[best].take(run),
+                        taken => taken,
+                    };
                 }
                 candidates.iter().map(|c| c.taken).collect::<Vec<_>>()
             };
-            for (run, single) in split(true).iter().zip(split(false)) {
+            let singles = split(false, false);
+            prop_assert_eq!(&split(false, true), &singles);
+            for (run, single) in split(true, false).iter().zip(singles) {
                 // Rounding may move a visit where two scores are equal to the last bit.
                 prop_assert!(run.abs_diff(single) <= 1);
             }
