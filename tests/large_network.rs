@@ -148,7 +148,7 @@ fn a_network_is_never_held_twice() {
         assert!((weight - written).abs() < 1e-6, "{weight}, {written}");
     }
 
-    let model = onnx::build(*network, &BuildOptions::default());
+    let model = onnx::build(network, &BuildOptions::default());
     assert!(model.bytes.len() > 4 * parameters);
     let taken = memory("VmHWM") - before;
     println!("{} MB taken for a file of {} MB", taken >> 20, size >> 20);

@@ -22,6 +22,6 @@ pub fn run(data: &[u8]) -> bool {
     let mut slots = [EvalSlot::of(&History::start(), encoding)];
     let mut evaluator = native.evaluator().expect("memory for one evaluator");
     evaluator.evaluate(&mut slots).expect("the native backend has no way to fail");
-    onnx::build(*network, &BuildOptions::default());
+    onnx::build(network, &BuildOptions::default());
     true
 }

@@ -85,7 +85,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
                 input: InputForm::Planes,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
-            onnx::build(*network, &options)
+            onnx::build(network, &options)
         }
         Model::Onnx(model) => as_it_is(model, args)?,
     };

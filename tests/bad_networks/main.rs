@@ -9,6 +9,7 @@ mod common;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::data;
@@ -129,7 +130,7 @@ fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
 
 fn layers(file: NetworkFile) -> Network {
     match file.model {
-        Model::Layers(network, _) => *network,
+        Model::Layers(network, _) => Arc::unwrap_or_clone(network),
         Model::Onnx(_) => panic!("{} has no layers", file.path.display()),
     }
 }
@@ -319,7 +320,7 @@ proptest! {
         let path = folder.path().join("damaged.pb");
         fs::write(&path, content).unwrap();
         if let Ok(NetworkFile { model: Model::Layers(network, _), .. }) = load(&path) {
-            prop_assert!(!onnx::build(*network, &BuildOptions::default()).bytes.is_empty());
+            prop_assert!(!onnx::build(network, &BuildOptions::default()).bytes.is_empty());
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::common::{assert_refused, network, run, run_json, set_up_onnx_runtime}
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
-        Model::Layers(network, _) => onnx::build(*network, &BuildOptions::default()),
+        Model::Layers(network, _) => onnx::build(network, &BuildOptions::default()),
         Model::Onnx(model) => model,
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! `ZEITNOT_GOLDENS=folder` (with `nets` and `golden` in it) runs another collection in place of the repository's.
 
+use std::sync::Arc;
+
 use zeitnot::network::backends::native::{Native, available_kernels};
 use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
 use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
@@ -15,7 +17,7 @@ const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
 
 fn layers(file: NetworkFile) -> Option<Network> {
     match file.model {
-        Model::Layers(network, _) => Some(*network),
+        Model::Layers(network, _) => Some(Arc::unwrap_or_clone(network)),
         Model::Onnx(_) => None,
     }
 }

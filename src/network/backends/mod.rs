@@ -198,14 +198,14 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
     let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
     let mut refused = None;
     for device in first {
-        match open((*layers).clone(), &device) {
+        match open(layers.clone(), &device) {
             Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
                 refused.get_or_insert(reason);
             }
             made => return Ok(with_refusal(made?, &device, refused)),
         }
     }
-    Ok(with_refusal(open(*layers, &last)?, &last, refused))
+    Ok(with_refusal(open(layers, &last)?, &last, refused))
 }
 
 /// Returns `backend` with a note on what it could not be made with first, if there was something.

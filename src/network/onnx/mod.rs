@@ -7,6 +7,8 @@
 //! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch scales of
 //! encoders, the constant position table.
 
+use std::sync::Arc;
+
 use super::encode::InputFormat;
 use super::packed_planes::{PLANE_BYTES, first_rows, table};
 use super::policy_map::CONVOLUTION_CELLS;
@@ -61,8 +63,10 @@ pub struct BuildOptions {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Returns the ONNX model of `network`, with Lc0's tensor names. Consumes the network, so that memory holds it once.
-pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
+/// Returns the ONNX model of `network`, with Lc0's tensor names. Takes the network apart if nobody else has it, so that memory
+/// holds it once.
+pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
+    let network = Arc::unwrap_or_clone(network);
     let mut graph = Graph::new("network", options.precision);
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {

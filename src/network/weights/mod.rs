@@ -5,6 +5,7 @@
 //! once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Buf;
 use serde::Serialize;
@@ -61,7 +62,7 @@ pub struct NetworkFile {
 #[derive(Clone, Debug)]
 pub enum Model {
     /// Layers, with the format that they were checked against.
-    Layers(Box<Network>, NetworkFormat),
+    Layers(Arc<Network>, NetworkFormat),
     /// A ready ONNX model.
     Onnx(OnnxModel),
 }
@@ -122,7 +123,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
                     let format = format::layers_format(declared, &weights)?;
                     let heads = (heads::policy_heads(&weights), heads::value_heads(&weights));
                     let network = read::network(weights, format, choice)?;
-                    (metadata, heads, Model::Layers(Box::new(network), format))
+                    (metadata, heads, Model::Layers(Arc::new(network), format))
                 }
                 (None, Some(model)) => {
                     (metadata, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))

@@ -2,6 +2,7 @@
 //! anywhere.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::kernels::Tiles;
 use super::layers::Arithmetic;
@@ -32,7 +33,7 @@ fn network(name: &str) -> Network {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets");
     let file = NetworkFile::load(&folder.join(format!("{name}.pb.gz")), HeadChoice::default()).unwrap();
     let Model::Layers(network, _) = file.model else { panic!("{name} has no layers") };
-    *network
+    Arc::unwrap_or_clone(network)
 }
 
 /// Returns the positions of a game that only depends on the order of legal moves.

@@ -227,7 +227,7 @@ mod tests {
         };
         let environment = runtime.environment();
         let open = |input| {
-            let model = onnx::build((*network).clone(), &BuildOptions { input, ..Default::default() });
+            let model = onnx::build(network.clone(), &BuildOptions { input, ..Default::default() });
             let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
             let input_format = model.input_format;
             (session, ModelInterface { names: model.names, input_format, fixed_batch: None })
