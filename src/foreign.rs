@@ -1,8 +1,8 @@
 //! What the operating system and libraries say of a failure, and our words for it.
 //!
-//! Messages are in our words and in one line. GUIs take the system's for a start that has failed (xboard: "No such file", "Permission
-//! denied"), and libraries write whole paragraphs. The foreign text is for whoever looks for a cause: it goes to the log of a
-//! UCI session, and to stderr where `RUST_LOG` is set.
+//! Messages are in our words and in one line. GUIs take the system's for a start that has failed (xboard: "No
+//! such file", "Permission denied"), and libraries write whole paragraphs. The foreign text is for whoever
+//! looks for a cause: it goes to the log of a UCI session, and to stderr where `RUST_LOG` is set.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -24,7 +24,8 @@ type Sink = Box<dyn Fn(&str) + Send>;
 /// The log of the session that began last. The lock is held while a text is written, never longer.
 static LOG: Mutex<Option<Sink>> = Mutex::new(None);
 
-/// Lets all texts to come go to `log`. It must call nothing here but [`our_words`], and nobody who holds a lock of its may call the rest.
+/// Lets all texts to come go to `log`. It must call nothing here but [`our_words`], and nobody who holds a
+/// lock of its may call the rest.
 pub(crate) fn log_to(log: impl Fn(&str) + Send + 'static) {
     *LOG.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(log));
 }

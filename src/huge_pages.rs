@@ -1,13 +1,15 @@
-//! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to be translated.
+//! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to
+//! be translated.
 //!
-//! They serve for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight; 64×6 as before) and
-//! for the search tree.
+//! They serve for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight,
+//! 64×6 as before) and for the search tree.
 
 /// The size of a huge page, bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the memory is
-/// first written. The contents stay; where the system has no such pages, or refuses, nothing but speed is lost.
+/// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the
+/// memory is first written. The contents stay. Where the system has no such pages, or refuses, nothing but
+/// speed is lost.
 #[cfg(target_os = "linux")]
 pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     use rustix::mm::{Advice, madvise};

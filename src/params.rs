@@ -3,7 +3,7 @@
 //! `smooth(init-nps=20000,mle-legacy(midpoint=51.5))` is a list of one entry named `smooth`, whose own list
 //! holds a value and another entry. It is Lc0's grammar for such strings: entries are separated by commas, an
 //! entry is `key=value`, `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`.
-//! Used by `time` and `network::backends`; knows nothing of either.
+//! Used by `time` and `network::backends`. Knows nothing of either.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub(crate) enum ParamEntry {
     },
     /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
     List {
-        /// The name; empty for an anonymous list.
+        /// The name, empty for an anonymous list.
         name: String,
         /// The list between the parentheses.
         params: Params,
@@ -70,7 +70,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parses a whole string; empty text is an empty list.
+    /// Parses a whole string, empty text is an empty list.
     ///
     /// # Errors
     /// Returns [`ParamError::Syntax`] with the place of the error.
@@ -98,7 +98,7 @@ impl Params {
         self.entries.is_empty()
     }
 
-    /// Returns the text at `key`; the last one written counts.
+    /// Returns the text at `key`. The last one written counts.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
             ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
@@ -114,7 +114,8 @@ impl Params {
         })
     }
 
-    /// Returns this list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
+    /// Returns this list with the values of `outer` for all keys that it does not have itself. Lists are not
+    /// inherited.
     pub(crate) fn inheriting(&self, outer: &Params) -> Params {
         let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
@@ -126,8 +127,8 @@ impl Params {
         self
     }
 
-    /// Returns this list with `value` in the place that `path` leads to: the names of nested lists, and a key in the last of them.
-    /// `None` if there is no such list.
+    /// Returns this list with `value` in the place that `path` leads to: the names of nested lists, and a key
+    /// in the last of them. `None` if there is no such list.
     pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
         let (&name, rest) = path.split_first()?;
         if rest.is_empty() {
@@ -136,7 +137,8 @@ impl Params {
         self.with_list(name, |list| list.with_value_at(rest, value))
     }
 
-    /// Returns this list with the list named `name` in it changed; `None` if there is no such list, or `change` returns `None`.
+    /// Returns this list with the list named `name` in it changed, or `None` if there is no such list, or
+    /// `change` returns `None`.
     pub(crate) fn with_list(
         &self,
         name: &str,
@@ -235,7 +237,8 @@ impl fmt::Display for Params {
     }
 }
 
-/// The deepest nesting that is read. It is deeper than any list that is of use, and keeps hostile text from exhausting the stack.
+/// The deepest nesting that is read. It is deeper than any list that is of use, and keeps hostile text from
+/// exhausting the stack.
 const MAX_DEPTH: usize = 16;
 
 /// A recursive-descent parser of the grammar.

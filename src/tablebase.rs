@@ -1,11 +1,12 @@
 //! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
 //!
-//! The search asks for the result of a leaf ([`Tablebase::probe`]), the engine for the moves worth searching at the
-//! root ([`Tablebase::root_moves`]): those that keep the best result by distances to the next capture or pawn move (DTZ) exactly under
-//! the fifty-move rule, or without such tables by results alone. The order of moves is that of Lc0's and Stockfish's root probes.
+//! The search asks for the result of a leaf ([`Tablebase::probe`]), the engine for the moves worth searching
+//! at the root ([`Tablebase::root_moves`]): those that keep the best result by distances to the next capture
+//! or pawn move (DTZ) exactly under the fifty-move rule, or without such tables by results alone. The order
+//! of moves is that of Lc0's and Stockfish's root probes.
 //!
-//! Files are read by the crate `shakmaty-syzygy`. A [`Tablebase`] is opened once and shared; every method may be called from any
-//! thread.
+//! Files are read by the crate `shakmaty-syzygy`. A [`Tablebase`] is opened once and shared. Every method may
+//! be called from any thread.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -79,12 +80,13 @@ pub struct Tablebase {
 }
 
 impl Tablebase {
-    /// Opens all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows `;`).
+    /// Opens all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows
+    /// `;`).
     ///
     /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
     ///
     /// # Errors
-    /// Fails if no folder holds a table; the error names the first folder and says why.
+    /// Fails if no folder holds a table. The error names the first folder and says why.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
@@ -138,12 +140,13 @@ impl Tablebase {
         self.max_pieces
     }
 
-    /// Returns whether `position` could be in the tables; they hold no castling rights.
+    /// Returns whether `position` could be in the tables. They hold no castling rights.
     fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// Returns the result of `position`, if it is in the tables and its fifty-move counter is 0: else results are not exact.
+    /// Returns the result of `position`, if it is in the tables and its fifty-move counter is 0: else results
+    /// are not exact.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
@@ -171,7 +174,8 @@ impl Tablebase {
         self.read_error.get().map(String::as_str)
     }
 
-    /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be used.
+    /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be
+    /// used.
     pub(crate) fn description(&self) -> String {
         let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
@@ -262,8 +266,8 @@ mod damage {
     const PLACEMENTS: usize = 400;
 
     impl Tablebase {
-        /// Looks some random positions of every table up, and returns which tables are damaged, with the reason. What is deep within a
-        /// table may be damaged all the same.
+        /// Looks some random positions of every table up, and returns which tables are damaged, with the
+        /// reason. What is deep within a table may be damaged all the same.
         pub(crate) fn damage(&self) -> Vec<String> {
             let mut random = fastrand::Rng::with_seed(0);
             let mut damaged = Vec::new();
@@ -284,7 +288,7 @@ mod damage {
         }
     }
 
-    /// Places the pieces of a table at random; `None` if that makes no possible position.
+    /// Places the pieces of a table at random, or `None` if that makes no possible position.
     fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
         let mut setup = Setup::empty();
         setup.turn = Color::from_white(random.bool());
@@ -307,7 +311,7 @@ const FIFTY_MOVES: i64 = 100;
 /// The pace at which a win is to be brought home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootPace {
-    /// Any move that keeps the win will do; the search chooses among them.
+    /// Any move that keeps the win will do. The search chooses among them.
     Free,
     /// Only the moves will do that lead to the next capture, pawn move or mate soonest.
     Fastest,
@@ -325,7 +329,7 @@ pub enum RootTables {
 /// Root moves that keep the best result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootMoves {
-    /// The moves; at least one.
+    /// The moves, at least one.
     pub moves: Vec<Move>,
     /// The tables by which they were chosen.
     pub tables: RootTables,
@@ -346,7 +350,8 @@ enum Prospect {
 }
 
 impl Prospect {
-    /// Returns the prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
+    /// Returns the prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the
+    /// move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -364,11 +369,11 @@ impl Prospect {
 }
 
 impl Tablebase {
-    /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result that one of them
-    /// can reach; `None` if the tables do not know all of them.
+    /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result
+    /// that one of them can reach, or `None` if the tables do not know all of them.
     ///
-    /// If a position has occurred twice since the last capture or pawn move the pace is [`RootPace::Fastest`]: aimless
-    /// moves would lead to a draw by repetition.
+    /// If a position has occurred twice since the last capture or pawn move the pace is
+    /// [`RootPace::Fastest`]: aimless moves would lead to a draw by repetition.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
@@ -384,8 +389,9 @@ impl Tablebase {
         Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
     }
 
-    /// Returns the plies to the next capture, pawn move or mate on the way that begins with `mv`, that move included: positive
-    /// for a win, negative for a loss, beyond 100 if the fifty-move rule comes first, 0 for a draw.
+    /// Returns the plies to the next capture, pawn move or mate on the way that begins with `mv`, that move
+    /// included: positive for a win, negative for a loss, beyond 100 if the fifty-move rule comes first, 0
+    /// for a draw.
     fn dtz_of_move(&self, root: &Position, mv: Move) -> Option<MaybeRounded<Dtz>> {
         let after = root.play(mv);
         if after.rule50() == 0 {
@@ -399,7 +405,7 @@ impl Tablebase {
     }
 }
 
-/// Returns the moves that `rank` puts highest; `None` if it has no rank for one of them.
+/// Returns the moves that `rank` puts highest, or `None` if it has no rank for one of them.
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
@@ -417,7 +423,8 @@ option_group! {
     pub struct TablebaseOptions {
         /// Folders with Syzygy tables (.rtbw, .rtbz), separated by a colon, or on Windows by a semicolon.
         syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths", common;
-        /// Search only the root moves that lead soonest to the next capture, pawn move or mate. Otherwise all moves that keep the win are searched. It needs DTZ tables.
+        /// Search only the root moves that lead soonest to the next capture, pawn move or mate. Otherwise all
+        /// moves that keep the win are searched. It needs DTZ tables.
         syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
     }
 }
@@ -435,9 +442,9 @@ pub(crate) struct TablesInForce {
 /// The root moves of a search, and what else the tables say of the root.
 #[derive(Debug)]
 pub(crate) struct FilteredRootMoves {
-    /// Root moves to search; empty means all.
+    /// Root moves to search. Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// The number of root moves that keep the best result; `None` where the tables don't know.
+    /// The number of root moves that keep the best result, or `None` where the tables don't know.
     pub(crate) choices: Option<usize>,
     /// Tables to probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
@@ -445,7 +452,8 @@ pub(crate) struct FilteredRootMoves {
 }
 
 impl TablesInForce {
-    /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything new.
+    /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything
+    /// new.
     pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<String> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
@@ -497,7 +505,8 @@ impl TablesInForce {
         FilteredRootMoves {
             choices: Some(found.moves.len()),
             root_moves: found.moves,
-            // Where distances show the way every leaf in the tables would be the same win, and the search blind.
+            // Where distances show the way every leaf in the tables would be the same win, and the search
+            // blind.
             below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),
             hits: found.hits,
         }

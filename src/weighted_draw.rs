@@ -1,7 +1,8 @@
 //! Drawing one of several things by weights.
 
-/// Returns the number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which each has a stretch as
-/// long as its weight; `None` if no weight is above 0. Things without a positive weight are never drawn.
+/// Returns the number of the thing that `toss`, a random number from 0 to below 1, hits on a line on which
+/// each has a stretch as long as its weight, or `None` if no weight is above 0. Things without a positive
+/// weight are never drawn.
 pub(crate) fn draw(weights: &[f64], toss: f64) -> Option<usize> {
     let positive = || weights.iter().copied().enumerate().filter(|&(_, weight)| weight > 0.0);
     let mut left = toss * positive().map(|(_, weight)| weight).sum::<f64>();

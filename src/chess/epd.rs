@@ -6,7 +6,8 @@ use thiserror::Error;
 
 /// The fields of a FEN before its counters.
 const FIELDS: usize = 4;
-/// Operations of EPD that end the one before them where its semicolon was forgotten: none can be an operand of `bm` or `am`.
+/// Operations of EPD that end the one before them where its semicolon was forgotten: none can be an operand
+/// of `bm` or `am`.
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
@@ -22,7 +23,7 @@ pub(crate) enum EpdError {
 /// A position as it stands in a list. Whether it is possible, and its moves legal, is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedPosition<'a> {
-    /// With its counters; `None` is the start position.
+    /// With its counters. `None` is the start position.
     pub(crate) fen: Option<String>,
     /// The moves that follow it.
     pub(crate) moves: Vec<&'a str>,
@@ -46,7 +47,8 @@ impl Operation<'_> {
 }
 
 impl<'a> ListedPosition<'a> {
-    /// Reads a line: `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and `fmvn` among the operations.
+    /// Reads a line: `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and
+    /// `fmvn` among the operations.
     ///
     /// Returns `None` for an empty line and for a comment, which begins with `#`.
     pub(crate) fn read(line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
@@ -103,8 +105,8 @@ impl<'a> ListedPosition<'a> {
         if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
     }
 
-    /// Returns the operations, in their order. A semicolon within quotation marks ends none. A mark within a word opens nothing: some
-    /// write seconds so.
+    /// Returns the operations, in their order. A semicolon within quotation marks ends none. A mark within a
+    /// word opens nothing: some write seconds so.
     pub(crate) fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
         let (mut is_quoted, mut is_word_start) = (false, true);
         let is_end = |c: char| {

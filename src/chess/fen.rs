@@ -1,9 +1,9 @@
 //! Positions from FEN and UCI text, and back to FEN.
 //!
-//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights come as KQkq (the outermost
-//! rook, X-FEN) or as the rooks' files (Shredder-FEN), unusual but playable material is allowed, and so are counters below
-//! zero or with a fraction. A castling right without its rook, or an en-passant square that cannot be, is left out, and
-//! the caller is told.
+//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights come as KQkq (the
+//! outermost rook, X-FEN) or as the rooks' files (Shredder-FEN), unusual but playable material is allowed,
+//! and so are counters below zero or with a fraction. A castling right without its rook, or an en-passant
+//! square that cannot be, is left out, and the caller is told.
 
 use std::num::NonZeroU32;
 
@@ -20,10 +20,12 @@ use super::position::Position;
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 /// Pieces a side may have on the board, whatever they are …
 const MAX_PIECES: usize = 16;
-/// … and the moves that a side with more of them may have, if each piece stood alone; a pawn counts as it stands.
+/// … and the moves that a side with more of them may have, if each piece stood alone. A pawn counts as it
+/// stands.
 const MAX_MOBILITY: usize = 256;
-/// Queens and pawns a side may have together (a game leads to 9 at most). With 12 queens, three rooks and a king the
-/// best of many arrangements found by annealing has 242 moves; a [`MoveList`](super::MoveList) holds 256.
+/// Queens and pawns a side may have together (a game leads to 9 at most). With 12 queens, three rooks and a
+/// king the best of many arrangements found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds
+/// 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
 /// Says why a position was refused. The text names the part that is wrong.
@@ -43,7 +45,7 @@ pub enum PositionError {
 impl Position {
     /// Reads the position of a FEN.
     ///
-    /// The side that moved last may be in check, as in Lc0; its king is not to be taken.
+    /// The side that moved last may be in check, as in Lc0. Its king is not to be taken.
     ///
     /// # Errors
     /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
@@ -63,8 +65,9 @@ impl Position {
         Ok((position, impossible_reasons(left_out)))
     }
 
-    /// Reads a FEN as [`Position::from_fen`] does, for a network and not for play: where the side that moved last is in check, the
-    /// legal moves include those that take its king. [`Position::parse_move`] refuses them.
+    /// Reads a FEN as [`Position::from_fen`] does, for a network and not for play: where the side that moved
+    /// last is in check, the legal moves include those that take its king. [`Position::parse_move`] refuses
+    /// them.
     ///
     /// # Errors
     /// Fails as [`Position::from_fen`] does.
@@ -77,12 +80,13 @@ impl Position {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
         setup.fullmoves = self.move_number();
-        // Standard setups lose nothing as a FEN; should one, the text is what could be written.
+        // Standard setups lose nothing as a FEN. Should one, the text is what could be written.
         Fen::try_from_setup(setup).unwrap_or_else(|lossy| lossy.ignore()).to_string()
     }
 }
 
-/// Reads a FEN. The side that moved last may be in check, unless the other one is too or an en-passant square is given.
+/// Reads a FEN. The side that moved last may be in check, unless the other one is too or an en-passant square
+/// is given.
 fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     let setup = setup_of(fen)?;
     let position = match chess_of(setup.clone()) {
@@ -95,7 +99,8 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
 }
 
-/// Returns a FEN without what Lc0 passes over: capitals for the side, bad or fractional counters, semicolons at the end.
+/// Returns a FEN without what Lc0 passes over: capitals for the side, bad or fractional counters, semicolons
+/// at the end.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
@@ -132,7 +137,7 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
 }
 
 fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
-    // Castling mode Chess960 includes the standard one; how moves are written is decided elsewhere.
+    // Castling mode Chess960 includes the standard one. How moves are written is decided elsewhere.
     Chess::from_setup(setup, CastlingMode::Chess960)
         .or_else(shakmaty::PositionError::ignore_too_much_material)
         .or_else(shakmaty::PositionError::ignore_impossible_check)
@@ -141,8 +146,9 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a
-/// pass of the other side, whose check is then legal: its king is put where it stands. The move number may be one too high.
+/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it
+/// plays a pass of the other side, whose check is then legal: its king is put where it stands. The move
+/// number may be one too high.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;
@@ -154,7 +160,7 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let mut chess = chess_of(setup)?;
     let king = chess.board().king_of(passing).ok_or(PositionErrorKinds::MISSING_KING)?;
     chess.play_unchecked(Move::Normal {
-        // Not `King`, which would give up castling; a pawn move sets the fifty-move counter to 0.
+        // Not `King`, which would give up castling. A pawn move sets the fifty-move counter to 0.
         role: if halfmoves == 0 { Role::Pawn } else { Role::Knight },
         from: king,
         capture: None,

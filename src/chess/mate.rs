@@ -9,8 +9,9 @@ use super::history::History;
 use super::moves::Move;
 
 impl History {
-    /// Returns the plies to the shortest mate in which every move of the side to move is a check; `None` if none has at most
-    /// `moves` moves, or if the fifty-move rule or a repetition might end the game before. `legal` are the legal moves.
+    /// Returns the plies to the shortest mate in which every move of the side to move is a check, or `None`
+    /// if none has at most `moves` moves, or if the fifty-move rule or a repetition might end the game
+    /// before. `legal` are the legal moves.
     pub fn plies_to_mate_by_checks(&self, legal: &[Move], moves: u32) -> Option<u32> {
         let now = self.current();
         let checks = Checks::of(now.chess())?;
@@ -47,7 +48,8 @@ impl History {
         line
     }
 
-    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats.
+    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing
+    /// repeats.
     fn is_decided_in(&self, moves: u32) -> bool {
         let rule50 = self.current().rule50();
         let since = self.len().saturating_sub(1 + rule50 as usize);
@@ -71,7 +73,7 @@ struct Checks {
 }
 
 impl Checks {
-    /// Returns what the side to move can give check with; `None` if there is no king.
+    /// Returns what the side to move can give check with, or `None` if there is no king.
     fn of(chess: &Chess) -> Option<Checks> {
         let (board, turn) = (chess.board(), chess.turn());
         let king = board.king_of(!turn)?;
@@ -92,7 +94,7 @@ impl Checks {
         Some(Checks { pawn, knight, bishop, rook, ends, discoverers })
     }
 
-    /// Returns whether the move may give check, by its squares alone; those for which it returns false don't.
+    /// Returns whether the move may give check, by its squares alone. Those for which it returns false don't.
     fn may_come_of(&self, m: Move) -> bool {
         self.ends.contains(m.to_square())
             || self.discoverers.contains(m.from_square())
@@ -126,12 +128,14 @@ fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
     chess.legal_moves().iter().copied().find(is_mating)
 }
 
-/// Returns whether `check`, the position after a check, is the first one of a mate by checks in at most `moves` moves.
+/// Returns whether `check`, the position after a check, is the first one of a mate by checks in at most
+/// `moves` moves.
 fn mates(check: &Chess, moves: u32) -> bool {
     if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
 }
 
-/// Returns whether a mate by checks in at most `moves` moves follows every reply to a check, or there is none.
+/// Returns whether a mate by checks in at most `moves` moves follows every reply to a check, or there is
+/// none.
 fn always_mates(check: &Chess, moves: u32) -> bool {
     check.legal_moves().iter().all(|&reply| {
         let mut next = check.clone();

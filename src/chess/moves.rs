@@ -5,8 +5,8 @@ use std::fmt;
 use arrayvec::ArrayVec;
 use shakmaty::{Role, Square};
 
-/// A chess move: `from | to << 6 | promotion << 12`, squares counted a1 = 0, b1 = 1, …, h8 = 63; promotion 0 none,
-/// 1 knight, 2 bishop, 3 rook, 4 queen. Castling is the king taking its own rook, in every variant.
+/// A chess move: `from | to << 6 | promotion << 12`, squares counted a1 = 0, b1 = 1, …, h8 = 63. Promotion 0
+/// none, 1 knight, 2 bishop, 3 rook, 4 queen. Castling is the king taking its own rook, in every variant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Move(u16);
 
@@ -14,7 +14,8 @@ pub struct Move(u16);
 pub type MoveList = ArrayVec<Move, 256>;
 
 impl Move {
-    /// Makes a move. Castling goes to the rook's square, and a promotion is to a knight, bishop, rook or queen.
+    /// Makes a move. Castling goes to the rook's square, and a promotion is to a knight, bishop, rook or
+    /// queen.
     pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> Move {
         let promotion = match promotion {
             Some(Role::Knight) => 1,

@@ -1,7 +1,8 @@
 //! How moves are written and read: UCI's notation, standard algebraic notation, and what people make of it.
 //!
-//! [`Position::parse_move`] reads UCI's notation alone. [`Position::read_move`] reads all that files hold; PGN, suites and the analysis
-//! server use it. Both return legal moves only, and never guess: what fits no legal move, or several, is refused.
+//! [`Position::parse_move`] reads UCI's notation alone. [`Position::read_move`] reads all that files hold.
+//! PGN, suites and the analysis server use it. Both return legal moves only, and never guess: what fits no
+//! legal move, or several, is refused.
 
 use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
@@ -10,7 +11,8 @@ use thiserror::Error;
 use super::moves::{Move, Variant};
 use super::position::Position;
 
-/// What people write behind a move, or alone: check and mate, judgements of moves and of positions, novelties.
+/// What people write behind a move, or alone: check and mate, judgements of moves and of positions,
+/// novelties.
 const MARKS: [&str; 25] = [
     "+/-", "-/+", "+/=", "=/+", "=/∞", "+-", "-+", "+", "#", "!", "?", "=", "±", "∓", "⩲", "⩱", "⟳", "→",
     "↑", "∞", "□", "⌓", "†", "‡", "≠",
@@ -41,8 +43,8 @@ pub enum MoveError {
 impl Position {
     /// Reads a legal move in UCI notation, in small letters or capitals.
     ///
-    /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a knight,
-    /// as in Lc0.
+    /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a
+    /// knight, as in Lc0.
     ///
     /// # Errors
     /// Fails if the text is not a move, or the move is not legal.
@@ -61,8 +63,8 @@ impl Position {
 
     /// Reads a legal move as people and programs write it: algebraic notation, short or long, or UCI's.
     ///
-    /// Marks behind the move say nothing of it: `++`, `!?`, `±`, `$1`. Figurines, castling with zeros, promotions as in `b8Q` or
-    /// `b8(Q)`, `e.p.`, and a capture without its `x` are read too.
+    /// Marks behind the move say nothing of it: `++`, `!?`, `±`, `$1`. Figurines, castling with zeros,
+    /// promotions as in `b8Q` or `b8(Q)`, `e.p.`, and a capture without its `x` are read too.
     ///
     /// # Errors
     /// Fails if the text is not a move, or if no legal move or more than one fits.
@@ -97,7 +99,8 @@ impl Position {
         }
     }
 
-    /// Only a position made by [`Position::from_fen_to_evaluate`], or one that no game leads to, offers the king.
+    /// Only a position made by [`Position::from_fen_to_evaluate`], or one that no game leads to, offers the
+    /// king.
     fn takes_king(&self, m: Move) -> bool {
         Some(m.to_square()) == self.board().king_of(!self.turn())
     }
@@ -138,7 +141,7 @@ impl Position {
 
     /// Writes `m`, which must be legal in this position, in UCI notation.
     ///
-    /// In [`Variant::Standard`] castling is the king's two steps; where king or rook stand elsewhere than in
+    /// In [`Variant::Standard`] castling is the king's two steps. Where king or rook stand elsewhere than in
     /// standard chess, the king takes the rook all the same, since other notation would be ambiguous.
     pub fn format_move(&self, m: Move, variant: Variant) -> String {
         let (from, to) = (m.from_square(), m.to_square());
@@ -245,7 +248,7 @@ impl WrittenMove {
     }
 }
 
-/// Returns the sign of algebraic notation that is meant; `None` for signs without meaning.
+/// Returns the sign of algebraic notation that is meant, or `None` for signs without meaning.
 fn ascii(c: char) -> Option<char> {
     match c {
         '♔' | '♚' => Some('K'),

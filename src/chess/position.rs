@@ -1,4 +1,5 @@
-//! One position: board, side to move, rights, counters and key; and the count of the move paths from it (perft).
+//! One position: board, side to move, rights, counters and key, and the count of the move paths from it
+//! (perft).
 //!
 //! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
 
@@ -16,12 +17,14 @@ use super::moves::{Move, MoveList, Variant};
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
-    /// Lc0's flag, see [`Position::en_passant`]; shakmaty keeps the square after every double push.
+    /// Lc0's flag, see [`Position::en_passant`]. Shakmaty keeps the square after every double push.
     en_passant: Option<Square>,
     key: u64,
-    /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no move is to.
+    /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no
+    /// move is to.
     king_en_prise: Option<Square>,
-    /// Whether shakmaty's move number is one too high. It has no position at move 1 in which the king can be taken.
+    /// Whether shakmaty's move number is one too high. It has no position at move 1 in which the king can be
+    /// taken.
     is_move_ahead: bool,
 }
 
@@ -31,7 +34,7 @@ impl Position {
         Position::from_chess(Chess::new())
     }
 
-    /// Takes a validated position; its en-passant square, if any, counts as given.
+    /// Takes a validated position. Its en-passant square, if any, counts as given.
     pub(super) fn from_chess(chess: Chess) -> Position {
         let en_passant = chess.ep_square(EnPassantMode::Always);
         let mut position = Position { chess, en_passant, key: 0, king_en_prise: None, is_move_ahead: false };
@@ -55,12 +58,14 @@ impl Position {
         self.chess.turn()
     }
 
-    /// Returns the plies since the last capture or pawn move; a FEN may start it at any number, above 100 too.
+    /// Returns the plies since the last capture or pawn move. A FEN may start it at any number, above 100
+    /// too.
     pub fn rule50(&self) -> u32 {
         self.chess.halfmoves()
     }
 
-    /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for Black's.
+    /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for
+    /// Black's.
     pub fn game_ply(&self) -> u32 {
         let full_moves_done = self.move_number().get() - 1;
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
@@ -89,12 +94,14 @@ impl Position {
         self.chess.castles().rook(color, side)
     }
 
-    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not. A FEN's square stands.
+    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not.
+    /// A FEN's square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
-    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every machine. Counters don't count.
+    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every
+    /// machine. Counters don't count.
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -140,7 +147,7 @@ impl Position {
 
     /// Returns the position after `m`.
     ///
-    /// `m` must be one of [`Position::legal_moves`]; anything else gives a meaningless position, or panics if
+    /// `m` must be one of [`Position::legal_moves`]. Anything else gives a meaningless position, or panics if
     /// there is no piece to move.
     #[must_use]
     pub fn play(&self, m: Move) -> Position {
@@ -158,7 +165,7 @@ impl Position {
         Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
     }
 
-    /// Returns shakmaty's form of a move; `None` if no piece stands on its first square.
+    /// Returns shakmaty's form of a move, or `None` if no piece stands on its first square.
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();
@@ -173,7 +180,7 @@ impl Position {
         Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
     }
 
-    /// Computes the key from scratch; [`Position::play`] keeps it up to date step by step.
+    /// Computes the key from scratch. [`Position::play`] keeps it up to date step by step.
     fn full_key(&self) -> u64 {
         let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
         let pieces = self
@@ -211,7 +218,8 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
 }
 
 fn castling_key(rooks: Bitboard) -> u64 {
-    // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
+    // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for
+    // them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
 }
 
@@ -249,7 +257,8 @@ struct MovePaths {
 }
 
 impl PerftReport {
-    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]; castling is written as in `variant`.
+    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]. Castling is written as
+    /// in `variant`.
     pub(crate) fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
         let start = Instant::now();
         let moves: Vec<MovePaths> = match depth.checked_sub(1) {

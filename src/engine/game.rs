@@ -87,7 +87,8 @@ impl GameState {
         })
     }
 
-    /// Prepares a search of the last position of `position`. Pondering searches the one before, so that every reply keeps what is found.
+    /// Prepares a search of the last position of `position`. Pondering searches the one before, so that every
+    /// reply keeps what is found.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -123,7 +124,8 @@ impl GameState {
         let visits = new_visits(limits, settings, reused, affordable);
         let mut params = settings.search.clone();
         if settings.stoppers.smart_pruning_factor > 0.0 && !limits.infinite {
-            // Beside smart pruning, which gives the last visits to moves that can still overtake, bounds showed no gain.
+            // Beside smart pruning, which gives the last visits to moves that can still overtake, bounds
+            // showed no gain.
             params.lcb_factor = 0.0;
         }
         let context = SearchContext {
@@ -181,14 +183,15 @@ impl GameState {
         Ok((tree.tree().clone(), tree.root()))
     }
 
-    /// Lets go of the tree; nobody waits until its memory is free.
+    /// Lets go of the tree. Nobody waits until its memory is free.
     pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.release_tree(tree);
         }
     }
 
-    /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back counts as a new game, as in Lc0.
+    /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back
+    /// counts as a new game, as in Lc0.
     fn renew_clocks_in_a_new_game(
         &mut self,
         position: &History,
@@ -205,7 +208,8 @@ impl GameState {
         Ok(())
     }
 
-    /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they know the position.
+    /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they
+    /// know the position.
     fn make_chain(
         &mut self,
         request: &GoRequest,
@@ -295,9 +299,9 @@ struct SearchTarget {
     game: History,
     /// While pondering, the move that the opponent is expected to play there.
     expected_move: Option<Move>,
-    /// The moves wanted there; empty means all.
+    /// The moves wanted there. Empty means all.
     root_moves: Vec<Move>,
-    /// The moves wanted after the expected one; empty means all.
+    /// The moves wanted after the expected one. Empty means all.
     reply_moves: Vec<Move>,
 }
 
@@ -323,16 +327,18 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 
 /// Returns what becomes of the game's past. Waits before, where that counts, for batches of earlier searches.
 fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
-    // Only an analysis goes back; there nobody minds a batch that is still under way.
+    // Only an analysis goes back. There nobody minds a batch that is still under way.
     let is_analysis = limits.infinite && !limits.ponder;
-    // What the search before still backs up would come on top of the nodes asked for; a clock does not wait for it.
+    // What the search before still backs up would come on top of the nodes asked for. A clock does not wait
+    // for it.
     let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
     let is_counted = limits.nodes.is_some() && !is_timed;
     let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
     if is_analysis && are_idle { Past::Keep } else { Past::Release }
 }
 
-/// Returns the new visits that a search may make of a root that has `reused`, where its rules let it make `affordable`.
+/// Returns the new visits that a search may make of a root that has `reused`, where its rules let it make
+/// `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
     let asked = limits
         .nodes
@@ -344,7 +350,8 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
     visits.max((reused == Nodes(0)).into())
 }
 
-/// Waits for workers of `searches` that may still touch the tree, but not long. Returns whether none can any more.
+/// Waits for workers of `searches` that may still touch the tree, but not long. Returns whether none can any
+/// more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
     searches
@@ -392,7 +399,8 @@ impl BeforePondering {
         (game.len(), game.current().key()) == (self.len, self.root.0)
     }
 
-    /// Returns the visits that the last position of `game` had then: the one pondered on or a reply. `None` for others.
+    /// Returns the visits that the last position of `game` had then: the one pondered on or a reply. `None`
+    /// for others.
     fn visits_of(&self, game: &History) -> Option<Nodes> {
         if self.is_of(game) {
             return Some(self.root.1);
@@ -472,7 +480,8 @@ mod tests {
         SearchResources { settings, info: &settings.info, tables, cache, backend, draining: &[] }
     }
 
-    /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came to what they held.
+    /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came
+    /// to what they held.
     #[test]
     fn a_tree_in_which_a_search_thread_died_is_dropped() {
         let settings = Settings::default();
@@ -515,7 +524,7 @@ mod tests {
         let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
         let resources = resources(&settings, &tables, &cache, &backend);
         let mut game = GameState::new(&settings).unwrap();
-        // Returns the nodes on the clock; each move uses 4,000.
+        // Returns the nodes on the clock. Each move uses 4,000.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };

@@ -1,7 +1,8 @@
-//! The way of a search through the engine: it begins, is told to stop or that the opponent has played the expected move, ends.
+//! The way of a search through the engine: it begins, is told to stop or that the opponent has played the
+//! expected move, ends.
 //!
-//! A [`GoRequest`] says what to search, a [`Listener`] hears of it, a [`SearchAnswer`] ends it. [`ActiveSearch`] is the search under
-//! way, with the thread that watches over it and answers.
+//! A [`GoRequest`] says what to search, a [`Listener`] hears of it, a [`SearchAnswer`] ends it.
+//! [`ActiveSearch`] is the search under way, with the thread that watches over it and answers.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,9 +25,9 @@ use crate::time::{Chain, GoLimits, Millis, Nodes};
 pub struct GoRequest {
     /// The limits of the search.
     pub limits: GoLimits,
-    /// Root moves to search; empty means all.
+    /// Root moves to search. Empty means all.
     pub root_moves: Vec<Move>,
-    /// The time at which the command was received; the clock runs since then.
+    /// The time at which the command was received. The clock runs since then.
     pub received: Instant,
 }
 
@@ -40,16 +41,16 @@ impl GoRequest {
 /// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
-    /// The move to play; `None` only where there is no legal move, or the search failed before it had evaluated
-    /// anything. No move is made up then: the `failure` of `result` says what was wrong.
+    /// The move to play. `None` only where there is no legal move, or the search failed before it had
+    /// evaluated anything. No move is made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// The result of the search; `None` if there was none.
+    /// The result of the search, or `None` if there was none.
     pub result: Option<SearchResult>,
 }
 
-/// Receives what a search reports. Called from the search's own thread; `root` is the game up to the root.
+/// Receives what a search reports. Called from the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
     /// Receives news of the search.
     fn info(&mut self, root: &History, info: &SearchInfo);
@@ -64,11 +65,11 @@ pub trait Listener: Send {
 }
 
 impl Engine {
-    /// Starts a search of the present position; a search that still runs is ended first.
+    /// Starts a search of the present position. A search that still runs is ended first.
     ///
     /// # Errors
-    /// Fails if there is nothing to search with or the last position was refused; the listener gets no answer then. No move is
-    /// made up in place of a search, so that whoever asked notices.
+    /// Fails if there is nothing to search with or the last position was refused. The listener gets no answer
+    /// then. No move is made up in place of a search, so that whoever asked notices.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.finish();
         let position = self.accepted_position()?.clone();
@@ -85,7 +86,7 @@ impl Engine {
         self.start_search(SearchOrder { position, request, info }, listener)
     }
 
-    /// Starts the search of a position with a legal move; no other one may be running.
+    /// Starts the search of a position with a legal move. No other one may be running.
     fn start_search(
         &mut self,
         order: SearchOrder,
@@ -171,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Ends the running search, if any; its answer goes out at once.
+    /// Ends the running search, if any. Its answer goes out at once.
     pub fn stop(&mut self) {
         self.send_pending_answer();
         if let Some(active) = &self.active {
@@ -179,8 +180,8 @@ impl Engine {
         }
     }
 
-    /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on. The tree below it is
-    /// kept.
+    /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on.
+    /// The tree below it is kept.
     pub(crate) fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
         let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
@@ -220,7 +221,8 @@ impl Engine {
 struct SearchOrder {
     position: History,
     request: GoRequest,
-    /// What is shown, as it was asked for at `go`: the listener knows no later options, also after `ponderhit`.
+    /// What is shown, as it was asked for at `go`: the listener knows no later options, also after
+    /// `ponderhit`.
     info: InfoOptions,
 }
 
@@ -232,7 +234,7 @@ impl SearchOrder {
 }
 
 pub(super) struct SearchEnd {
-    /// The game; `None` if the thread panicked and the game is lost.
+    /// The game, or `None` if the thread panicked and the game is lost.
     game: Option<GameState>,
     /// The order and the listener of a search that was handed over before it had answered.
     unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
@@ -243,7 +245,7 @@ pub(super) struct ActiveSearch {
     search: Arc<Search>,
     thread: JoinHandle<SearchEnd>,
     is_pondering: bool,
-    /// True when the answer is out, or about to be; the thread may still be learning from the move.
+    /// True when the answer is out, or about to be. The thread may still be learning from the move.
     answered: Arc<AtomicBool>,
     /// True if the search is to end without an answer: another one goes on from it.
     handed_over: Arc<AtomicBool>,
@@ -267,7 +269,7 @@ impl ActiveSearch {
                 reporter.listener.info(&order.position, info);
             };
             let watch = || run(&search, &mut inform);
-            // A panic here is a bug of ours; the game goes on with what the search has found so far.
+            // A panic here is a bug of ours. The game goes on with what the search has found so far.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
                 search.fail("the search's controller panicked".into());
                 conclude(&search, EndReason::Failure)
@@ -401,7 +403,8 @@ impl Engine {
     /// Searches the present position until `limits`, which must have an end, are reached.
     ///
     /// # Errors
-    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no legal move.
+    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
+    /// legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
         let (sender, answers) = channel();
         self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;

@@ -1,5 +1,5 @@
-//! Shares `RamLimitMb` between evaluation cache, batches and tree, and decides when a cache has to be made anew. Without the option
-//! the system's memory is the limit: that of the container, or the machine's.
+//! Shares `RamLimitMb` between evaluation cache, batches and tree, and decides when a cache has to be made
+//! anew. Without the option the system's memory is the limit: that of the container, or the machine's.
 
 use std::fs;
 use std::num::NonZero;
@@ -19,7 +19,9 @@ option_group! {
     pub struct MemoryOptions {
         /// Number of network evaluations that are cached for positions that occur again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory limit in MB for tree, cache and batches together, without the network and the program. 0 uses four fifths of the memory of the machine or container, and less than 20 counts as 20. At the limit the search continues and frees the positions with the fewest visits.
+        /// Memory limit in MB for tree, cache and batches together, without the network and the program. 0
+        /// uses four fifths of the memory of the machine or container, and less than 20 counts as 20. At the
+        /// limit the search continues and frees the positions with the fewest visits.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }
@@ -32,23 +34,25 @@ const SEARCH_BYTES: u64 = 500_000;
 /// … and for each of its threads stack, lists of what is pruned, and what the allocator keeps for it.
 const THREAD_BYTES: u64 = 1_000_000;
 
-/// The share of the system's memory that a search without `RamLimitMb` may take; network and program have the rest.
+/// The share of the system's memory that a search without `RamLimitMb` may take. Network and program have the
+/// rest.
 const SYSTEM_SHARE: (u64, u64) = (4, 5);
 
 /// The least `RamLimitMb`: smaller trees are of no use to a search.
 const LEAST_MB: usize = 20;
 
 impl MemoryOptions {
-    /// Returns the bytes that a search may take; `None` if no limit is set or known. Without a limit of the user's the system's memory is
-    /// one: to be ended by the system in the middle of a game is worse than to forget what was visited least.
+    /// Returns the bytes that a search may take, or `None` if no limit is set or known. Without a limit of
+    /// the user's the system's memory is one: to be ended by the system in the middle of a game is worse than
+    /// to forget what was visited least.
     fn limit_bytes(&self) -> Option<usize> {
         let set = self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000);
         let of_system = || usize::try_from(system_limit()? / SYSTEM_SHARE.1 * SYSTEM_SHARE.0).ok();
         set.or_else(of_system)
     }
 
-    /// Returns the options of one of `searches` that run at once beside one cache, whose size these options give: an equal part of what
-    /// that leaves, and no cache of their own.
+    /// Returns the options of one of `searches` that run at once beside one cache, whose size these options
+    /// give: an equal part of what that leaves, and no cache of their own.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let cache = EvalCache::full_bytes(self.cache_capacity());
         let share = |bytes: usize| bytes.saturating_sub(cache) / searches.max(1) / 1_000_000;
@@ -62,7 +66,7 @@ impl MemoryOptions {
     }
 }
 
-/// Returns the bytes that are left for the tree; [`u64::MAX`] if no limit is set or known.
+/// Returns the bytes that are left for the tree. [`u64::MAX`] if no limit is set or known.
 pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
@@ -98,7 +102,8 @@ impl CacheSettings {
     }
 }
 
-/// Returns the bytes after which the system would end this process: the least limit of its control groups, or the machine's memory.
+/// Returns the bytes after which the system would end this process: the least limit of its control groups, or
+/// the machine's memory.
 fn system_limit() -> Option<u64> {
     static LIMIT: LazyLock<Option<u64>> =
         LazyLock::new(|| if cfg!(target_os = "linux") { limit_below(Path::new("/")) } else { None });
@@ -111,7 +116,8 @@ fn limit_below(root: &Path) -> Option<u64> {
     let groups = read("proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(group_folder).flat_map(|(folder, name)| {
         let file = if folder.ends_with("memory") { "memory.limit_in_bytes" } else { "memory.max" };
-        // A limit holds for all groups below. A container sees its own group as the first one, or not by its name.
+        // A limit holds for all groups below. A container sees its own group as the first one, or not by its
+        // name.
         let groups: Vec<_> = Path::new(name).ancestors().map(Path::to_path_buf).collect();
         let limit = move |group: &Path| {
             let group = group.strip_prefix("/").unwrap_or(group);
@@ -122,7 +128,8 @@ fn limit_below(root: &Path) -> Option<u64> {
     of_groups.chain(machine).min()
 }
 
-/// Reads a line of `/proc/self/cgroup`: where the files about memory begin, and the group's name. `None` for other controllers.
+/// Reads a line of `/proc/self/cgroup`: where the files about memory begin, and the group's name. `None` for
+/// other controllers.
 fn group_folder(line: &str) -> Option<(&'static str, &str)> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, name) = (fields.next()?, fields.next()?);

@@ -1,7 +1,7 @@
 //! The engine: ties options, network, game and search together.
 //!
-//! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
-//! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
+//! `uci` drives it line by line, the tools directly. Commands return at once. A search runs on threads of its
+//! own and reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
 #[cfg(test)]
 mod documentation;
@@ -57,7 +57,7 @@ pub struct Engine {
     cache: Arc<EvalCache>,
     /// The options that the cache was made by.
     cache_settings: CacheSettings,
-    /// The present game; `None` before its first search, and while a search has it.
+    /// The present game, or `None` before its first search, and while a search has it.
     game: Option<GameState>,
     /// The search under way, or the last one if its game was not taken back yet.
     active: Option<ActiveSearch>,
@@ -66,7 +66,8 @@ pub struct Engine {
     /// The progress of searches with workers that may still touch the tree.
     draining: Vec<Draining>,
     wants_empty_tree: bool,
-    /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree goes with it.
+    /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree
+    /// goes with it.
     wants_new_manager: bool,
 }
 
@@ -117,15 +118,15 @@ impl Engine {
         }
     }
 
-    /// Sets an option; it takes effect with the next search.
+    /// Sets an option. It takes effect with the next search.
     ///
     /// # Errors
-    /// Fails if name or value are wrong; the old value stays.
+    /// Fails if name or value are wrong. The old value stays.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
-        // GUIs that send every option again, defaults and all, change nothing; nor do they name the default manager, beside which
-        // `Slowmover` would be refused.
+        // GUIs that send every option again, defaults and all, change nothing, nor do they name the default
+        // manager, beside which `Slowmover` would be refused.
         let manager = &self.settings.time.time_manager;
         if settings.time.time_manager.as_str() == manager.as_str() {
             settings.time.time_manager = manager.clone();
@@ -138,12 +139,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes network and threads ready, as far as they are not. Returns in one line which are in force, if they have just changed.
+    /// Makes network and threads ready, as far as they are not. Returns in one line which are in force, if
+    /// they have just changed.
     ///
     /// # Errors
-    /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the other one is tried again
-    /// only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so at each
-    /// move.
+    /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the
+    /// other one is tried again only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes
+    /// seconds to be refused must not do so at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network;
         if let Some((refused, reason)) = &self.network_refusal
@@ -167,7 +169,7 @@ impl Engine {
         Ok(self.in_force())
     }
 
-    /// Says in one line which network, backend and threads are in force; `None` if there is no network.
+    /// Says in one line which network, backend and threads are in force, or `None` if there is no network.
     pub(crate) fn in_force(&self) -> Option<String> {
         self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
     }
@@ -186,13 +188,14 @@ impl Engine {
         }
     }
 
-    /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
-    /// them, if that is anything new; tables that cannot be opened are no hindrance to a search.
+    /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should
+    /// know of them, if that is anything new. Tables that cannot be opened are no hindrance to a search.
     pub fn open_tablebase(&mut self) -> Option<String> {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
 
-    /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any process.
+    /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any
+    /// process.
     pub fn new_game(&mut self) {
         self.clear_cache();
         self.game = None;
@@ -206,7 +209,7 @@ impl Engine {
         self.tables.forget_failure();
     }
 
-    /// Lets the next search begin with an empty tree; a search that runs goes on.
+    /// Lets the next search begin with an empty tree. A search that runs goes on.
     pub(crate) fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
@@ -217,12 +220,12 @@ impl Engine {
         self.new_cache();
     }
 
-    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Returns what had to be left out of the FEN, in
-    /// words.
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Returns what had to be
+    /// left out of the FEN, in words.
     ///
     /// # Errors
-    /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a move means another
-    /// one.
+    /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a
+    /// move means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
         let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
         match History::from_uci_position(text, variant) {
@@ -251,12 +254,13 @@ impl Engine {
         self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
     }
 
-    /// Returns the number of search threads of the network in force; 0 if there is none.
+    /// Returns the number of search threads of the network in force, or 0 if there is none.
     pub fn threads(&self) -> usize {
         self.network.as_ref().map_or(0, |network| network.workers.len())
     }
 
-    /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
+    /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice,
+    /// or 0 if there is no network.
     pub(crate) fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
         chosen
@@ -292,7 +296,8 @@ pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
     format!("{}, {threads} {word}", backend.description)
 }
 
-/// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search itself.
+/// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search
+/// itself.
 type Draining = Arc<CachePadded<WorkerProgress>>;
 
 fn wait_for(searches: Vec<Draining>) {

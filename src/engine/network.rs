@@ -20,19 +20,22 @@ use crate::search::WorkerPool;
 option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
-        /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program or in networks, weights or models there. If there is none, it uses the built-in network.
+        /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program
+        /// or in networks, weights or models there. If there is none, it uses the built-in network.
         weights_file: String = String::new(), "WeightsFile", "weights", common;
         /// Backend that evaluates positions. Parameters can follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend", common;
         /// Parameters of the backend as key=value pairs, separated by commas.
         backend_options: String = String::new(), "BackendOptions", "backend-opts", common;
-        /// What to do if the backend is not available: use the CPU, or report ERROR and not play. The backend auto uses the CPU in any case.
+        /// What to do if the backend is not available: use the CPU, or report ERROR and not play. The backend
+        /// auto uses the CPU in any case.
         fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
         /// Policy head to use, if the network has more than one.
         policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
         /// Value head to use, if the network has more than one.
         value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
-        /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each accelerator.
+        /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each
+        /// accelerator.
         threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
     }
 }
@@ -41,7 +44,7 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// Returns the network file that is named; `None` if it is to be found.
+    /// Returns the network file that is named, or `None` if it is to be found.
     pub(crate) fn named_file(&self) -> Option<&Path> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
@@ -64,7 +67,7 @@ pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, Netwo
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
     pub(crate) backend: Arc<dyn Backend>,
-    /// SHA-256 of the network's file, in hexadecimal; `None` without a network.
+    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network.
     pub(crate) network_sha256: Option<String>,
 }
 
@@ -117,7 +120,7 @@ pub struct PositionEvaluation {
     w: f32,
     d: f32,
     l: f32,
-    /// Plies to the end; `None` without a Moves Left Head.
+    /// Plies to the end, or `None` without a Moves Left Head.
     m: Option<f32>,
     /// Legal moves, likeliest first.
     policy: Vec<MovePolicy>,
@@ -179,7 +182,7 @@ impl fmt::Display for PositionEvaluation {
 }
 
 impl Engine {
-    /// Returns what the network in force makes of the present position; `None` if there is no network.
+    /// Returns what the network in force makes of the present position, or `None` if there is no network.
     pub(crate) fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };

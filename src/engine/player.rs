@@ -1,9 +1,11 @@
 //! One side of a game that is played with many others at once: searched step by step on the caller's thread.
 //!
-//! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. An
-//! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and
-//! [`SharedBatch::evaluate`] in turn until the search is over, then [`EnginePlayer::end_move`]. Before that it may ponder in the same
-//! way, from [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions without a game.
+//! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games.
+//! An [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then
+//! [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in turn until the search is over, then
+//! [`EnginePlayer::end_move`]. Before that it may ponder in the same way, from
+//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions
+//! without a game.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,8 +58,8 @@ impl EngineSetup {
         Ok(EngineSetup { settings, opened, tables, notes })
     }
 
-    /// Returns a setup with other options but the same network and tables, which those options must not change. It is made in
-    /// no time.
+    /// Returns a setup with other options but the same network and tables, which those options must not
+    /// change. It is made in no time.
     ///
     /// # Errors
     /// Fails if an option is refused.
@@ -72,7 +74,8 @@ impl EngineSetup {
         self.settings.network.has_backend_of(&settings.network)
     }
 
-    /// Returns whether the evaluations that a search of `other` keeps are those that one of this setup would make.
+    /// Returns whether the evaluations that a search of `other` keeps are those that one of this setup would
+    /// make.
     pub(crate) fn shares_evaluations(&self, other: &EngineSetup) -> bool {
         CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
@@ -87,20 +90,21 @@ impl EngineSetup {
         &self.opened.backend
     }
 
-    /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
+    /// Returns the SHA-256 of the network's file, in hexadecimal, or `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.opened.network_sha256.as_deref()
     }
 
-    /// Returns what people should know of what was made ready for `threads` threads: first in one line what it is, then news of tables
-    /// and backend.
+    /// Returns what people should know of what was made ready for `threads` threads: first in one line what
+    /// it is, then news of tables and backend.
     pub(crate) fn told(&self, threads: usize) -> Vec<String> {
         let backend = &self.opened.backend;
         let first = format!("using {}", in_force(backend.info(), threads));
         [first].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
-    /// Returns the nodes that count as a millisecond with `pieces` pieces on the board; `None` if real time counts.
+    /// Returns the nodes that count as a millisecond with `pieces` pieces on the board, or `None` if real
+    /// time counts.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
@@ -127,9 +131,9 @@ pub struct EnginePlayer {
 /// A move with what the search found.
 #[derive(Clone, Debug)]
 pub struct PlayerMove {
-    /// The move; `None` only where there is no legal one.
+    /// The move. `None` only where there is no legal one.
     pub best: Option<Move>,
-    /// The time that the clock lost; under `nodestime` what the new nodes count for.
+    /// The time that the clock lost. Under `nodestime` what the new nodes count for.
     pub used: Millis,
     /// The result of the search.
     pub result: SearchResult,
@@ -150,7 +154,8 @@ impl EnginePlayer {
         EnginePlayer::with_cache(setup, settings, cache)
     }
 
-    /// Returns a player for a single search, whose seed is that of the options. It shares `cache` with others.
+    /// Returns a player for a single search, whose seed is that of the options. It shares `cache` with
+    /// others.
     pub(crate) fn of_search(
         setup: Arc<EngineSetup>,
         cache: Arc<EvalCache>,
@@ -196,9 +201,10 @@ impl EnginePlayer {
         self.begin(position, request, u64::MAX)
     }
 
-    /// Ponders on the reply that was expected with the last move, if `Ponder` is on and there was one: searches the last position of
-    /// `before`, in which the opponent is to move, for `time`, ms, or as many nodes as count for it. The clock's `limits` tell the
-    /// time manager nothing yet. Returns whether it does.
+    /// Ponders on the reply that was expected with the last move, if `Ponder` is on and there was one:
+    /// searches the last position of `before`, in which the opponent is to move, for `time`, ms, or as many
+    /// nodes as count for it. The clock's `limits` tell the time manager nothing yet. Returns whether it
+    /// does.
     ///
     /// # Errors
     /// Fails if the tree is full.
@@ -250,13 +256,13 @@ impl EnginePlayer {
         stepped.advance()
     }
 
-    /// Searches likewise, but for at most `rounds` gatherings; `None` if there is more to gather.
+    /// Searches likewise, but for at most `rounds` gatherings, or `None` if there is more to gather.
     pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
-    /// Lets `workers`, which must be idle, make the search that was begun, as under UCI, and waits until it is over. `on_tick` is called
-    /// every few milliseconds meanwhile.
+    /// Lets `workers`, which must be idle, make the search that was begun, as under UCI, and waits until it
+    /// is over. `on_tick` is called every few milliseconds meanwhile.
     pub(crate) fn search_with(&self, workers: &WorkerPool, on_tick: &mut dyn FnMut()) {
         let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return };
         workers.assign(search);
@@ -269,12 +275,14 @@ impl EnginePlayer {
         self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
     }
 
-    /// Returns the present state of the search with the figures of every root move; `None` before the root is evaluated.
+    /// Returns the present state of the search with the figures of every root move, or `None` before the root
+    /// is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         self.stepped.as_ref()?.report()
     }
 
-    /// Returns the move of the search that is over, from which the time manager then learns; `None` before the first search.
+    /// Returns the move of the search that is over, from which the time manager then learns, or `None` before
+    /// the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
@@ -307,8 +315,8 @@ pub struct SharedBatch {
 }
 
 impl SharedBatch {
-    /// Lets `evaluate` fill the positions for which `players` wait, after [`NextStep::Evaluate`], and hands the results back. Where all
-    /// players are in [`NextStep::Wait`], time passes.
+    /// Lets `evaluate` fill the positions for which `players` wait, after [`NextStep::Evaluate`], and hands
+    /// the results back. Where all players are in [`NextStep::Wait`], time passes.
     ///
     /// # Errors
     /// Fails as `evaluate` does. The searches of the players cannot go on then.
@@ -357,7 +365,8 @@ mod tests {
     use crate::search::{ContemptOptions, EndReason, SearchParams};
     use crate::time::{StopReason, StopperOptions};
 
-    /// Makes a search with these options, in steps or by a worker. Returns evaluations, visits of the root's moves, and the time.
+    /// Makes a search with these options, in steps or by a worker. Returns evaluations, visits of the root's
+    /// moves, and the time.
     fn search(options: &[(&str, &str)], nodes: u64, in_steps: bool) -> (u64, Vec<(Move, u32)>, Duration) {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
@@ -397,8 +406,9 @@ mod tests {
         }
     }
 
-    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them only. All options of the search,
-    /// of contempt, of its memory, and of its end are tried in steps, as in matches and for `serve`, and by a worker, as under UCI.
+    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them
+    /// only. All options of the search, of contempt, of its memory, and of its end are tried in steps, as in
+    /// matches and for `serve`, and by a worker, as under UCI.
     #[test]
     fn options_act_the_same_however_a_search_is_driven() {
         const PLAIN: (&str, &str) = ("MinibatchSize", "8");

@@ -1,7 +1,7 @@
 //! Chooses a move without a search, where no evaluation has come back in time or there is no network.
 //!
-//! It takes a mate by checks, else what the cache thinks of the position, else the move after which the captures that follow leave
-//! most material, by at most [`MAX_POSITIONS`] positions: about a millisecond.
+//! It takes a mate by checks, else what the cache thinks of the position, else the move after which the
+//! captures that follow leave most material, by at most [`MAX_POSITIONS`] positions: about a millisecond.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -26,14 +26,16 @@ const MATE: i32 = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
     pub(super) mv: Move,
-    /// The worth of the position to the side to move: what the cache knows, or the material after captures as a score.
+    /// The worth of the position to the side to move: what the cache knows, or the material after captures as
+    /// a score.
     value: Evaluation,
     /// The moves of the engine until a mate.
     mate: Option<u32>,
 }
 
 impl QuickLook {
-    /// Returns what is told of the move, `time` after `go`: a GUI or a match runner expects a score before each move.
+    /// Returns what is told of the move, `time` after `go`: a GUI or a match runner expects a score before
+    /// each move.
     pub(super) fn info(&self, time: Duration) -> SearchInfo {
         let line = PvLine {
             q: self.value.q,
@@ -102,7 +104,8 @@ impl Exchanges {
         (-theirs, replies.len())
     }
 
-    /// Returns the balance that the side to move can reach by captures and promotions, within `alpha..=beta`, centipawns.
+    /// Returns the balance that the side to move can reach by captures and promotions, within `alpha..=beta`,
+    /// centipawns.
     fn best(&mut self, position: &Position, alpha: i32, beta: i32, plies: u32) -> i32 {
         let balance = balance(position);
         if plies == 0 || balance >= beta || !self.take_one() {
@@ -202,7 +205,7 @@ mod tests {
         for (fen, expected) in [
             ("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "d1d8"),
             ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", "f7g7"),
-            // Mate by Qg8, Rxg8; Nf7.
+            // Mate by Qg8, Rxg8. Nf7.
             ("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", "b3g8"),
             // The queen hangs.
             ("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "a1a5"),

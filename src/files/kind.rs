@@ -30,7 +30,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// Returns the kind of a file that begins with `start`; `None` for text, and for nothing.
+    /// Returns the kind of a file that begins with `start`, or `None` for text, and for nothing.
     pub(crate) fn of(start: &[u8]) -> Option<FileKind> {
         let is = |signature: &[u8]| start.starts_with(signature);
         // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.

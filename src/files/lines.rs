@@ -12,7 +12,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
-/// Returns the text of `bytes`: UTF-8, or else Latin-1, which the standard of PGN prescribes, with the letters that Windows adds to it.
+/// Returns the text of `bytes`: UTF-8, or else Latin-1, which the standard of PGN prescribes, with the
+/// letters that Windows adds to it.
 pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let letter = |byte: u8| match byte {
         0x80..=0x9f => {
@@ -37,8 +38,9 @@ pub(crate) enum LineError {
     Read(#[from] io::Error),
 }
 
-/// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without their end and without a byte order
-/// mark. No more is read than the line needs, so that whoever asks may wait for the answer before sending the next.
+/// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without their end
+/// and without a byte order mark. No more is read than the line needs, so that whoever asks may wait for the
+/// answer before sending the next.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     input: R,
@@ -58,7 +60,8 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// Reads the bytes up to the next end of line; `None` at the end of the input. Of a line that is too long the rest is lost.
+    /// Reads the bytes up to the next end of line, or `None` at the end of the input. Of a line that is too
+    /// long the rest is lost.
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut is_begun = false;

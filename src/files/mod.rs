@@ -1,8 +1,10 @@
-//! Files as people have them: what a file is by its first bytes, its content without compression, and its lines.
+//! Files as people have them: what a file is by its first bytes, its content without compression, and its
+//! lines.
 //!
-//! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the same compressions and
-//! encodings, and call a file that is something else by its name. Networks are read by [`network`](crate::network), which asks
-//! [`FileKind`] for the names of other files. This module uses nothing else of the crate.
+//! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the
+//! same compressions and encodings, and call a file that is something else by its name. Networks are read by
+//! [`network`](crate::network), which asks [`FileKind`] for the names of other files. This module uses
+//! nothing else of the crate.
 
 mod content;
 mod kind;

@@ -1,12 +1,13 @@
 //! Rows: what a measurement writes, one line of a CSV file each.
 //!
-//! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put together, give the very report
-//! that one machine would have given.
+//! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put
+//! together, give the very report that one machine would have given.
 //!
-//! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl Row for GameRow`. A
-//! running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the command's journal: a run that was stopped goes
-//! on behind the last whole row. Floats are written with as many digits as bring back the same float. [`MergedGames`] reads the
-//! rows of many files game by game. [`JsonLines`] is for rows that hold lists.
+//! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
+//! Row for GameRow`. A running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the
+//! command's journal: a run that was stopped goes on behind the last whole row. Floats are written with as
+//! many digits as bring back the same float. [`MergedGames`] reads the rows of many files game by game.
+//! [`JsonLines`] is for rows that hold lists.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -20,8 +21,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// The column that names the version of the program which wrote a row. Rows of versions before it was there lack it, and have an
-/// empty version when they are read.
+/// The column that names the version of the program which wrote a row. Rows of versions before it was there
+/// lack it, and have an empty version when they are read.
 const VERSION_COLUMN: &str = "version";
 
 /// The reason why rows could not be read or written. The message names the file.
@@ -35,7 +36,7 @@ pub enum RowError {
         /// The system's error.
         error: io::Error,
     },
-    /// The file does not hold what it should; the text says what is wrong and what helps.
+    /// The file does not hold what it should. The text says what is wrong and what helps.
     #[error("{0}")]
     Content(String),
 }
@@ -50,14 +51,16 @@ impl RowError {
         |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
     }
 
-    /// Returns the error of a file to go on with or to replace that something else has written, or a version with other columns.
+    /// Returns the error of a file to go on with or to replace that something else has written, or a version
+    /// with other columns.
     fn other_columns(path: &Path) -> RowError {
         let text = "has other columns than this version writes; begin anew in another --out";
         RowError::Content(format!("{}: {text}", path.display()))
     }
 }
 
-/// A row of results. Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with their unit.
+/// A row of results. Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with
+/// their unit.
 pub trait Row: Default + Serialize + DeserializeOwned {
     /// Names the kind of rows for people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
@@ -81,7 +84,8 @@ pub(crate) fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
     Ok(headers.iter().map(str::to_owned).collect())
 }
 
-/// Says whether a file with the columns `found` holds rows that have `columns`: the same ones, but for [`VERSION_COLUMN`].
+/// Says whether a file with the columns `found` holds rows that have `columns`: the same ones, but for
+/// [`VERSION_COLUMN`].
 pub(crate) fn are_columns_of(found: &[String], columns: &[String]) -> bool {
     let without_version = || columns.iter().filter(|column| *column != VERSION_COLUMN);
     found == columns || found.iter().eq(without_version())
@@ -111,7 +115,8 @@ pub(crate) struct RowWriter<R> {
 }
 
 impl<R: Row> RowWriter<R> {
-    /// Starts a new file with the names of the columns. An old one with such rows is replaced, another one refused.
+    /// Starts a new file with the names of the columns. An old one with such rows is replaced, another one
+    /// refused.
     pub(crate) fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) {
             let columns = columns_of_file(path)?;
@@ -123,10 +128,11 @@ impl<R: Row> RowWriter<R> {
         RowWriter::begin(path, file)
     }
 
-    /// Goes on behind the rows that `keep` accepts: it sees the rows in order, and from the first that it refuses on all are
-    /// cut off, as is a last line that was only half written. A missing file is created.
+    /// Goes on behind the rows that `keep` accepts: it sees the rows in order, and from the first that it
+    /// refuses on all are cut off, as is a last line that was only half written. A missing file is created.
     ///
-    /// A file of other rows, of rows without a version, or without rows and with other columns is refused and left as it was.
+    /// A file of other rows, of rows without a version, or without rows and with other columns is refused and
+    /// left as it was.
     pub(crate) fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
         if !path.exists() {
             return RowWriter::create(path);
@@ -203,7 +209,7 @@ pub(crate) struct GameFiles<G, M> {
 }
 
 impl<G: Row, M: Row> GameFiles<G, M> {
-    /// Begins both files; those of an earlier run are replaced.
+    /// Begins both files. Those of an earlier run are replaced.
     pub(crate) fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
@@ -223,7 +229,8 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         vec![G::columns(), M::columns()]
     }
 
-    /// Adds a game, which then survives the end of the program. Its moves go first: a game counts when its own row is there.
+    /// Adds a game, which then survives the end of the program. Its moves go first: a game counts when its
+    /// own row is there.
     pub(crate) fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
         moves.iter().try_for_each(|row| self.moves.write(row))?;
         self.moves.flush()?;
@@ -238,7 +245,8 @@ impl<G: Row, M: Row> GameFiles<G, M> {
 }
 
 impl<G: RowOfGame, M: RowOfGame> GameFiles<G, M> {
-    /// Writes all rows of `files`, which may hold either kind, into both files of `folder`, as [`write_merged`] does.
+    /// Writes all rows of `files`, which may hold either kind, into both files of `folder`, as
+    /// [`write_merged`] does.
     pub(crate) fn write_merged(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
         make_folder(folder)?;
         let (of_games, of_moves) = (files_of::<G>(files)?, files_of::<M>(files)?);
@@ -263,7 +271,7 @@ impl<R: Row> RowReader<R> {
         Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
     }
 
-    /// Reads from anything; `path` is for error messages.
+    /// Reads from anything. `path` is for error messages.
     fn new(path: &Path, source: Box<dyn Read>) -> RowReader<R> {
         let csv = csv::Reader::from_reader(source);
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
@@ -306,8 +314,8 @@ pub(crate) struct JsonLines {
 }
 
 impl JsonLines {
-    /// Opens or makes a file. `take` gets the rows that are there, in order, and may refuse the file, which then stays as it was. A
-    /// last line that was only half written is cut off.
+    /// Opens or makes a file. `take` gets the rows that are there, in order, and may refuse the file, which
+    /// then stays as it was. A last line that was only half written is cut off.
     pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
         path: &Path,
         mut take: impl FnMut(R) -> Result<(), E>,
@@ -343,12 +351,13 @@ impl JsonLines {
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {
-    /// Identifies a game; games are written in ascending order.
+    /// Identifies a game. Games are written in ascending order.
     type Game: Ord + Clone + Display;
 
     fn game(&self) -> Self::Game;
 
-    /// Returns the name of the way in which the game was played, if there are several; their rows may be in different files.
+    /// Returns the name of the way in which the game was played, if there are several. Their rows may be in
+    /// different files.
     fn way(&self) -> String {
         String::new()
     }
@@ -362,13 +371,13 @@ pub(crate) struct MergedGames<R: RowOfGame> {
 }
 
 impl<R: RowOfGame> MergedGames<R> {
-    /// Opens the files; the games of each must be in ascending order, as all commands write them.
+    /// Opens the files. The games of each must be in ascending order, as all commands write them.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
         let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
         Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
     }
 
-    /// Returns the rows of the next game; `None` at the end.
+    /// Returns the rows of the next game, or `None` at the end.
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
         let mut first: Option<R::Game> = None;
         for (path, file) in &mut self.files {
@@ -429,7 +438,7 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
         return Ok(());
     }
     let mut merged = MergedGames::<R>::open(files)?;
-    // A row that was half written ends the file; other rows are refused when it is to be replaced.
+    // A row that was half written ends the file. Other rows are refused when it is to be replaced.
     for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
         let game = old[0].game();
         let is_before = |rows: &Vec<R>| rows[0].game() < game;

@@ -1,8 +1,9 @@
 //! The runner of all measurements: jobs in order, on threads, until the end or until the user stops them.
 //!
-//! A source hands out jobs. Each thread takes as many as it likes at once, so that it can evaluate the positions of all of them in one
-//! batch, and delivers results as they come. The caller receives them in the order of the jobs, whatever threads do: what a run
-//! writes does not depend on how many there are, and ends with a whole job wherever it is stopped.
+//! A source hands out jobs. Each thread takes as many as it likes at once, so that it can evaluate the
+//! positions of all of them in one batch, and delivers results as they come. The caller receives them in the
+//! order of the jobs, whatever threads do: what a run writes does not depend on how many there are, and ends
+//! with a whole job wherever it is stopped.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -45,12 +46,12 @@ pub(crate) struct Jobs<'a, J, R> {
 }
 
 impl<J, R> Jobs<'_, J, R> {
-    /// Returns the next job with its place; the end once the run is stopped.
+    /// Returns the next job with its place. The end once the run is stopped.
     pub(crate) fn take(&self) -> Result<Next<(u64, J)>, LabError> {
         if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
     }
 
-    /// Takes at most so many jobs at once; none at the end of a run in which no job depends on others.
+    /// Takes at most so many jobs at once, or none at the end of a run in which no job depends on others.
     pub(crate) fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
         let mut taken = Vec::with_capacity(most);
         while taken.len() < most
@@ -72,11 +73,12 @@ impl<J, R> Jobs<'_, J, R> {
     }
 }
 
-/// Runs the jobs of `next`: `work` is what each of the threads does, which have the indices from 0. `receive` gets the results in the
-/// order of the jobs and may end the run; `stop` becomes true when the user does. Jobs under way are then given up.
+/// Runs the jobs of `next`: `work` is what each of the threads does, which have the indices from 0. `receive`
+/// gets the results in the order of the jobs and may end the run. `stop` becomes true when the user does.
+/// Jobs under way are then given up.
 ///
-/// A thread that fails ends the run with its error. After `stop` no error of a thread counts: what the terminal sends at Ctrl-C ends
-/// child processes too.
+/// A thread that fails ends the run with its error. After `stop` no error of a thread counts: what the
+/// terminal sends at Ctrl-C ends child processes too.
 pub(crate) fn run<J: Send, R: Send>(
     threads: usize,
     stop: &AtomicBool,
@@ -110,7 +112,7 @@ pub(crate) fn run<J: Send, R: Send>(
                     let _ = jobs.results.send(Err(error));
                 }
             });
-            // A thread that cannot be had leaves its jobs to the others; the first one is needed.
+            // A thread that cannot be had leaves its jobs to the others. The first one is needed.
             if let (Err(error), 0) = (spawned, index) {
                 return Err(LabError::Thread(error));
             }
@@ -139,7 +141,8 @@ pub(crate) fn run<J: Send, R: Send>(
 mod tests {
     use super::*;
 
-    /// Runs 100 jobs, which a thread takes three at a time and delivers in the wrong order. Returns what is received up to the result of job `last`.
+    /// Runs 100 jobs, which a thread takes three at a time and delivers in the wrong order. Returns what is
+    /// received up to the result of job `last`.
     fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
         let mut jobs = 0..100u64;
         let mut found = Vec::new();

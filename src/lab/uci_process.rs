@@ -1,4 +1,5 @@
-//! An external UCI engine as a child process: what goes in and what comes out, line by line, with patience that ends.
+//! An external UCI engine as a child process: what goes in and what comes out, line by line, with patience
+//! that ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -32,7 +33,7 @@ pub(crate) struct UciProcess {
     child: Child,
     /// `None` once it is told to end.
     input: Option<ChildStdin>,
-    /// Its lines, as a thread reads them; the end of the channel is that of its output.
+    /// Its lines, as a thread reads them. The end of the channel is that of its output.
     output: Receiver<io::Result<String>>,
 }
 
@@ -115,7 +116,7 @@ impl UciProcess {
 pub(crate) struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
-    /// Reads a line; `None` for others.
+    /// Reads a line, or `None` for others.
     pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
@@ -138,7 +139,8 @@ impl<'a> InfoLine<'a> {
     }
 }
 
-/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
+/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the
+/// receiver.
 fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
     let (sender, receiver) = channel();
     // By bytes: names may be in any old encoding.

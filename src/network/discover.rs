@@ -1,6 +1,6 @@
 //! Finds the network to use where the user names none.
 //!
-//! Tools and engine use it before they make a backend; it uses `weights` to see whether a file is a network.
+//! Tools and engine use it before they make a backend. It uses `weights` to see whether a file is a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
 
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
-/// The size from which on a file of another name may be a network, bytes; it is Lc0's.
+/// The size from which on a file of another name may be a network, bytes. It is Lc0's.
 const LEAST_SIZE: u64 = 500_000;
 /// The folders beside the program where networks may lie.
 const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
@@ -29,8 +29,9 @@ pub(crate) struct Discovered {
 
 /// Reads the network `named`, or where none is named the newest file that can be read.
 ///
-/// As with Lc0 files are looked for beside the program and in the folders `networks`, `weights` and `models` there. If there
-/// is none, the network that is built into the program is taken. [`NetworkFile::path`] names the file that was read.
+/// As with Lc0 files are looked for beside the program and in the folders `networks`, `weights` and `models`
+/// there. If there is none, the network that is built into the program is taken. [`NetworkFile::path`] names
+/// the file that was read.
 ///
 /// # Errors
 /// Returns [`NetworkError`] if the network that was named, or that was built in, cannot be used.
@@ -62,7 +63,8 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
     Ok(Discovered { network, passed_over })
 }
 
-/// Returns the files in `folders` that are called like networks, or that are as large as one and begin like one, newest first.
+/// Returns the files in `folders` that are called like networks, or that are as large as one and begin like
+/// one, newest first.
 fn candidates(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
     let mut files: Vec<(SystemTime, PathBuf)> = entries

@@ -1,10 +1,12 @@
 //! Input planes: a position and its history as Lc0's networks read them.
 //!
-//! [`encode`] is called once per evaluated position, by [`super::EvalSlot::fill`] alone; it allocates nothing. A network
-//! file says which [`InputFormat`] its network was trained on, the user which [`HistoryFill`] to use. Uses `chess`.
+//! [`encode`] is called once per evaluated position, by [`super::EvalSlot::fill`] alone. It allocates
+//! nothing. A network file says which [`InputFormat`] its network was trained on, the user which
+//! [`HistoryFill`] to use. Uses `chess`.
 //!
-//! Planes, all from the point of view of the side to move (its first rank at the bottom; files are never mirrored
-//! by this): eight boards of 13 planes each, the current one first, then a plane per fact about the current one.
+//! Planes, all from the point of view of the side to move (its first rank at the bottom, files are never
+//! mirrored by this): eight boards of 13 planes each, the current one first, then a plane per fact about the
+//! current one.
 //!
 //! | plane | what |
 //! |---|---|
@@ -32,7 +34,8 @@ const ARMAGEDDON_SIDE: usize = CASTLING + 6;
 const ONES: usize = CASTLING + 7;
 const EVERYWHERE: u64 = !0;
 
-/// The format in which a network wants its input planes; `pblczero.NetworkFormat.InputFormat` in Lc0's files.
+/// The format in which a network wants its input planes, or `pblczero.NetworkFormat.InputFormat` in Lc0's
+/// files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputFormat {
     /// 1: 112 planes, castling rights as whole planes.
@@ -63,7 +66,7 @@ impl InputFormat {
         (133, InputFormat::CanonicalV2Armageddon),
     ];
 
-    /// Returns the format with this number in a network file; `None` for unknown numbers.
+    /// Returns the format with this number in a network file, or `None` for unknown numbers.
     pub fn from_number(number: i32) -> Option<InputFormat> {
         InputFormat::NUMBERS.iter().find(|(known, _)| *known == number).map(|&(_, format)| format)
     }
@@ -107,7 +110,7 @@ option_choice! {
 
 /// Writes the input planes of `history`'s current position into `planes`, all of them.
 ///
-/// Returns the transform applied to the boards; [`policy_map::index`](super::policy_map::index) wants it too.
+/// Returns the transform applied to the boards. [`policy_map::index`](super::policy_map::index) wants it too.
 pub fn encode(
     history: &History,
     format: InputFormat,
@@ -124,7 +127,7 @@ pub fn encode(
     let transform = Transform::of(history.current());
     if transform != Transform::NONE {
         for mask in &mut planes.masks[..=SIDE_OR_EN_PASSANT] {
-            // Whole planes state facts and have no orientation; the transforms leave them as they are.
+            // Whole planes state facts and have no orientation. The transforms leave them as they are.
             *mask = transform.bitboard(Bitboard(*mask)).0;
         }
     }
@@ -156,8 +159,8 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
     write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
 }
 
-/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an en-passant square
-/// that is gone never comes back.
+/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an
+/// en-passant square that is gone never comes back.
 fn may_repeat(earlier: &Position, now: &Position) -> bool {
     earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
 }
@@ -243,8 +246,8 @@ const UPPER_TRIANGLE: Bitboard = Bitboard(0xe0c0_8000);
 /// h1, g2, f3, e4.
 const DIAGONAL: Bitboard = Bitboard(0x1020_4080);
 
-/// A symmetry of the board: files mirrored, then ranks mirrored, then reflected over the diagonal from h1 to a8, each
-/// or not. Takes squares as the side to move sees them.
+/// A symmetry of the board: files mirrored, then ranks mirrored, then reflected over the diagonal from h1 to
+/// a8, each or not. Takes squares as the side to move sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transform(u8);
 
@@ -255,13 +258,14 @@ impl Transform {
     const FLIP_RANKS: u8 = 2;
     const TRANSPOSE: u8 = 4;
 
-    /// Returns Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added up.
+    /// Returns Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added
+    /// up.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below
-    /// the diagonal. With a castling right left, on either side, the board stays as it is.
+    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4
+    /// and below the diagonal. With a castling right left, on either side, the board stays as it is.
     fn of(position: &Position) -> Transform {
         if position.castling_rights().any() {
             return Transform::NONE;

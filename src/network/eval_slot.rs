@@ -1,7 +1,8 @@
-//! One position of a batch: the input of a network, and its outputs; and batches of them for the tools.
+//! One position of a batch: the input of a network, and its outputs, and batches of them for the tools.
 //!
-//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search, [`BatchEvaluator`] and the tools
-//! all call it. Uses `encode` for the planes and `policy_map` for the policy indices.
+//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search,
+//! [`BatchEvaluator`] and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy
+//! indices.
 
 use std::fmt::Debug;
 
@@ -31,7 +32,8 @@ impl From<InputFormat> for PositionEncoding {
 /// One position of a batch: the input of a network, and room for its outputs.
 #[derive(Clone, Debug, Default)]
 pub struct EvalSlot {
-    /// The position and whatever else the evaluation depends on, as a hash; the `random` backend's only input.
+    /// The position and whatever else the evaluation depends on, as a hash. The `random` backend's only
+    /// input.
     pub key: u64,
     /// The encoded position.
     pub planes: InputPlanes,
@@ -44,10 +46,11 @@ pub struct EvalSlot {
 }
 
 impl EvalSlot {
-    /// Makes this slot ask for the current position of `history` and for the policy of `moves`, which are legal there.
+    /// Makes this slot ask for the current position of `history` and for the policy of `moves`, which are
+    /// legal there.
     ///
-    /// The outputs stay as they are until a backend evaluates the slot. Without moves the policy head is not asked. This
-    /// allocates nothing.
+    /// The outputs stay as they are until a backend evaluates the slot. Without moves the policy head is not
+    /// asked. This allocates nothing.
     pub fn fill(&mut self, history: &History, moves: &[Move], encoding: PositionEncoding) {
         self.key = history.evaluation_key();
         let transform = encode(history, encoding.format, encoding.history_fill, &mut self.planes);
@@ -63,8 +66,8 @@ impl EvalSlot {
         slot
     }
 
-    /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the range of its
-    /// precision gives NaN and infinities, which would poison every mean of a tree.
+    /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the
+    /// range of its precision gives NaN and infinities, which would poison every mean of a tree.
     pub(crate) fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         let is_sound = |slot: &EvalSlot| {
             let Evaluation { q, d, m } = slot.evaluation;
@@ -85,15 +88,16 @@ impl EvalSlot {
     }
 }
 
-/// Turns logits into probabilities in place: the softmax at `temperature`, `p[i] ∝ exp(logits[i] / temperature)`.
+/// Turns logits into probabilities in place: the softmax at `temperature`, `p[i] ∝ exp(logits[i] /
+/// temperature)`.
 ///
 /// The exponential comes from `libm`, so that it is the same on every machine.
 fn softmax(logits: &mut [f32], temperature: f32) {
     normalize(logits, temperature, libm::expf);
 }
 
-/// Does the same with Lc0's approximation of the exponential, which is off by up to 0.3 %. A search takes its policy from here: with
-/// equal logits it then visits what Lc0 visits. It is the same on every machine too.
+/// Does the same with Lc0's approximation of the exponential, which is off by up to 0.3 %. A search takes its
+/// policy from here: with equal logits it then visits what Lc0 visits. It is the same on every machine too.
 pub(crate) fn approximate_softmax(logits: &mut [f32], temperature: f32) {
     normalize(logits, temperature, approximate_exp);
 }
@@ -112,8 +116,9 @@ fn normalize(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
     }
 }
 
-/// Returns about `exp(x)` of an `x` that is not above 0: with `x / ln 2 = n + f`, where n is an integer and `0 <= f < 1`, it is
-/// `2ⁿ (1 + f (1 − k + k f))`, where k is about 0.34, with the two coefficients that Lc0 has.
+/// Returns about `exp(x)` of an `x` that is not above 0: with `x / ln 2 = n + f`, where n is an integer and
+/// `0 <= f < 1`, it is `2ⁿ (1 + f (1 − k + k f))`, where k is about 0.34, with the two coefficients that Lc0
+/// has.
 fn approximate_exp(x: f32) -> f32 {
     const LINEAR: f32 = 0.660_233_9;
     const SQUARE: f32 = 0.339_766_06;
@@ -130,19 +135,20 @@ fn approximate_exp(x: f32) -> f32 {
     power * (1.0 + f * (LINEAR + SQUARE * f))
 }
 
-/// Evaluates positions in batches for callers other than the search: the tools and the laboratory. Each position comes with a tag
-/// of the caller's, and the answer with the same tag, so that a batch may mix positions of many games.
+/// Evaluates positions in batches for callers other than the search: the tools and the laboratory. Each
+/// position comes with a tag of the caller's, and the answer with the same tag, so that a batch may mix
+/// positions of many games.
 pub(crate) struct BatchEvaluator<Tag> {
     evaluator: Box<dyn Evaluator>,
     encoding: PositionEncoding,
-    /// The slots of a batch; the first `tags.len()` are filled.
+    /// The slots of a batch. The first `tags.len()` are filled.
     slots: Vec<EvalSlot>,
     tags: Vec<Tag>,
 }
 
 impl<Tag> BatchEvaluator<Tag> {
-    /// Returns an evaluator of `backend` for batches of `batch_size` positions, or of as many as the backend takes if
-    /// those are fewer.
+    /// Returns an evaluator of `backend` for batches of `batch_size` positions, or of as many as the backend
+    /// takes if those are fewer.
     ///
     /// # Errors
     /// Fails if the device has no room for another evaluator.
@@ -180,11 +186,11 @@ impl<Tag> BatchEvaluator<Tag> {
         &self.tags
     }
 
-    /// Evaluates the positions that wait, if there are any, and returns each one's tag and slot, in the order in which
-    /// they were added. The batch is empty afterwards.
+    /// Evaluates the positions that wait, if there are any, and returns each one's tag and slot, in the order
+    /// in which they were added. The batch is empty afterwards.
     ///
     /// # Errors
-    /// Fails if the device fails; the positions then still wait.
+    /// Fails if the device fails. The positions then still wait.
     pub fn evaluate(&mut self) -> Result<impl Iterator<Item = (Tag, &EvalSlot)>, BackendError> {
         let filled = &mut self.slots[..self.tags.len()];
         if !filled.is_empty() {

@@ -1,5 +1,6 @@
-//! Backends around a backend. One has instruments: how busy the processors are, whether the outputs are numbers. The engine puts
-//! them on the backend in force, whichever it is. The other has notes on how the backend came about.
+//! Backends around a backend. One has instruments: how busy the processors are, whether the outputs are
+//! numbers. The engine puts them on the backend in force, whichever it is. The other has notes on how the
+//! backend came about.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,7 +80,8 @@ impl Drop for BusyGuard<'_> {
     }
 }
 
-/// Adds up the time for which evaluators are at work, as seen from outside: by when they are asked and when they answer.
+/// Adds up the time for which evaluators are at work, as seen from outside: by when they are asked and when
+/// they answer.
 #[derive(Debug)]
 struct BusyMeter {
     processor: Processor,
@@ -139,8 +141,8 @@ impl BusyMeter {
         self.counted(now).active -= 1;
     }
 
-    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time in which it
-    /// had at least one batch.
+    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time
+    /// in which it had at least one batch.
     fn busy_time(&self, now: Instant) -> Duration {
         self.counted(now).busy
     }

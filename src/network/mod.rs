@@ -1,8 +1,9 @@
 //! Networks: files, input planes, policy indices, and the backends that evaluate.
 //!
-//! The search knows this module only through [`Backend`] and [`Evaluator`]: [`EvalSlot::fill`] encodes a position with
-//! the policy indices of its legal moves, an evaluator fills in value, draw probability, moves left and logits. Others
-//! let a [`BatchEvaluator`] collect positions into batches. Nothing here knows of the search.
+//! The search knows this module only through [`Backend`] and [`Evaluator`]: [`EvalSlot::fill`] encodes a
+//! position with the policy indices of its legal moves, an evaluator fills in value, draw probability, moves
+//! left and logits. Others let a [`BatchEvaluator`] collect positions into batches. Nothing here knows of the
+//! search.
 //!
 //! | module | job |
 //! |---|---|
@@ -51,7 +52,7 @@ pub const MAX_MOVES: usize = 256;
 
 /// A network's input, compact: plane `p` has `values[p]` on the squares of `masks[p]` and 0 elsewhere.
 ///
-/// It stands for a tensor `[112, 8, 8]`; bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
+/// It stands for a tensor `[112, 8, 8]`. Bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlanes {
     /// Squares that are not 0, one bitboard per plane.
@@ -82,9 +83,9 @@ impl InputPlanes {
 pub struct Evaluation {
     /// Expected result, win minus loss, in `-1..=1`.
     pub q: f32,
-    /// Probability of a draw in `0..=1`; 0 for networks without a WDL head.
+    /// Probability of a draw in `0..=1`, or 0 for networks without a WDL head.
     pub d: f32,
-    /// Plies to the end of the game, not below 0; 0 for networks without a Moves Left Head.
+    /// Plies to the end of the game, not below 0, or 0 for networks without a Moves Left Head.
     pub m: f32,
 }
 
@@ -108,14 +109,16 @@ pub struct BackendInfo {
     pub processor: Processor,
     /// Search threads that it can do with.
     pub(crate) preferred_threads: usize,
-    /// Batches that it evaluates side by side while the search goes on; 0 if it needs the core of the thread that asks.
+    /// Batches that it evaluates side by side while the search goes on, or 0 if it needs the core of the
+    /// thread that asks.
     pub(crate) queues: usize,
-    /// The pace of a device in virtual time, whose evaluators answer at once; `None` if its time is real.
+    /// The pace of a device in virtual time, whose evaluators answer at once, or `None` if its time is real.
     pub(crate) virtual_pace: Option<DevicePace>,
 }
 
 impl BackendInfo {
-    /// Returns the description with the name of the network's file alone, as reports, pages and games are passed on.
+    /// Returns the description with the name of the network's file alone, as reports, pages and games are
+    /// passed on.
     pub(crate) fn description_without_folder(&self) -> String {
         without_folder(&self.description)
     }
@@ -162,7 +165,8 @@ pub enum BackendError {
     Model { backend: String, reason: String },
     #[error("{backend}: cannot start a thread for a device: {reason}")]
     Thread { backend: String, reason: String },
-    /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
+    /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its
+    /// place.
     #[error("{0} (set --fallback=cpu, option Fallback, to use the CPU instead)")]
     NotAvailable(Box<BackendError>),
     #[error("{backend}: evaluation failed: {reason}")]
@@ -187,26 +191,28 @@ pub trait Backend: Send + Sync + Debug {
     /// Fails if the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// Returns how long its processors have computed since it was made; `None` where it doesn't know.
+    /// Returns how long its processors have computed since it was made, or `None` where it doesn't know.
     /// [`instrumented::Instrumented`] knows for every backend.
     ///
-    /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.
+    /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their
+    /// mean.
     fn busy_time(&self) -> Option<Duration> {
         None
     }
 
-    /// Takes the notes for people that have come up since the last call: what a name was taken for, which device does
-    /// what, which one failed.
+    /// Takes the notes for people that have come up since the last call: what a name was taken for, which
+    /// device does what, which one failed.
     fn take_notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Evaluates batches; owned by one thread.
+/// Evaluates batches. Owned by one thread.
 pub trait Evaluator: Send {
-    /// Evaluates all slots of `batch` (at most [`BackendInfo::max_batch`], never none) and fills their outputs. Blocks.
+    /// Evaluates all slots of `batch` (at most [`BackendInfo::max_batch`], never none) and fills their
+    /// outputs. Blocks.
     ///
     /// # Errors
-    /// Fails if the device fails; the slots' outputs are then undefined.
+    /// Fails if the device fails. The slots' outputs are then undefined.
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
 }

@@ -1,9 +1,10 @@
 //! Input planes in 896 bytes in place of 28 KB of floats, for devices that expand them themselves.
 //!
-//! The tensor is `[112, 8]`: a byte for each rank of each plane, bit 0 is the a-file. The plane of the fifty-move counter is 0
-//! or all of one value: there each byte is the counter in plies, 255 at most. A device expands a byte by looking it up in a table
-//! of rows of 8 numbers: its bits, or for the counter's plane, further down, its value. What comes out is what
-//! [`InputPlanes::write_dense`] writes, to the last bit. Backends pack; [`super::onnx`] puts table and look-up into a model.
+//! The tensor is `[112, 8]`: a byte for each rank of each plane, bit 0 is the a-file. The plane of the
+//! fifty-move counter is 0 or all of one value: there each byte is the counter in plies, 255 at most. A
+//! device expands a byte by looking it up in a table of rows of 8 numbers: its bits, or for the counter's
+//! plane, further down, its value. What comes out is what [`InputPlanes::write_dense`] writes, to the last
+//! bit. Backends pack. [`super::onnx`] puts table and look-up into a model.
 
 use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};
@@ -15,8 +16,8 @@ pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;
 const ROWS: usize = 256;
 
 impl InputPlanes {
-    /// Writes the packed tensor `[112, 8]` of planes that were encoded in `format` into `out`, which must hold
-    /// [`PACKED_BYTES`].
+    /// Writes the packed tensor `[112, 8]` of planes that were encoded in `format` into `out`, which must
+    /// hold [`PACKED_BYTES`].
     pub fn write_packed(&self, format: InputFormat, out: &mut [u8]) {
         let is_plain = |(plane, &value): (usize, &f32)| plane == RULE_50 || value == 1.0;
         debug_assert!(self.values.iter().enumerate().all(is_plain), "no other plane has a value");

@@ -1,6 +1,7 @@
 //! The timetable of a simulated device: given when a batch is sent, it says when the answers are back.
 //!
-//! It looks at no clock. The backend `simulated` keeps to it by waiting, and a search in virtual time by counting.
+//! It looks at no clock. The backend `simulated` keeps to it by waiting, and a search in virtual time by
+//! counting.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,14 +16,15 @@ pub(crate) struct DevicePace {
     pub copy: Duration,
     /// The device computes for a multiple of so many positions, at least 1, however many a batch has.
     pub step: u32,
-    /// Batches that may be on their way at once; each of the others waits until one is back.
+    /// Batches that may be on their way at once. Each of the others waits until one is back.
     pub(crate) queues: usize,
     /// The time in which the host descends to a leaf and backs up what comes back for it.
     pub(crate) host_per_visit: Duration,
 }
 
 impl DevicePace {
-    /// Returns the positions that the device computes while a batch travels: enough to keep it busy with two batches.
+    /// Returns the positions that the device computes while a batch travels: enough to keep it busy with two
+    /// batches.
     pub(crate) fn positions_per_latency(&self) -> u128 {
         let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
         positions.next_multiple_of(self.step.into())
@@ -33,7 +35,7 @@ impl DevicePace {
 #[derive(Debug)]
 pub(crate) struct Timetable {
     pace: DevicePace,
-    /// The time at which each batch on its way will be back, soonest first; at most `queues`.
+    /// The time at which each batch on its way will be back, soonest first, at most `queues`.
     on_their_way: VecDeque<Duration>,
     /// The time at which the bus will have copied all batches submitted so far.
     bus_free_at: Duration,
@@ -54,7 +56,8 @@ impl Timetable {
 
     /// Sends a batch of `positions` off and returns when its answers are back.
     ///
-    /// Half of the latency is the way there, half the way back; the order of submission is the order of arrival.
+    /// Half of the latency is the way there, half the way back. The order of submission is the order of
+    /// arrival.
     pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
         let queue_free_at =

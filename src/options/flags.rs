@@ -8,8 +8,8 @@ use super::{OptionError, OptionKind, OptionSpec, Visibility};
 /// The heading in a command's help under which the flags stand.
 pub(crate) const FLAGS_HEADING: &str = "Engine options";
 
-/// Adds a flag for each of `specs` to `command`, unless it has an argument of that name itself. The help shows those up to `least`
-/// in visibility.
+/// Adds a flag for each of `specs` to `command`, unless it has an argument of that name itself. The help
+/// shows those up to `least` in visibility.
 pub(crate) fn add_flags(
     command: Command,
     specs: impl Iterator<Item = &'static OptionSpec>,

@@ -7,7 +7,7 @@
 //! - `report`: the root at one moment, and what is read from it: the move to play, information, figures for stoppers.
 //! - `drive`: the threads that gather and evaluate, and the one that watches the clock and says when the search is over.
 //!
-//! Called by `engine`; uses `chess`, `network` through its traits, and `time` for when to stop.
+//! Called by `engine`. Uses `chess`, `network` through its traits, and `time` for when to stop.
 
 mod drive;
 mod leaf;

@@ -16,11 +16,13 @@ option_group! {
     pub struct StopperOptions {
         /// Nodes as time.
         nodestime: NodesTimeOptions;
-        /// Stop when no move can overtake the best move in the remaining visits divided by this factor. 0 turns smart pruning off.
+        /// Stop when no move can overtake the best move in the remaining visits divided by this factor. 0
+        /// turns smart pruning off.
         smart_pruning_factor: f64 = 1.33, in 0.0..=10.0, "SmartPruningFactor", "smart-pruning-factor";
         /// Minimum number of batches before smart pruning can stop a search.
         smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
-        /// Stop when a new node changes the distribution of visits by less than this (KLD gain). 0 turns this off.
+        /// Stop when a new node changes the distribution of visits by less than this (KLD gain). 0 turns this
+        /// off.
         minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node", hidden;
         /// Number of nodes between two measurements of the KLD gain.
         kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval", hidden;
@@ -32,14 +34,15 @@ option_group! {
 /// The time after the first evaluation for which an only move may wait for a reply to ponder on.
 const REPLY_PATIENCE: Millis = Millis(50.0);
 
-/// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as time passes.
+/// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as
+/// time passes.
 #[derive(Debug)]
 pub(crate) struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
     open_ended: bool,
     legal_moves: u32,
     inc: Millis,
-    /// The rate of nodes as time; `None` where real time counts.
+    /// The rate of nodes as time, or `None` where real time counts.
     node_rate: Option<NodesPerMilli>,
     /// The time left on the clock, or on the node clock in its place.
     clock: Option<Millis>,
@@ -68,8 +71,8 @@ impl Chain {
         }
     }
 
-    /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first and then tightened by each
-    /// rule that is asked.
+    /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first
+    /// and then tightened by each rule that is asked.
     pub(crate) fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.on_our_clock(stats);
@@ -82,9 +85,9 @@ impl Chain {
         reason
     }
 
-    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` if no
-    /// clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`], because managers revise
-    /// their budgets.
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight, or `None`
+    /// if no clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`],
+    /// because managers revise their budgets.
     pub(crate) fn deadline(&self) -> Option<Millis> {
         if self.node_rate.is_some() {
             return None;
@@ -93,21 +96,21 @@ impl Chain {
         deadlines.reduce(Millis::min)
     }
 
-    /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
-    /// `None` where nodes are not counted as time.
+    /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of
+    /// [`Chain::deadline`]. `None` where nodes are not counted as time.
     pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
         // Rounded up, so that the clock is empty when all are made.
         let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no rule ends an infinite or
-    /// ponder search, but it may run out of visits or fail.
+    /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no
+    /// rule ends an infinite or ponder search, but it may run out of visits or fail.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }
 
-    /// Returns the manager's report on this move; `None` where no clock limits the search.
+    /// Returns the manager's report on this move, or `None` where no clock limits the search.
     pub(crate) fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
@@ -120,7 +123,8 @@ impl Chain {
         self.inc
     }
 
-    /// Returns the time of a search on the clock of the rules: under `nodestime` that which the new nodes stand for.
+    /// Returns the time of a search on the clock of the rules: under `nodestime` that which the new nodes
+    /// stand for.
     pub(crate) fn time_used(&self, elapsed: Millis, new_nodes: Nodes) -> Millis {
         self.node_rate.map_or(elapsed, |rate| rate.time_of(new_nodes))
     }
@@ -202,7 +206,7 @@ mod tests {
         let mut chain = chain(limits, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
-        // 200 nodes are left; 200/1.33 < 600 − 150.
+        // 200 nodes are left. 200/1.33 < 600 − 150.
         let decided = SearchStats { root_visits: vec![600, 150], ..stats(300.0, 800) };
         assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
         assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));

@@ -1,6 +1,7 @@
 //! One side's chess clock during a game: it runs down, and is wound up by increments and periods.
 //!
-//! The clock does not read real time: the caller passes the time that each move used. Matches and replays keep their time with it.
+//! The clock does not read real time: the caller passes the time that each move used. Matches and replays
+//! keep their time with it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +30,7 @@ impl GameClock {
         }
     }
 
-    /// Returns the time left; it is negative after a loss on time.
+    /// Returns the time left. It is negative after a loss on time.
     pub fn left(&self) -> Millis {
         self.left
     }
@@ -44,7 +45,8 @@ impl GameClock {
         self.given
     }
 
-    /// Returns the moves up to the end of the period, the next one included; `None` if there are no periods.
+    /// Returns the moves up to the end of the period, the next one included, or `None` if there are no
+    /// periods.
     pub fn movestogo(&self) -> Option<u32> {
         self.movestogo
     }
@@ -59,8 +61,9 @@ impl GameClock {
         }
     }
 
-    /// Takes the time of a move off the clock. Returns false if the flag has fallen; otherwise adds the increment and, at the end of a
-    /// period, the next one. The clock counts in steps of `tick`: the flag falls when a whole step too much was used.
+    /// Takes the time of a move off the clock. Returns false if the flag has fallen. Otherwise adds the
+    /// increment and, at the end of a period, the next one. The clock counts in steps of `tick`: the flag
+    /// falls when a whole step too much was used.
     #[must_use = "false means that the game is lost on time"]
     pub fn press(&mut self, used: Millis, tick: Millis) -> bool {
         self.left -= used;
@@ -80,7 +83,8 @@ impl GameClock {
         true
     }
 
-    /// Goes on by the rules of another period, of which the time has just been given by those of the last one.
+    /// Goes on by the rules of another period, of which the time has just been given by those of the last
+    /// one.
     pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;
@@ -100,7 +104,7 @@ pub struct TimeControl {
     pub time: Millis,
     /// Increment.
     pub inc: Millis,
-    /// Moves per period; `None` for the whole game.
+    /// Moves per period, or `None` for the whole game.
     pub moves: Option<u32>,
 }
 

@@ -17,7 +17,7 @@ pub struct MoveOutcome {
     pub stats: SearchStats,
     /// Legal moves at the root. Moves without a choice teach a manager nothing.
     pub legal_moves: u32,
-    /// The rule that ended the search; `None` if the user stopped it.
+    /// The rule that ended the search, or `None` if the user stopped it.
     pub reason: Option<StopReason>,
     /// The manager's last report on the move, from its stopper.
     pub report: MoveReport,
@@ -25,13 +25,14 @@ pub struct MoveOutcome {
 
 /// A time manager budgets the moves of one game. Each game gets a new one.
 pub trait TimeManager: Send + Debug {
-    /// Budgets a move and returns its stopper; `None` if no clock limits the move (no time given, `infinite`). It is not asked
-    /// about `ponder`.
+    /// Budgets a move and returns its stopper, or `None` if no clock limits the move (no time given,
+    /// `infinite`). It is not asked about `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
 
     fn finish_move(&mut self, _outcome: &MoveOutcome) {}
 
-    /// Returns true if its budgets depend on the evaluation by a network that has or has not a Moves Left Head.
+    /// Returns true if its budgets depend on the evaluation by a network that has or has not a Moves Left
+    /// Head.
     fn asks_network(&self, _has_moves_left: bool) -> bool {
         false
     }

@@ -5,9 +5,10 @@ use super::units::Millis;
 
 /// Follows the commands of the GUI to find the moment from which a move's time counts.
 ///
-/// That is when `go` came. If it came together with `position`, the engine read it later: parsing a long `position` is part of the
-/// move. What the engine did before `position` costs the move nothing, such as loading a network, and neither does what it did before a
-/// `readyok` that the GUI waits for. All times count from the same moment, which the caller chooses.
+/// That is when `go` came. If it came together with `position`, the engine read it later: parsing a long
+/// `position` is part of the move. What the engine did before `position` costs the move nothing, such as
+/// loading a network, and neither does what it did before a `readyok` that the GUI waits for. All times count
+/// from the same moment, which the caller chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MoveStart {
     position_read_at: Option<Millis>,
@@ -29,8 +30,8 @@ impl MoveStart {
         self.position_read_at = None;
     }
 
-    /// Returns the start of the move for a `go` line. A `position` counts for one `go` only, only where a clock is
-    /// running, and not where timing `is_strict`.
+    /// Returns the start of the move for a `go` line. A `position` counts for one `go` only, only where a
+    /// clock is running, and not where timing `is_strict`.
     pub(crate) fn go_read(&mut self, go: GoTimes, limits: &GoLimits, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
             Some(position) if limits.time.is_some() && !is_strict => go.came.max(position).min(go.now),

@@ -1,8 +1,9 @@
-//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread of the CPU and fp32.
+//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread of the CPU and
+//! fp32.
 //!
 //! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
-//! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
-//! stoppers see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
+//! clock is ignored. The nodes of every move are subtracted, and increments are added. Managers and stoppers
+//! see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
 
 use super::facts::{GoLimits, MoveFacts};
 use super::units::{Millis, Nodes};
@@ -12,20 +13,23 @@ option_group! {
     /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
-        /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one thread of the CPU and fp32, games are then the same under any load. 0 turns this off.
+        /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one
+        /// thread of the CPU and fp32, games are then the same under any load. 0 turns this off.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
         /// Raise the rate of nodestime towards the endgame, as the speed of real engines rises.
         dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic", hidden;
     }
 }
 
-/// The number of pieces below which searches get faster, as more of their visits end where the result is known, …
+/// The number of pieces below which searches get faster, as more of their visits end where the result is
+/// known, …
 const ENDGAME_PIECES: u32 = 12;
-/// … and the share by which the dynamic rate has risen when only the kings are left. Both are measured, see `docs/results/time-management.md`.
+/// … and the share by which the dynamic rate has risen when only the kings are left. Both are measured, see
+/// `docs/results/time-management.md`.
 const ENDGAME_GAIN: f64 = 0.6;
 
 impl NodesTimeOptions {
-    /// Returns the rate with `pieces` pieces on the board; `None` if nodes as time are switched off.
+    /// Returns the rate with `pieces` pieces on the board, or `None` if nodes as time are switched off.
     pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone =
             f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
@@ -66,7 +70,7 @@ impl NodeClock {
         } else if has_new_period(self.movestogo, movestogo) {
             self.add(self.period);
             if movestogo.is_none() {
-                // What is left for the rest of the game may be less than a period; only the GUI knows.
+                // What is left for the rest of the game may be less than a period, only the GUI knows.
                 self.left = self.left.map(|left| left.min(gui.time));
             }
         }
@@ -86,7 +90,8 @@ impl NodeClock {
     }
 }
 
-/// Returns true if a time control was passed: there are more moves to go than before, or the last one before it was made.
+/// Returns true if a time control was passed: there are more moves to go than before, or the last one before
+/// it was made.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
     before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
 }
@@ -136,7 +141,8 @@ mod tests {
         assert_eq!(next.limits.time, Some(Millis(12_000.0)));
     }
 
-    /// A regression: periods of one move, and the end of the game without a time control, got nothing any more.
+    /// A regression: periods of one move, and the end of the game without a time control, got nothing any
+    /// more.
     #[test]
     fn the_last_move_before_a_time_control_is_followed_by_a_period() {
         let play = |moves: &[(f64, Option<u32>)]| -> Vec<f64> {

@@ -1,4 +1,5 @@
-//! How time managers and moves-left estimators are registered: by a name, a line for the documentation and their parameters.
+//! How time managers and moves-left estimators are registered: by a name, a line for the documentation and
+//! their parameters.
 
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::{ParamError, Params};
@@ -8,7 +9,7 @@ pub(crate) trait Named: Sized {
     const NAME: &'static str;
     /// What it does, in one line for the documentation.
     const SUMMARY: &'static str;
-    /// Its parameters, of which it is made; it may be no more than them.
+    /// Its parameters, of which it is made. It may be no more than them.
     type Params: OptionGroup + Into<Self>;
 
     /// Makes it from a parameter list.

@@ -4,15 +4,16 @@ use std::fmt;
 
 use super::units::{ExpectedNodes, Millis, Nps, Plies};
 
-/// The figures that a manager has computed for a move, and what came of it so far. They are printed in one line as
-/// `key=value …`, for scripts.
+/// The figures that a manager has computed for a move, and what came of it so far. They are printed in one
+/// line as `key=value …`, for scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
     /// The manager's name.
     pub manager: &'static str,
     /// Longest time that the move may take as it is planned now, from `go`.
     pub budget: Millis,
-    /// Average time per move to the end of the game or the time control, as computed at the start of the move.
+    /// Average time per move to the end of the game or the time control, as computed at the start of the
+    /// move.
     pub average: Option<Millis>,
     /// New nodes that the move should make.
     pub target_nodes: Option<ExpectedNodes>,
@@ -24,7 +25,7 @@ pub struct MoveReport {
     pub timeuse: Option<f64>,
     /// Expected new nodes per second.
     pub nps: Option<Nps>,
-    /// Time of search that this rate was measured over in the game so far; not printed.
+    /// Time of search that this rate was measured over in the game so far, not printed.
     pub nps_measured: Millis,
     /// Estimated number of full moves that our side still has to make.
     pub moves_left: Option<f64>,

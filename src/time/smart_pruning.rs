@@ -1,5 +1,5 @@
-//! Smart pruning: stops once the best move cannot be overtaken any more. The last rule of the chain, because it
-//! reads the hints of all others.
+//! Smart pruning: stops once the best move cannot be overtaken any more. The last rule of the chain, because
+//! it reads the hints of all others.
 
 use super::stats::{Hints, SearchStats};
 use super::stoppers::{StopReason, Stopper};
@@ -10,7 +10,8 @@ const TOLERANCE: Millis = Millis(200.0);
 /// Nodes that are added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
-/// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that is shown.
+/// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that
+/// is shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 #[derive(Clone, Debug)]
@@ -22,15 +23,15 @@ pub(crate) struct SmartPruning {
 }
 
 impl SmartPruning {
-    /// Makes the rule. `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
-    /// `searchmoves`, or 0 if unknown. The search of an only move goes on until a reply is known that can be pondered on, but not
-    /// for longer than `reply_patience` after the first evaluation.
+    /// Makes the rule. `factor` is `SmartPruningFactor`, above 0. `legal_moves` those at the root, all of
+    /// them even under `searchmoves`, or 0 if unknown. The search of an only move goes on until a reply is
+    /// known that can be pondered on, but not for longer than `reply_patience` after the first evaluation.
     pub(crate) fn new(factor: f64, minimum_batches: u64, legal_moves: u32, reply_patience: Millis) -> Self {
         SmartPruning { factor, minimum_batches, legal_moves, reply_patience }
     }
 
-    /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if one is wanted. On
-    /// a clock it does not wait long for either.
+    /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if
+    /// one is wanted. On a clock it does not wait long for either.
     fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
         let has_clock = hints.remaining_time < Millis::INFINITY;
         if stats.root.is_none() {
@@ -64,7 +65,8 @@ impl Stopper for SmartPruning {
         if stats.proven_win {
             return Some(StopReason::ProvenWin);
         }
-        // Where every move seems to lose the last one is looked into as well: the mate is proven, and its score shown.
+        // Where every move seems to lose the last one is looked into as well: the mate is proven, and its
+        // score shown.
         let left_open = if stats.is_resignable { 0 } else { 1 };
         if self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
@@ -115,10 +117,11 @@ mod tests {
     fn stops_when_the_lead_is_out_of_reach() {
         let mut pruning = SmartPruning::new(1.33, 0, 20, Millis::ZERO);
         for (nps, remaining_ms, expected) in [
-            // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400; 0.67 s give 503.8.
+            // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400. 0.67 s give 503.8.
             (Some(1000.0), 660.0, Some(StopReason::SmartPruning)),
             (Some(1000.0), 670.0, None),
-            // Its own rate: (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5; 0.52 s give 508.3.
+            // Its own rate: (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5. 0.52 s give
+            // 508.3.
             (None, 510.0, Some(StopReason::SmartPruning)),
             (None, 520.0, None),
         ] {
@@ -166,8 +169,8 @@ mod tests {
         assert_eq!(ask(1, &evaluated).0, Some(StopReason::OnlyMove));
     }
 
-    /// A regression: an only move was played before the root was evaluated, so that there was neither a score nor a reply to
-    /// ponder on.
+    /// A regression: an only move was played before the root was evaluated, so that there was neither a score
+    /// nor a reply to ponder on.
     #[test]
     fn an_only_move_gets_a_score_and_a_reply_to_ponder_on() {
         let root = Some(RootEvaluation::default());
@@ -196,7 +199,8 @@ mod tests {
         assert_eq!(ask(pondering(), &mated, 1e4), only_move, "there is no reply");
     }
 
-    /// A regression: the last move that was not proven to lose was played at once, however lost it was, and the mate not shown.
+    /// A regression: the last move that was not proven to lose was played at once, however lost it was, and
+    /// the mate not shown.
     #[test]
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {

@@ -1,5 +1,5 @@
-//! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all others' hints, has a file
-//! of its own.
+//! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all
+//! others' hints, has a file of its own.
 
 use std::fmt;
 
@@ -61,11 +61,12 @@ impl fmt::Display for StopReason {
 
 /// A rule that may end a search. It lives for one search and is asked again and again.
 pub trait Stopper: Send + fmt::Debug {
-    /// Returns the reason if the search is to stop now. Also tightens the hints for the stoppers after it and for the search.
+    /// Returns the reason if the search is to stop now. Also tightens the hints for the stoppers after it and
+    /// for the search.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
-    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` for rules that
-    /// do not depend on the clock. It may change while the search runs.
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight, or `None`
+    /// for rules that do not depend on the clock. It may change while the search runs.
     fn deadline(&self) -> Option<Millis> {
         None
     }
@@ -78,13 +79,13 @@ pub trait Stopper: Send + fmt::Debug {
 
 /// Share of the clock, less the reserve, that the wait for the first evaluation may take …
 const GRACE_SHARE: f64 = 0.1;
-/// … but on a clock that is nearly empty up to this, if that is not more than half of it: a tenth would be over before any
-/// thread has begun.
+/// … but on a clock that is nearly empty up to this, if that is not more than half of it: a tenth would be
+/// over before any thread has begun.
 const LEAST_GRACE: Millis = Millis(5.0);
 
-/// Lets a search go on beyond its budget until its first evaluation is back. A move chosen without any evaluation loses games, a
-/// tenth of the clock does not, and a clock that loses a tenth at a time never runs out. Where an earlier search has evaluated the
-/// root, only a budget of next to nothing is exceeded.
+/// Lets a search go on beyond its budget until its first evaluation is back. A move chosen without any
+/// evaluation loses games, a tenth of the clock does not, and a clock that loses a tenth at a time never runs
+/// out. Where an earlier search has evaluated the root, only a budget of next to nothing is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
@@ -162,8 +163,8 @@ impl Stopper for NodeLimit {
 /// Share of `movetime` that the way to the GUI keeps at least, however long the first evaluation takes.
 const LEAST_OVERHEAD: f64 = 0.1;
 
-/// Stops after a fixed time. Where no evaluation is there to choose a move by, it waits for one for nearly all of
-/// `movetime`, but not longer: the GUI may count a later answer as a loss.
+/// Stops after a fixed time. Where no evaluation is there to choose a move by, it waits for one for nearly
+/// all of `movetime`, but not longer: the GUI may count a later answer as a loss.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveTimeLimit {
     limit: Millis,
@@ -197,8 +198,8 @@ impl Stopper for MoveTimeLimit {
     }
 }
 
-/// Stops when the average depth is reached, or when it cannot be reached because the result is certain or hardly anything is left
-/// to be found.
+/// Stops when the average depth is reached, or when it cannot be reached because the result is certain or
+/// hardly anything is left to be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepthLimit {
     pub(crate) depth: u32,
@@ -231,8 +232,8 @@ impl Stopper for MateLimit {
 
 /// Compares the root's visit distribution with that of an earlier moment of the search.
 ///
-/// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old and
-/// q new, per node made in between (Lc0's rule and units).
+/// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old
+/// and q new, per node made in between (Lc0's rule and units).
 #[derive(Clone, Debug)]
 pub(crate) struct KldGain {
     minimum: f64,
@@ -241,7 +242,8 @@ pub(crate) struct KldGain {
 }
 
 impl KldGain {
-    /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval` nodes.
+    /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval`
+    /// nodes.
     pub(crate) fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }
@@ -254,7 +256,7 @@ impl Stopper for KldGain {
         if now < before + self.interval {
             return None;
         }
-        // Moves that were tried since are new at the end; the earlier ones keep their places.
+        // Moves that were tried since are new at the end. The earlier ones keep their places.
         let gain =
             (before > 0).then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
         self.earlier.clone_from(&stats.root_visits);
@@ -266,7 +268,8 @@ fn total(visits: &[u32]) -> u64 {
     visits.iter().map(|&n| u64::from(n)).sum()
 }
 
-/// Returns Σ p·ln(p/q) over the moves that `old` had visited; p and q are shares of the visits in `old` and `new`.
+/// Returns Σ p·ln(p/q) over the moves that `old` had visited. p and q are shares of the visits in `old` and
+/// `new`.
 fn divergence(old: &[u32], new: &[u32]) -> f64 {
     let (old_total, new_total) = (total(old) as f64, total(new) as f64);
     let share = |n: u32, total: f64| f64::from(n) / total;
@@ -368,8 +371,8 @@ mod tests {
         assert_eq!(deadline(-1.0, 200.0), Some(Millis(0.0)));
     }
 
-    /// A regression: with the usual overhead half of a short `movetime` was left unused while the first evaluation was under
-    /// way, and a move was played without any.
+    /// A regression: with the usual overhead half of a short `movetime` was left unused while the first
+    /// evaluation was under way, and a move was played without any.
     #[test]
     fn the_first_evaluation_is_waited_for() {
         let mut stopper = MoveTimeLimit::new(Millis(300.0), Millis(200.0));

@@ -1,4 +1,5 @@
-//! The time management of one game: the manager and the options around it. The engine holds one for each game.
+//! The time management of one game: the manager and the options around it. The engine holds one for each
+//! game.
 
 use super::chain::{Chain, StopperOptions};
 use super::facts::MoveFacts;
@@ -8,7 +9,8 @@ use super::stats::SearchStats;
 use super::stoppers::StopReason;
 use super::units::Millis;
 
-/// The time management of one side in one game. The engine makes new ones at `ucinewgame` and when the option `TimeManager` changes.
+/// The time management of one side in one game. The engine makes new ones at `ucinewgame` and when the option
+/// `TimeManager` changes.
 #[derive(Debug)]
 pub(crate) struct Timekeeper {
     manager: Box<dyn TimeManager>,
@@ -35,8 +37,8 @@ const RESERVE_SHARE: f64 = 0.1;
 pub(crate) struct SearchEnd<'a> {
     /// The statistics at the moment of `bestmove`, counted from `go`.
     pub stats: &'a SearchStats,
-    /// The rule that ended it, with [`StopReason::Budget`] where the controller ended it at the deadline; `None` after `stop`
-    /// and after failures.
+    /// The rule that ended it, with [`StopReason::Budget`] where the controller ended it at the deadline, or
+    /// `None` after `stop` and after failures.
     pub reason: Option<StopReason>,
 }
 
@@ -56,8 +58,8 @@ impl Timekeeper {
         self.options = options;
     }
 
-    /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned for it or learnt
-    /// from it.
+    /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned
+    /// for it or learnt from it.
     pub(crate) fn start_move(&mut self, facts: &MoveFacts) -> Chain {
         if facts.limits.ponder {
             return Chain::new(facts, &self.options, None);
@@ -99,8 +101,8 @@ impl Timekeeper {
         });
     }
 
-    /// Returns the facts for the manager: under `nodestime` with the node clock in the place of the GUI's, otherwise with an overhead
-    /// that covers the lag that was seen; always with the reserve for long games.
+    /// Returns the facts for the manager: under `nodestime` with the node clock in the place of the GUI's,
+    /// otherwise with an overhead that covers the lag that was seen, always with the reserve for long games.
     fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
@@ -114,9 +116,10 @@ impl Timekeeper {
         MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
     }
 
-    /// Returns the time that is kept back from every move. Each move costs the clock some lag that no plan includes; without increment
-    /// a game that lasts much longer than expected would be lost by that alone. Nothing is kept back where the
-    /// increment covers the lag, nor for more moves than are left to a time control.
+    /// Returns the time that is kept back from every move. Each move costs the clock some lag that no plan
+    /// includes. Without increment a game that lasts much longer than expected would be lost by that alone.
+    /// Nothing is kept back where the increment covers the lag, nor for more moves than are left to a time
+    /// control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
         let Some(clock) = facts.limits.mover_clock() else { return Millis::ZERO };
         let first_clock = *self.first_clock.get_or_insert(clock.time);
@@ -158,7 +161,8 @@ impl LagMeter {
         self.expected = Some(time - used + inc);
     }
 
-    /// Returns the lag to expect for one move: the largest of the recent ones, of which old ones count less and less.
+    /// Returns the lag to expect for one move: the largest of the recent ones, of which old ones count less
+    /// and less.
     pub(crate) fn lag(&self) -> Millis {
         self.lag
     }
@@ -173,8 +177,8 @@ mod tests {
     use crate::time::stats::Hints;
     use crate::time::units::{GamePly, Nodes, Nps};
 
-    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each, with the nps as the manager estimated
-    /// it at the end.
+    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each, with the nps as the
+    /// manager estimated it at the end.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
         let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
         let options = StopperOptions { nodestime, ..StopperOptions::default() };
@@ -230,8 +234,8 @@ mod tests {
         assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
     }
 
-    /// A regression: the guess of 20,000 nodes a second was given up so slowly that 15,870 were left after one move and 8,604
-    /// after seven, where 1,000 were made.
+    /// A regression: the guess of 20,000 nodes a second was given up so slowly that 15,870 were left after
+    /// one move and 8,604 after seven, where 1,000 were made.
     #[test]
     fn the_first_moves_show_the_real_nodes_per_second() {
         for manager in ["smooth", "smooth(preset=lc0)"] {

@@ -1,7 +1,7 @@
 //! The units in which time management speaks with the rest of the engine.
 //!
-//! Each is a plain number in a type of its own, so that milliseconds, nodes and plies cannot be confused where they cross the
-//! border of this module. Formulas inside take the number out with `.0`.
+//! Each is a plain number in a type of its own, so that milliseconds, nodes and plies cannot be confused
+//! where they cross the border of this module. Formulas inside take the number out with `.0`.
 
 use std::fmt;
 use std::iter::Sum;
@@ -34,7 +34,8 @@ impl Millis {
         Millis(self.0.max(other.0))
     }
 
-    /// Returns the span as a [`Duration`], with negative spans as zero; `None` if it is infinite or too long for one.
+    /// Returns the span as a [`Duration`], with negative spans as zero, or `None` if it is infinite or too
+    /// long for one.
     pub(crate) fn to_duration(self) -> Option<Duration> {
         let seconds = Some(self.as_secs()).filter(|seconds| seconds.is_finite())?;
         Duration::try_from_secs_f64(seconds.max(0.0)).ok()
@@ -134,7 +135,8 @@ impl AddAssign for Nodes {
     }
 }
 
-/// An expected number of nodes: a result of formulas, which may be fractional, and is infinite where nothing limits it.
+/// An expected number of nodes: a result of formulas, which may be fractional, and is infinite where nothing
+/// limits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct ExpectedNodes(pub f64);
 
@@ -166,7 +168,8 @@ pub struct Plies(pub f64);
 const SCALE: f64 = 90.0;
 const STEEPNESS: f64 = 1.563_754_189_7;
 
-/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
+/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as
+/// Lc0 has it.
 pub(crate) fn centipawns(value: f64) -> f64 {
     SCALE * (STEEPNESS * value).tan()
 }

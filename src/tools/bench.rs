@@ -88,13 +88,14 @@ impl fmt::Display for BenchReport {
 const NUMBER_DEPTH: u32 = 5;
 /// … unless that takes more visits than this.
 const NUMBER_NODES: u64 = 800;
-/// The multiply-adds of an evaluation up to which plain kernels are fast enough for this, about twice those of our own network.
+/// The multiply-adds of an evaluation up to which plain kernels are fast enough for this, about twice those
+/// of our own network.
 const MAX_MACS: u64 = 60_000_000;
 
-/// Returns the number by which OpenBench and commit messages tell one search from another: the visits that the positions take to a
-/// fixed depth, with the network and with the search's options. It changes with the search, and it is the same on every machine, as
-/// kernels in plain Rust compute it: one thread, batches of one size, fp32. `None` where the network is too large, or the backend
-/// evaluates another way.
+/// Returns the number by which OpenBench and commit messages tell one search from another: the visits that
+/// the positions take to a fixed depth, with the network and with the search's options. It changes with the
+/// search, and it is the same on every machine, as kernels in plain Rust compute it: one thread, batches of
+/// one size, fp32. `None` where the network is too large, or the backend evaluates another way.
 fn number(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, Failure> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
     if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
@@ -132,7 +133,8 @@ fn is_small(settings: &Settings) -> Result<bool, Failure> {
 mod tests {
     use super::*;
 
-    /// A regression: the number was that of the visits that were asked for, whatever the search and the network were.
+    /// A regression: the number was that of the visits that were asked for, whatever the search and the
+    /// network were.
     #[test]
     fn the_number_depends_on_search_and_network_alone() {
         let number = |options: &[(&str, &str)]| {

@@ -1,5 +1,6 @@
-//! Runs commands of this program in processes of their own: a driver that crashes takes only its own process along, and each process
-//! can load another ONNX Runtime. `doctor` and `benchmark --backends` try backends this way.
+//! Runs commands of this program in processes of their own: a driver that crashes takes only its own process
+//! along, and each process can load another ONNX Runtime. `doctor` and `benchmark --backends` try backends
+//! this way.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitStatus, Stdio};
@@ -28,7 +29,8 @@ pub(super) enum ChildError {
     System(#[from] io::Error),
 }
 
-/// Runs a command of this program, which is told all on its command line, and returns the document that it writes.
+/// Runs a command of this program, which is told all on its command line, and returns the document that it
+/// writes.
 pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
     let mut command = Command::new(std::env::current_exe()?);
     let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");

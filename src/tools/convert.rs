@@ -1,6 +1,6 @@
-//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `leela2onnx` and `onnx2leela` are Lc0's modes that
-//! convert networks, with Lc0's flags: the first is another way to say `convert`, the second puts an ONNX model into a file of Lc0's
-//! format.
+//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `leela2onnx` and
+//! `onnx2leela` are Lc0's modes that convert networks, with Lc0's flags: the first is another way to say
+//! `convert`, the second puts an ONNX model into a file of Lc0's format.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -161,7 +161,7 @@ pub(super) struct Leela2onnxArgs {
     /// Precision of the computation
     #[arg(long, value_enum, default_value_t)]
     onnx_data_type: Lc0DataType,
-    /// The only batch size that the model accepts; -1 is any
+    /// The only batch size that the model accepts. -1 is any
     #[arg(long, value_name = "N", default_value_t = -1, allow_negative_numbers = true)]
     onnx_batch_size: i64,
     /// Policy head: vanilla, optimistic, soft, opponent
@@ -205,7 +205,7 @@ pub(super) struct Onnx2leelaArgs {
     /// The ONNX model
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// The network file to write; .pb.gz is compressed
+    /// The network file to write. .pb.gz is compressed
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Name of the model's input [default: /input/planes]

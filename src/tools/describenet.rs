@@ -43,13 +43,13 @@ struct Description {
     body: String,
     policy: String,
     value: String,
-    /// The Moves Left Head; `None` without one.
+    /// The Moves Left Head, or `None` without one.
     moves_left: Option<String>,
-    /// The activation function; `None` for ONNX models.
+    /// The activation function, or `None` for ONNX models.
     activation: Option<String>,
     policy_heads: Vec<&'static str>,
     value_heads: Vec<&'static str>,
-    /// The cost of an evaluation; `None` for ONNX models.
+    /// The cost of an evaluation, or `None` for ONNX models.
     cost: Option<CostReport>,
     unusual: Vec<String>,
     #[serde(flatten)]
@@ -62,8 +62,8 @@ struct CostReport {
     macs_per_position: u64,
     /// Bytes of the weights in float32.
     weight_bytes: u64,
-    /// Bytes of the largest layer's inputs and outputs for one position in float32: an estimate of what one more
-    /// position in a batch costs.
+    /// Bytes of the largest layer's inputs and outputs for one position in float32: an estimate of what one
+    /// more position in a batch costs.
     bytes_per_position: u64,
 }
 

@@ -1,5 +1,5 @@
-//! `zeitnot eval`: evaluates positions, one line each, with the network alone. `zeitnot perft`: counts the paths of legal moves from a
-//! position, which tests the move generator.
+//! `zeitnot eval`: evaluates positions, one line each, with the network alone. `zeitnot perft`: counts the
+//! paths of legal moves from a position, which tests the move generator.
 
 use std::fmt;
 use std::io::{BufReader, Cursor, Read};
@@ -19,15 +19,16 @@ use crate::files::{self, Lines};
 use crate::foreign::in_our_words;
 use crate::network::{Backend, BatchEvaluator};
 
-/// The largest batch; more would only delay the first answers.
+/// The largest batch. More would only delay the first answers.
 const MAX_BATCH: usize = 256;
 
 #[derive(Debug, Args)]
 pub(super) struct EvalArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// A position as after UCI's `position`, such as `startpos moves e2e4`, or a file with one a line: those, FEN or EPD [default: -,
-    /// standard input]; with --json the answer is one JSON document a line (JSON Lines)
+    /// A position as after UCI's `position`, such as `startpos moves e2e4`, or a file with one a line: those,
+    /// FEN or EPD [default: -, standard input]. With --json the answer is one JSON document a line (JSON
+    /// Lines)
     #[arg(value_name = "FILE", num_args = 0..)]
     positions: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The options by which commands that evaluate positions, but do not search, choose their network and backend.
+//! The options by which commands that evaluate positions, but do not search, choose their network and
+//! backend.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ const FLAGS: [&str; 8] = [
     "chess960",
 ];
 
-/// The options that say how positions are evaluated; a command flattens them into its own arguments.
+/// The options that say how positions are evaluated. A command flattens them into its own arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkArgs {
-    /// The values of all options; those that have no flag here keep their defaults.
+    /// The values of all options. Those that have no flag here keep their defaults.
     pub(crate) settings: Settings,
 }
 

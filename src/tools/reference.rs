@@ -1,5 +1,5 @@
-//! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot completions` for shells,
-//! `zeitnot man` for `man`.
+//! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot
+//! completions` for shells, `zeitnot man` for `man`.
 
 use std::path::PathBuf;
 use std::{fmt, fs};
@@ -95,7 +95,7 @@ fn row(spec: &OptionSpec) -> [String; 5] {
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// The shell; its own documentation says where it looks for the file
+    /// The shell. Its own documentation says where it looks for the file
     shell: Shell,
 }
 

@@ -1,9 +1,10 @@
 //! `zeitnot solve`: searches the positions of a test suite (EPD) and reports which were solved, and how soon.
 //!
-//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate in so many moves is proven:
-//! of the opponent, or where the number is negative, of the side to move.
-//! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
-//! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
+//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate
+//! in so many moves is proven: of the opponent, or where the number is negative, of the side to move. It
+//! counts as solved since the first report of the search after which nothing else was shown. Reports come up
+//! to 40 times a second, and so exact are the figures. Where the suite gives moves points, as the Strategic
+//! Test Suite does, they are added up.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +44,8 @@ pub(super) struct SolveArgs {
     /// Time per position, ms
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     movetime: Option<u64>,
-    /// Positions that are searched at once [default: enough to fill a GPU's batches; one for each thread on CPUs; 1 with --movetime]
+    /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
+    /// on CPUs, or 1 with --movetime]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     #[command(flatten)]
@@ -63,7 +65,7 @@ impl SolveArgs {
 struct Goal {
     best: Vec<Move>,
     avoid: Vec<Move>,
-    /// The most moves to the mate that is to be seen; negative if the side to move is mated.
+    /// The most moves to the mate that is to be seen, negative if the side to move is mated.
     mate: Option<i32>,
 }
 
@@ -116,12 +118,12 @@ struct Problem {
     goal: Goal,
     /// The operations that say what to find, as written.
     asked: String,
-    /// The moves that bring points; empty where the suite gives none.
+    /// The moves that bring points, empty where the suite gives none.
     points: Vec<(Move, u32)>,
 }
 
 impl Problem {
-    /// Reads a line; `None` if it has no position.
+    /// Reads a line, or `None` if it has no position.
     fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
         let listed = ListedPosition::read(line)?;
         Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
@@ -170,7 +172,7 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Returns the points of `mv`; `None` where the suite gives none at all.
+    /// Returns the points of `mv`, or `None` where the suite gives none at all.
     fn points_of(&self, mv: Move) -> Option<Points> {
         let most = self.points.iter().map(|&(_, points)| points).max()?;
         let found = self.points.iter().find(|(known, _)| *known == mv);
@@ -178,7 +180,7 @@ impl Problem {
     }
 }
 
-/// The operations in which the Strategic Test Suite gives points; other suites have any text there.
+/// The operations in which the Strategic Test Suite gives points. Other suites have any text there.
 #[derive(Default)]
 struct Comments<'a> {
     /// `c0`: `e4=10, d4=5`.
@@ -192,7 +194,7 @@ struct Comments<'a> {
 }
 
 impl Comments<'_> {
-    /// Returns the moves that bring points; none if the text is of another kind.
+    /// Returns the moves that bring points, or none if the text is of another kind.
     fn read(&self, game: &History) -> Result<Vec<(Move, u32)>, String> {
         let words = if self.uci_moves.is_empty() { self.san_moves } else { self.uci_moves };
         let words: Vec<&str> = words.split([' ', ',']).filter(|word| !word.is_empty()).collect();
@@ -222,13 +224,14 @@ fn names_moves(game: &History, words: &[&str]) -> bool {
     words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
-/// Reads numbers; `None` if there is none, or something else.
+/// Reads numbers, or `None` if there is none, or something else.
 fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
     let numbers: Vec<_> = words.map(|word| word.trim().parse().ok()).collect::<Option<_>>()?;
     Some(numbers).filter(|numbers| !numbers.is_empty())
 }
 
-/// Reads moves, with or without a number before them. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
+/// Reads moves, with or without a number before them. Marks behind them, such as `!`, `#1` or `(#3)`, say
+/// nothing of the move.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
     let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
@@ -293,7 +296,7 @@ struct SolveReport {
     rate: f64,
     by_nodes: Vec<Within>,
     by_ms: Vec<Within>,
-    /// The means to the solution over the positions that were solved; `None` if none was.
+    /// The means to the solution over the positions that were solved, or `None` if none was.
     mean_nodes: Option<f64>,
     mean_ms: Option<f64>,
     /// `None` where the suite gives no points.
@@ -332,8 +335,8 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Reads the suite; empty lines and `#` comments are passed over. Lines that cannot be read are named on stderr, and their number comes
-/// second.
+/// Reads the suite, empty lines and `#` comments are passed over. Lines that cannot be read are named on
+/// stderr, and their number comes second.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));

@@ -11,7 +11,7 @@ use crate::uci::Audience;
 
 #[derive(Debug, Args, Default)]
 pub(super) struct UciArgs {
-    /// Let `uci` list all options, not only those that players need; with --help the same as --help-all
+    /// Let `uci` list all options, not only those that players need. With --help the same as --help-all
     #[arg(long)]
     show_hidden: bool,
     #[command(flatten)]

@@ -62,13 +62,14 @@ pub struct GoCommand {
     limits: GoLimits,
     /// The moves after `searchmoves`, as written.
     pub(crate) search_moves: Vec<String>,
-    /// The errors in the line; the parameters in question are left out.
+    /// The errors in the line. The parameters in question are left out.
     pub(crate) errors: Vec<UciError>,
 }
 
 impl GoCommand {
-    /// Returns the limits for the side to move. A clock is guessed only where nothing else ends the search: from that of the other
-    /// side, or else from the increment. Where something does, GUIs send zeros for clocks that there are not.
+    /// Returns the limits for the side to move. A clock is guessed only where nothing else ends the search:
+    /// from that of the other side, or else from the increment. Where something does, GUIs send zeros for
+    /// clocks that there are not.
     pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
         let (time, inc) = if self.has_end() {
@@ -159,7 +160,8 @@ impl NumberReader<'_, '_> {
         self.read("a whole number", |text| text.parse().ok())
     }
 
-    /// Reads the next word with `parse`. If that fails, it notes the error; the word is skipped unless it is a parameter.
+    /// Reads the next word with `parse`. If that fails, it notes the error. The word is skipped unless it is
+    /// a parameter.
     fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
@@ -264,7 +266,8 @@ mod tests {
         assert_eq!(white_clock("go wtime 0 btime 0 winc 1000 binc 1000"), (Some(0.0), 1000.0, false));
     }
 
-    /// A regression: the clock was taken from the other side's, and a search of so many nodes ended after a few of them.
+    /// A regression: the clock was taken from the other side's, and a search of so many nodes ended after a
+    /// few of them.
     #[test]
     fn a_missing_clock_is_not_guessed_over_given_limits() {
         for limit in ["nodes 2000", "movetime 1000", "depth 8", "mate 3"] {

@@ -1,4 +1,5 @@
-//! Writes `info` and `bestmove` for the GUI, and the figures of the root moves in the form that Lc0 writes and scripts read.
+//! Writes `info` and `bestmove` for the GUI, and the figures of the root moves in the form that Lc0 writes
+//! and scripts read.
 
 use std::fmt::Write;
 
@@ -88,7 +89,8 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
-/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing any more.
+/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
+/// any more.
 const SURE_RESULT: f32 = 0.996;
 
 /// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
@@ -215,7 +217,7 @@ mod tests {
             lines: vec![line],
             move_stats: None,
         };
-        // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11; movesleft: 99 / 2, rounded up
+        // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11. Movesleft: 99 / 2, rounded up
         assert_eq!(
             info(
                 &root,

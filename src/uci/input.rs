@@ -1,5 +1,5 @@
-//! Reads the lines of the GUI on a thread of its own, so that each is known with the time at which it came, whatever the session is
-//! doing; and ends the process where nobody reads what it writes.
+//! Reads the lines of the GUI on a thread of its own, so that each is known with the time at which it came,
+//! whatever the session is doing, and ends the process where nobody reads what it writes.
 
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,7 +21,8 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// Returns the lines of `input` up to `quit` or its end. From then on the session has to end: where `output` is not read the process does.
+/// Returns the lines of `input` up to `quit` or its end. From then on the session has to end: where `output`
+/// is not read the process does.
 pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
     let (sender, lines) = sync_channel(MAX_AHEAD);
     let output = output.clone();

@@ -1,6 +1,6 @@
 //! Writes lines for the GUI: to the output itself, and a copy with its time to the log.
 //!
-//! The session and the threads of searches share it; a lock keeps their lines apart.
+//! The session and the threads of searches share it. A lock keeps their lines apart.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -17,7 +17,8 @@ use crate::version::VERSION;
 #[derive(Clone)]
 pub(super) struct UciOutput {
     channel: Arc<Mutex<Channel>>,
-    /// The time at which the write began that is under way, which may wait for the reader with the channel locked.
+    /// The time at which the write began that is under way, which may wait for the reader with the channel
+    /// locked.
     writing_since: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -28,13 +29,15 @@ struct Channel {
     log: Option<Box<dyn Write + Send>>,
     /// The value of `LogFile` for which the log was opened, or could not be.
     log_name: String,
-    /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop the engine.
+    /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop
+    /// the engine.
     stderr_left: usize,
 }
 
-/// What a message begins with that says what could not be done. GUIs show such lines; they are on stderr too.
+/// What a message begins with that says what could not be done. GUIs show such lines. They are on stderr too.
 const ERROR: &str = "ERROR";
-/// The most bytes of errors that a session writes to stderr: a quarter of the smallest pipe that Linux makes by default.
+/// The most bytes of errors that a session writes to stderr: a quarter of the smallest pipe that Linux makes
+/// by default.
 const MAX_STDERR: usize = 16 << 10;
 
 impl UciOutput {
@@ -75,7 +78,8 @@ impl UciOutput {
         Arc::strong_count(&self.channel) > 1
     }
 
-    /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends with its input.
+    /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends
+    /// with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel();
         self.set_writing_since(Some(Instant::now()));
@@ -95,8 +99,8 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Writes a message for people, each of its lines as an `info string`. One that says what could not be done is a single line, and
-    /// goes to stderr too.
+    /// Writes a message for people, each of its lines as an `info string`. One that says what could not be
+    /// done is a single line, and goes to stderr too.
     pub(super) fn note(&self, text: &str) {
         if !text.starts_with(ERROR) {
             return self.lines(text.lines().map(|line| format!("info string {line}")));
@@ -111,7 +115,8 @@ impl UciOutput {
         self.note(&format!("{ERROR}: {error}"));
     }
 
-    /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is tried again.
+    /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is
+    /// tried again.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel();
         if channel.log.is_some() && channel.log_name == name {
@@ -161,7 +166,7 @@ impl Channel {
         let _ = writeln!(self.sink, "info string {text}");
     }
 
-    /// Writes a message to stderr as long as there is room; nobody may be there to read it.
+    /// Writes a message to stderr as long as there is room. Nobody may be there to read it.
     fn write_to_stderr(&mut self, text: &str) {
         if let Some(left) = self.stderr_left.checked_sub(text.len()) {
             self.stderr_left = left;
@@ -180,8 +185,8 @@ const SENT: &str = "<<";
 /// … and one for the log alone.
 const REMARK: &str = "--";
 
-/// Opens the file `name` for appending, or the console if the name is `<stderr>`. Lines are written at once, so that nothing is missing
-/// after a crash.
+/// Opens the file `name` for appending, or the console if the name is `<stderr>`. Lines are written at once,
+/// so that nothing is missing after a crash.
 fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
     let mut log: Box<dyn Write + Send> = match name {
         STDERR => Box::new(io::stderr()),

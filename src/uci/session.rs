@@ -1,4 +1,5 @@
-//! The loop of a session: it reads commands and drives the engine. A person at a terminal is shown more, as in Stockfish.
+//! The loop of a session: it reads commands and drives the engine. A person at a terminal is shown more, as
+//! in Stockfish.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -20,13 +21,14 @@ use crate::version::VERSION;
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
-/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input, whatever fails meanwhile.
+/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input, whatever fails
+/// meanwhile.
 ///
-/// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the reader of the
-/// output has gone, it is not waited for.
+/// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the
+/// reader of the output has gone, it is not waited for.
 ///
-/// What cannot be done is told to the GUI in a line `info string ERROR: …`, and on stderr. A `go` that cannot be carried out has no
-/// `bestmove`, so that a match host notices too.
+/// What cannot be done is told to the GUI in a line `info string ERROR: …`, and on stderr. A `go` that cannot
+/// be carried out has no `bestmove`, so that a match host notices too.
 ///
 /// # Errors
 /// Fails if the text of an option in `settings` is not of its grammar.
@@ -72,11 +74,11 @@ struct Session {
     /// The values that the command line set.
     command_line: Settings,
     audience: Audience,
-    /// The names under which options that have two were changed; of each option at most one.
+    /// The names under which options that have two were changed. Of each option at most one.
     changed_under: Vec<&'static str>,
     engine: Engine,
     output: UciOutput,
-    /// The time at which the session began; times are counted from here.
+    /// The time at which the session began. Times are counted from here.
     began: Instant,
     move_start: MoveStart,
 }
@@ -152,7 +154,7 @@ impl Session {
             return self.output.note(&text);
         }
         match self.engine.set_option(name, value) {
-            // Hosts offer options of other engines to all of them; UCI wants those ignored.
+            // Hosts offer options of other engines to all of them. UCI wants those ignored.
             Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
                 self.output.note(&format!("{error}, ignored"));
             }
@@ -173,7 +175,8 @@ impl Session {
         }
     }
 
-    /// Returns the other name of an option that was changed under that, where `value` is only the default: GUIs send both names.
+    /// Returns the other name of an option that was changed under that, where `value` is only the default:
+    /// GUIs send both names.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -339,7 +342,7 @@ impl Listener for UciListener {
         self.output.line(if is_mate { "info depth 0 score mate 0" } else { "info depth 0 score cp 0" });
     }
 
-    /// Tells the GUI if `VerboseTime` asks for it; a log gets the report in any case.
+    /// Tells the GUI if `VerboseTime` asks for it. A log gets the report in any case.
     fn time_report(&mut self, text: &str) {
         if self.options.verbose_time {
             self.output.note(text);
@@ -492,7 +495,8 @@ mod tests {
         (name.into(), default.into())
     }
 
-    /// A regression: GUIs that send all options with one of them changed set one with two names back to its default.
+    /// A regression: GUIs that send all options with one of them changed set one with two names back to its
+    /// default.
     #[test]
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();

@@ -1,7 +1,8 @@
-//! Estimators under test: those of the time managers, their fits to games, and the best function of the ply, which is the median of what
-//! was left at that ply: it has the least mean absolute error of all.
+//! Estimators under test: those of the time managers, their fits to games, and the best function of the ply,
+//! which is the median of what was left at that ply: it has the least mean absolute error of all.
 //!
-//! Nothing is tried on what it was learnt from: each half of the events is measured with the medians and fits of the other half.
+//! Nothing is tried on what it was learnt from: each half of the events is measured with the medians and fits
+//! of the other half.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,9 +20,11 @@ use crate::time::{GamePly, Plies};
 const WIDTH: u32 = 4;
 /// Fewer positions than this in a chunk count with the chunk before it.
 const FEWEST: u64 = 30;
-/// The fewest games of each half from which medians are worth comparing with: chance adds 0.2 moves to their error then.
+/// The fewest games of each half from which medians are worth comparing with: chance adds 0.2 moves to their
+/// error then.
 const FEWEST_GAMES: u64 = 100;
-/// Larger numbers of plies count as this: no game is so long, but rows may come from a file that anybody wrote.
+/// Larger numbers of plies count as this: no game is so long, but rows may come from a file that anybody
+/// wrote.
 const MOST_PLIES: u32 = 4000;
 /// Steps of M, per ply, in which positions are counted.
 const STEPS_PER_PLY: f32 = 2.0;
@@ -93,7 +96,7 @@ impl Estimator {
         self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
     }
 
-    /// The estimate, full moves; `None` where the M that it needs is missing.
+    /// The estimate, full moves, or `None` where the M that it needs is missing.
     pub(crate) fn estimate(&self, row: &PositionRow) -> Option<f64> {
         let (rule, input) = match &self.rule {
             Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
@@ -140,7 +143,8 @@ impl HalfCounts {
         }
     }
 
-    /// The medians by ply, each half's from the other half; where the games are too few, says what is missing.
+    /// The medians by ply, each half's from the other half. Where the games are too few, says what is
+    /// missing.
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
         let medians = medians(&self.by_ply[1]).zip(medians(&self.by_ply[0]));
@@ -211,7 +215,7 @@ impl HalfCounts {
     }
 }
 
-/// The median of each chunk of plies, with thin ones as those before them; `None` if all are thin.
+/// The median of each chunk of plies, with thin ones as those before them, or `None` if all are thin.
 fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
     for (ply, counts) in by_ply {
@@ -231,7 +235,7 @@ fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     Some(medians.collect())
 }
 
-/// Medians by chunk of plies, for each half; neither is empty.
+/// Medians by chunk of plies, for each half. Neither is empty.
 #[derive(Clone, Debug)]
 pub(super) struct PlyMedian {
     unit: Unit,
@@ -367,7 +371,8 @@ mod tests {
         assert_eq!(at(one, 0), 50.0, "before all games the first one counts");
     }
 
-    /// A regression: where games were few all was taken to last one more move, which is no best function of anything.
+    /// A regression: where games were few all was taken to last one more move, which is no best function of
+    /// anything.
     #[test]
     fn few_games_have_no_best_function_of_the_ply() {
         let [zero, one] = events();
@@ -384,7 +389,8 @@ mod tests {
         );
     }
 
-    /// The fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and with defaults.
+    /// The fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and
+    /// with defaults.
     fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
         let mut fitter = HalfCounts::new(Unit::Game);
         rows.chunk_by(|a, b| a.game == b.game).for_each(|game| fitter.add_game(game));

@@ -1,5 +1,5 @@
-//! A study: estimators against the truth, computed from rows. A first pass learns what the second needs (the best function of the ply,
-//! fits); the second adds up figures by group.
+//! A study: estimators against the truth, computed from rows. A first pass learns what the second needs (the
+//! best function of the ply, fits). The second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,7 +22,8 @@ use crate::lab::{LabError, Phase};
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
     pub(crate) files: Vec<PathBuf>,
-    /// The estimators, the one that others are compared with first. Those of searches are left out where rows have none.
+    /// The estimators, the one that others are compared with first. Those of searches are left out where rows
+    /// have none.
     pub(crate) estimators: Vec<Estimator>,
     /// True to fit estimators to the games, too.
     pub(crate) is_fit: bool,
@@ -38,15 +39,15 @@ pub(crate) struct StudyReport {
     pub(super) played_out: u64,
     pub(super) unit: Unit,
     pub(super) notes: Vec<String>,
-    /// Names of the estimators; the last is the best function of the ply, if there are enough games.
+    /// Names of the estimators. The last is the best function of the ply, if there are enough games.
     pub(super) names: Vec<String>,
     /// Figures by group, in the order of dimensions and places.
     pub(super) groups: Vec<GroupFigures>,
-    /// Differences of any two estimators; that of head and pieces is the first.
+    /// Differences of any two estimators. That of head and pieces is the first.
     pub(super) differences: Vec<PairDifference>,
     /// Estimates against truth, by estimator.
     pub(super) joints: Vec<Joint>,
-    /// Use of the clock by estimator; empty where positions of the games are missing.
+    /// Use of the clock by estimator, empty where positions of the games are missing.
     pub(super) clocks: Vec<ClockUse>,
     /// Coverage of the truth by the tree's spread.
     pub(super) spread: SpreadCoverage,
@@ -69,7 +70,7 @@ pub(super) struct PairDifference {
 /// A fit and what it is worth on games that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Fit {
-    /// The text to paste as `TimeManager`; `None` where the fit does not beat the defaults.
+    /// The text to paste as `TimeManager`, or `None` where the fit does not beat the defaults.
     pub(super) time_manager: Option<String>,
     pub(super) estimator: String,
     /// Mean absolute error across the halves, full moves.
@@ -85,7 +86,7 @@ pub(super) struct Fit {
 pub(super) struct GroupFigures {
     pub(super) group: Group,
     pub(super) positions: u64,
-    /// Figures in the order of [`StudyReport::names`]; `None` where one could not estimate.
+    /// Figures in the order of [`StudyReport::names`], or `None` where one could not estimate.
     pub(super) figures: Vec<Option<EstimatorFigures>>,
 }
 
@@ -237,7 +238,7 @@ impl Accumulator {
         self.play_clocks(rows, &estimates);
     }
 
-    /// Lets each estimator use a clock, each side its own; only where no position is missing.
+    /// Lets each estimator use a clock, each side its own. Only where no position is missing.
     fn play_clocks(&mut self, rows: &[PositionRow], estimates: &[Vec<Option<f64>>]) {
         self.is_complete &= rows.is_sorted_by(|a, b| b.ply == a.ply + 1)
             && rows.last().is_none_or(|last| last.plies_left == 1);
@@ -294,7 +295,7 @@ impl Accumulator {
         }
     }
 
-    /// The differences of any two estimators, each to those before it; that of head and pieces is the first.
+    /// The differences of any two estimators, each to those before it. That of head and pieces is the first.
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: Dimension, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
@@ -455,7 +456,8 @@ mod tests {
     use crate::lab::moves_left::MovesLeftSource;
     use crate::lab::rows::RowWriter;
 
-    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
+    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what
+    /// `mle-legacy` says.
     fn study(factor: f64) -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
@@ -498,7 +500,8 @@ mod tests {
         let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
         assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
     }
-    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third one in the networks' card.
+    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third
+    /// one in the networks' card.
     #[test]
     fn groups_by_pieces_divide_phases() {
         for pieces in 2..32 {

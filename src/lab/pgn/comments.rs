@@ -3,7 +3,7 @@
 use super::RecordedMove;
 use crate::chess::Color;
 
-/// Larger evaluations are cut to this, in centipawns; above lie the mates.
+/// Larger evaluations are cut to this, in centipawns. Above lie the mates.
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
@@ -37,7 +37,7 @@ fn before(text: &str, ends: impl Fn(u8) -> bool) -> &str {
     text.bytes().position(ends).map_or(text, |end| &text[..end])
 }
 
-/// Parses `h:mm:ss.fff`, `mm:ss` or seconds; returns ms.
+/// Parses `h:mm:ss.fff`, `mm:ss` or seconds, and returns ms.
 fn time_ms(text: &str) -> Option<f64> {
     let part = |part: &str| match part.as_bytes() {
         // Most hours and minutes.
@@ -48,7 +48,7 @@ fn time_ms(text: &str) -> Option<f64> {
     Some(1000.0 * seconds)
 }
 
-/// Parses pawns or `#n` from White's point of view; returns centipawns from the mover's.
+/// Parses pawns or `#n` from White's point of view, and returns centipawns from the mover's.
 fn evaluation(text: &str, mover: Color) -> Option<i16> {
     let white = match text.strip_prefix('#') {
         Some(mate) => {

@@ -1,4 +1,5 @@
-//! The time control that a game was played at, as its tags tell it, and the time that its clocks say was used.
+//! The time control that a game was played at, as its tags tell it, and the time that its clocks say was
+//! used.
 
 use super::RecordedGame;
 use crate::chess::Color;
@@ -13,18 +14,19 @@ const WORDS_OF_INCREMENTS: [&str; 9] =
 /// A time control of one or several periods, such as `40/7200:20/3600:900+30`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordedControl {
-    /// At least one; all but the last have a number of moves. One with a number that is the last repeats.
+    /// At least one. All but the last have a number of moves. One with a number that is the last repeats.
     periods: Vec<TimeControl>,
 }
 
 impl RecordedControl {
-    /// Reads the control of the side `color`; `None` if no tag tells it, or none that can be read.
+    /// Reads the control of the side `color`, or `None` if no tag tells it, or none that can be read.
     pub(crate) fn of(game: &RecordedGame, color: Color) -> Option<RecordedControl> {
         let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
         RecordedControl::parse(game.tags.get(own).or_else(|| game.tags.get("TimeControl"))?)
     }
 
-    /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s. per move`.
+    /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s.
+    /// per move`.
     pub(crate) fn parse(text: &str) -> Option<RecordedControl> {
         let periods: Option<Vec<TimeControl>> =
             text.split(':').map(|period| period.trim().parse().ok()).collect();
@@ -64,7 +66,8 @@ impl RecordedControl {
         (*last, if is_end { last.time } else { Millis::ZERO })
     }
 
-    /// Returns the time that a side used for each of its moves, ms, by its clock after each. Its first move has the number `number`.
+    /// Returns the time that a side used for each of its moves, ms, by its clock after each. Its first move
+    /// has the number `number`.
     fn used_ms(&self, number: u32, clocks: &[Option<f64>]) -> Vec<Option<f64>> {
         let mut before = Some(self.first().time.0);
         // Some clocks show the time of the next period one move later.
@@ -93,8 +96,8 @@ impl RecordedControl {
     }
 }
 
-/// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the control is known. `other` is the
-/// control of games that tell none.
+/// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
+/// control is known. `other` is the control of games that tell none.
 pub(crate) fn used_ms(game: &RecordedGame, other: Option<TimeControl>) -> Vec<Option<f64>> {
     let mut used: Vec<_> = game.moves.iter().map(|played| played.used_ms).collect();
     let turn = game.start.turn();

@@ -1,7 +1,7 @@
 //! A game that is being read: takes one token after the other and plays the moves.
 //!
-//! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind it are not played, so that
-//! no game is read as another one.
+//! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
+//! it are not played, so that no game is read as another one.
 
 use super::comments;
 use super::tags::{self, Tags, result_of};
@@ -46,7 +46,8 @@ struct Movetext {
     result: Option<&'static str>,
     /// The last number of a move.
     number: Option<u32>,
-    /// The numbers that are written may be higher by this than those of the position: by none, but where a FEN gives them.
+    /// The numbers that are written may be higher by this than those of the position: by none, but where a
+    /// FEN gives them.
     shift: Option<i64>,
     is_behind_number: bool,
     is_behind_empty_line: bool,
@@ -95,7 +96,8 @@ impl Draft {
         if let Some(result) = result {
             self.tags.complete(result);
         }
-        // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the tag is to be trusted.
+        // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
+        // tag is to be trusted.
         let has_result = match result {
             None => self.tags.result().is_some() && !is_last,
             Some("*") => self.tags.result().is_some(),
@@ -188,8 +190,8 @@ impl Draft {
         Taken::Inside
     }
 
-    /// Says whether a word begins another game, where no tag and no result stands between the two: without tags, the number 1 does, and
-    /// behind an empty line numbers tell it.
+    /// Says whether a word begins another game, where no tag and no result stands between the two: without
+    /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
         let Some(movetext) = &self.movetext else { return false };
         let has_begun = !movetext.moves.is_empty() || self.fault.is_some();
@@ -262,8 +264,8 @@ impl Draft {
 }
 
 impl Movetext {
-    /// Takes the number of a move. Returns the problem with it: if it is too high, a move before it is missing. One that is too low is a
-    /// slip of the pen.
+    /// Takes the number of a move. Returns the problem with it: if it is too high, a move before it is
+    /// missing. One that is too low is a slip of the pen.
     fn take_number(&mut self, number: u32) -> Option<String> {
         self.number = Some(number);
         self.is_behind_number = true;

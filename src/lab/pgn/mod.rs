@@ -1,9 +1,11 @@
-//! Recorded games: reads PGN, plain or compressed, one game after the other, and writes what all writers of PGN have in common.
+//! Recorded games: reads PGN, plain or compressed, one game after the other, and writes what all writers of
+//! PGN have in common.
 //!
-//! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of the tokens. Every word is
-//! understood, or the game is skipped by its number, its players and the word. Comments give clocks (`%clk`, `%emt`), evaluations
-//! (`%eval`) and book moves, and `control` the rules of the clock. `training` and the commands that measure on recorded games use
-//! this module; it uses [`chess`](crate::chess) and the time controls of [`time`](crate::time), and nothing else of the engine.
+//! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of
+//! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
+//! Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves, and `control` the rules of
+//! the clock. `training` and the commands that measure on recorded games use this module. It uses
+//! [`chess`](crate::chess) and the time controls of [`time`](crate::time), and nothing else of the engine.
 
 mod comments;
 mod control;
@@ -29,9 +31,9 @@ pub(crate) use write::{hours, tag, write_wrapped};
 /// A game as it was recorded.
 #[derive(Clone, Debug)]
 pub struct RecordedGame {
-    /// Its place in the stream, from 1; broken games count.
+    /// Its place in the stream, from 1. Broken games count.
     pub number: u64,
-    /// The tags, in their order; without a tag `Result` the result that follows the moves is the last one.
+    /// The tags, in their order. Without a tag `Result` the result that follows the moves is the last one.
     pub tags: Tags,
     /// The position before the first move.
     pub start: Position,
@@ -41,8 +43,8 @@ pub struct RecordedGame {
     pub moves: Vec<RecordedMove>,
     /// The position after the last move.
     pub end: Position,
-    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and the file was not cut
-    /// off within its moves.
+    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and
+    /// the file was not cut off within its moves.
     pub has_result: bool,
 }
 
@@ -53,8 +55,8 @@ pub struct RecordedMove {
     pub r#move: Move,
     /// True if the move is from an opening book and not the player's choice (`{book}`).
     pub is_book: bool,
-    /// The player's evaluation (`%eval`) in centipawns from the mover's point of view; a mate in n plies is 32000 − n,
-    /// being mated n − 32000.
+    /// The player's evaluation (`%eval`) in centipawns from the mover's point of view. A mate in n plies is
+    /// 32000 − n, being mated n − 32000.
     pub centipawns: Option<i16>,
     /// The mover's clock after the move, increment included (`%clk`), ms.
     pub clock_ms: Option<f64>,
@@ -71,12 +73,12 @@ impl RecordedMove {
 /// The reason why there is no game.
 #[derive(Debug, Error)]
 pub enum GameError {
-    /// This game is broken; those after it can be read.
+    /// This game is broken. Those after it can be read.
     #[error("game {number}{players} is skipped: {reason}")]
     Broken {
         /// Its place in the stream, from 1.
         number: u64,
-        /// The players in brackets, with a space in front; empty if they are not known.
+        /// The players in brackets, with a space in front, empty if they are not known.
         players: String,
         /// The problem with it.
         reason: String,
@@ -91,7 +93,8 @@ pub enum GameError {
     },
 }
 
-/// The games of a stream, in their order. It ends after [`GameError::Read`]; after [`GameError::Broken`] it goes on.
+/// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
+/// goes on.
 ///
 /// ```
 /// use zeitnot::lab::pgn::{GameError, Games};
@@ -111,7 +114,7 @@ pub struct Games<'a> {
 }
 
 impl<'a> Games<'a> {
-    /// Reads the games of a file, plain or compressed by gzip, Zstandard, bzip2 or zip; `-` is stdin.
+    /// Reads the games of a file, plain or compressed by gzip, Zstandard, bzip2 or zip. `-` is stdin.
     ///
     /// # Errors
     /// [`GameError::Read`] if it cannot be opened, or is no text.
@@ -123,7 +126,8 @@ impl<'a> Games<'a> {
         }
     }
 
-    /// Reads the games from the bytes of a file, plain or compressed in the same ways; `name` is for messages.
+    /// Reads the games from the bytes of a file, plain or compressed in the same ways. `name` is for
+    /// messages.
     ///
     /// # Errors
     /// [`GameError::Read`] if the first bytes cannot be read.
@@ -138,7 +142,7 @@ impl<'a> Games<'a> {
         }
     }
 
-    /// Reads the games of uncompressed text; `name` is for messages.
+    /// Reads the games of uncompressed text. `name` is for messages.
     pub fn new(name: impl Into<String>, text: impl Read + Send + 'a) -> Games<'a> {
         Games {
             name: name.into(),

@@ -1,4 +1,5 @@
-//! The tags of a game: how they are written, and what they say of its result and of the rules that it was played by.
+//! The tags of a game: how they are written, and what they say of its result and of the rules that it was
+//! played by.
 
 use std::borrow::Cow;
 
@@ -54,7 +55,8 @@ impl Tags {
         self.pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the result in the tag `Result`, from White's point of view: 1, 0 or −1; `None` for `*` and where there is none.
+    /// Returns the result in the tag `Result`, from White's point of view: 1, 0 or −1, or `None` for `*` and
+    /// where there is none.
     pub fn result(&self) -> Option<i8> {
         match result_of(self.get(RESULT)?)? {
             "1-0" => Some(1),
@@ -94,7 +96,7 @@ impl Tags {
         self.get(RESULT) == Some("*")
     }
 
-    /// The players, in brackets, as messages name them; empty where no tag does.
+    /// The players, in brackets, as messages name them, empty where no tag does.
     pub(crate) fn players(&self) -> String {
         match [self.get("White"), self.get("Black")] {
             [None, None] => String::new(),
@@ -121,8 +123,8 @@ impl Tags {
     }
 }
 
-/// Returns the variant of the tag `Variant`; `None` for other games than chess. FICS calls positions with the rules of standard chess
-/// wild, from 0 to 8.
+/// Returns the variant of the tag `Variant`, or `None` for other games than chess. FICS calls positions with
+/// the rules of standard chess wild, from 0 to 8.
 fn variant_of(name: &str) -> Option<Variant> {
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let letters = letters.to_ascii_lowercase();
@@ -147,8 +149,8 @@ pub(super) fn result_of(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the length of the tag at the start of a line; `None` if that is no tag. White space may be anywhere in it, and a value may
-/// have quotes in it: the tag ends at a quote with a bracket.
+/// Returns the length of the tag at the start of a line, or `None` if that is no tag. White space may be
+/// anywhere in it, and a value may have quotes in it: the tag ends at a quote with a bracket.
 pub(super) fn length(line: &[u8]) -> Option<usize> {
     Parts::of(line).map(|parts| parts.length)
 }

@@ -1,4 +1,5 @@
-//! Files as people have them: each small file of `tests/data/wild` with its right reading, and games that are spoiled as files are.
+//! Files as people have them: each small file of `tests/data/wild` with its right reading, and games that are
+//! spoiled as files are.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,7 +11,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::chess::{Role, Square};
 
-/// Reads a file of `tests/data/wild`: of each game White, its plies, its last move and its result, or why it is broken.
+/// Reads a file of `tests/data/wild`: of each game White, its plies, its last move and its result, or why it
+/// is broken.
 fn wild(name: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/wild").join(name);
     let games = Games::new(name, File::open(path).unwrap());
@@ -446,7 +448,8 @@ fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
 }
 
 proptest! {
-    /// PGN that is spoiled as people's files are is read the same or refused by name, and never read as another game.
+    /// PGN that is spoiled as people's files are is read the same or refused by name, and never read as
+    /// another game.
     #[test]
     fn no_game_is_read_as_another_one(seed: u64, spelling: bool, layout: bool, damage in 0..2 * DAMAGES.len()) {
         let rng = &mut Rng::with_seed(seed);

@@ -1,5 +1,5 @@
-//! Splits PGN into tokens: tags, words, comments, brackets and empty lines. Every byte of the text belongs to one of them, or is white
-//! space, a byte order mark, or a line that `%` escapes.
+//! Splits PGN into tokens: tags, words, comments, brackets and empty lines. Every byte of the text belongs to
+//! one of them, or is white space, a byte order mark, or a line that `%` escapes.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(super) enum Token<'t> {
     Close,
     /// An empty line outside comments.
     EmptyLine,
-    /// What no game can have; the text goes on behind it.
+    /// What no game can have. The text goes on behind it.
     Fault(&'static str),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Token<'t> {
 pub(super) struct Tokens<'a> {
     source: Box<dyn Read + Send + 'a>,
     buffer: Vec<u8>,
-    /// The line at hand, or a piece of a long one, in `buffer`; without white space around it.
+    /// The line at hand, or a piece of a long one, in `buffer`. Without white space around it.
     line: Range<usize>,
     /// What lies from here on in `buffer` is behind that line.
     rest: usize,
@@ -85,7 +85,7 @@ impl<'a> Tokens<'a> {
         self.may_be_tag = true;
     }
 
-    /// Returns the next token; `None` at the end of the text.
+    /// Returns the next token, or `None` at the end of the text.
     pub(super) fn next(&mut self) -> Option<Token<'_>> {
         while self.at == self.line.end {
             if !self.next_line() {
@@ -265,7 +265,8 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | 0x1a)
 }
 
-/// Returns the length of the word at the start of a line. A bracket ends it, unless it belongs to a move: `b8(Q)`, `exd6(ep)`.
+/// Returns the length of the word at the start of a line. A bracket ends it, unless it belongs to a move:
+/// `b8(Q)`, `exd6(ep)`.
 fn word_length(line: &[u8]) -> usize {
     let mut at = 1;
     while let Some(&byte) = line.get(at) {

@@ -18,8 +18,8 @@ pub(crate) fn hours(ms: f64) -> String {
     format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
 }
 
-/// Writes text, broken at spaces so that lines stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay whole, as many programs
-/// read them on one line alone.
+/// Writes text, broken at spaces so that lines stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay
+/// whole, as many programs read them on one line alone.
 pub(crate) fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
     let mut column = 0;
     let mut rest = Some(text);
@@ -46,7 +46,8 @@ pub(crate) fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> 
 mod tests {
     use super::*;
 
-    /// A regression: `timelab --recorded-clocks` refused games of our own matches, whose clocks were broken over two lines.
+    /// A regression: `timelab --recorded-clocks` refused games of our own matches, whose clocks were broken
+    /// over two lines.
     #[test]
     fn commands_are_not_broken_over_lines() {
         let text = "12. Nf3 {[%eval 0.10] [%clk 0:01:00.000] [%emt 0:00:01.000] n=1} ".repeat(60) + "1-0";

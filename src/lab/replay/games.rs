@@ -1,5 +1,5 @@
-//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look at, and what the network
-//! says of each.
+//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look
+//! at, and what the network says of each.
 
 use super::ReplayMove;
 use crate::chess::{Color, History, Position};
@@ -17,19 +17,21 @@ const MAX_BATCH: usize = 256;
 pub struct GameToReplay {
     /// Its number among the games that are replayed, from 1.
     pub(crate) number: u64,
-    /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their turn.
+    /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their
+    /// turn.
     pub(super) side: Color,
     /// The moves, at first without the network's evaluations.
     pub(super) moves: Vec<ReplayMove>,
     recorded: RecordedGame,
-    /// Plies before the first of `moves`; the others follow every second ply.
+    /// Plies before the first of `moves`. The others follow every second ply.
     first_ply: usize,
     control: Option<TimeControl>,
 }
 
 impl GameToReplay {
-    /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side follow the book, or if the
-    /// game is unfinished or ended by time, crash or resignation, so that its length says nothing.
+    /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side
+    /// follow the book, or if the game is unfinished or ended by time, crash or resignation, so that its
+    /// length says nothing.
     pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
@@ -83,7 +85,7 @@ pub(crate) fn recorded_moves(
     let mut moves: Vec<ReplayMove> = Vec::new();
     for (ply, played) in recorded.moves.iter().enumerate() {
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
-            // The clock before a move is what it showed after our last one; before the first it is full.
+            // The clock before a move is what it showed after our last one. Before the first it is full.
             let before = match ply.checked_sub(2) {
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time.0),

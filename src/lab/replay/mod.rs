@@ -1,9 +1,11 @@
-//! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of games in seconds.
+//! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of
+//! games in seconds.
 //!
-//! A `ReplayMove` is plain numbers, taken from a recorded game ([`GameToReplay`]); an `EngineModel` says how fast the engine searches,
-//! how much of its tree survives, and how score and best move fluctuate. `replay` plays the engine's moves through a `Timekeeper` with the
-//! clock of a time control and says what became of each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`](fn@page) shows.
-//! Tests and the command `timelab` use this; nothing here waits or asks for the time.
+//! A `ReplayMove` is plain numbers, taken from a recorded game ([`GameToReplay`]). An `EngineModel` says how
+//! fast the engine searches, how much of its tree survives, and how score and best move fluctuate. `replay`
+//! plays the engine's moves through a `Timekeeper` with the clock of a time control and says what became of
+//! each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`](fn@page) shows. Tests
+//! and the command `timelab` use this. Nothing here waits or asks for the time.
 
 mod engine_model;
 mod games;
@@ -36,7 +38,7 @@ pub(crate) struct ReplayMove {
     pub(crate) tactical_moves: u32,
     /// Plies to the mate with which the game ended: odd where we gave it. `None` where it ended otherwise.
     pub(crate) plies_to_mate: Option<u32>,
-    /// The network's evaluation of the position; `None` if it was not asked.
+    /// The network's evaluation of the position, or `None` if it was not asked.
     pub(crate) root: Option<RootEvaluation>,
     /// Our clock before it in the recorded game, ms.
     pub(crate) clock_ms: Option<f64>,
@@ -60,7 +62,8 @@ pub(crate) struct ReplayedMove {
     pub(crate) moves_left: Option<f64>,
     pub(crate) game_ply: u32,
     pub(crate) pieces: u32,
-    /// Our moves that were really left in the game, or to the time control if that came first, this one included.
+    /// Our moves that were really left in the game, or to the time control if that came first, this one
+    /// included.
     pub(crate) really_left: u32,
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct ReplayedGame {
     pub(crate) moves: Vec<ReplayedMove>,
     /// All the time that the clock was given, ms.
     pub(crate) given_ms: f64,
-    /// The clock at the end, ms; negative after a loss on time.
+    /// The clock at the end, ms, negative after a loss on time.
     pub(crate) final_clock_ms: f64,
     /// The clock that the manager saw.
     pub(crate) clock_source: ClockSource,
@@ -94,14 +97,16 @@ pub(crate) struct ReplayOptions {
     pub(crate) clock_source: ClockSource,
     pub(crate) model: EngineModel,
     pub(crate) overhead_ms: f64,
-    /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its last one.
+    /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its
+    /// last one.
     pub(crate) ponders: bool,
     pub(crate) stoppers: StopperOptions,
-    /// The seed of the random numbers; the same seed gives the same game.
+    /// The seed of the random numbers. The same seed gives the same game.
     pub(crate) seed: u64,
 }
 
-/// Plays our moves of a game, from the first one after the book, with `manager` and a clock. Ends early if the flag falls.
+/// Plays our moves of a game, from the first one after the book, with `manager` and a clock. Ends early if
+/// the flag falls.
 pub(crate) fn replay(
     moves: &[ReplayMove],
     manager: Box<dyn TimeManager>,

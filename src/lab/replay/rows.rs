@@ -29,32 +29,34 @@ pub(crate) struct ReplayGameRow {
     /// All the time that the clock was given, ms.
     pub(crate) given_ms: f64,
     pub(crate) final_clock_ms: f64,
-    /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the recorded player has run
-    /// down, the sum of what the manager used, which may be more than was given.
+    /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the
+    /// recorded player has run down, the sum of what the manager used, which may be more than was given.
     pub(crate) time_used: f64,
-    /// Smallest clock after any move, before its increment, ms; negative if the flag fell. `None` with recorded clocks or without
-    /// a move.
+    /// Smallest clock after any move, before its increment, ms, negative if the flag fell. `None` with
+    /// recorded clocks or without a move.
     pub(crate) min_clock_ms: Option<f64>,
     /// Time of the slowest move, ms.
     #[serde(default)]
     pub(crate) max_used_ms: f64,
     /// Moves that were made at once though there was a choice and nothing was proven.
     pub(crate) instamoves: u32,
-    /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move that had a
-    /// choice; 0 for fewer than two.
+    /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move
+    /// that had a choice, or 0 for fewer than two.
     pub(crate) nodes_cv: f64,
     /// Moves that smart pruning ended.
     pub(crate) pruned: u32,
     /// Time that their budgets had left, as a share of the time that all moves used.
     pub(crate) pruning_saved: f64,
-    /// Moves of each phase with an estimate of the moves left, and the sum of their absolute errors, full moves.
+    /// Moves of each phase with an estimate of the moves left, and the sum of their absolute errors, full
+    /// moves.
     pub(crate) opening_estimates: u32,
     pub(crate) opening_error_moves: f64,
     pub(crate) middlegame_estimates: u32,
     pub(crate) middlegame_error_moves: f64,
     pub(crate) endgame_estimates: u32,
     pub(crate) endgame_error_moves: f64,
-    /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
+    /// The version of the program that wrote the row, see [`VERSION`], empty in rows of before there was this
+    /// column.
     #[serde(default)]
     pub(crate) version: String,
 }
@@ -131,8 +133,8 @@ fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
 }
 
 impl ReplayedMove {
-    /// Says whether the move was made at once without need. A move that smart pruning ends at once is one, too: that is what an
-    /// estimate of nps or of the nodes to come does that is too low.
+    /// Says whether the move was made at once without need. A move that smart pruning ends at once is one,
+    /// too: that is what an estimate of nps or of the nodes to come does that is too low.
     fn is_instamove(&self) -> bool {
         use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
         let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);
@@ -222,13 +224,13 @@ impl RowOfGame for ReplayMoveRow {
 
 pub(crate) type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
-/// The rows of one game under one manager at one time control; those of moves if they are kept.
+/// The rows of one game under one manager at one time control. Those of moves if they are kept.
 pub(crate) type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
 
 /// Replays games under several managers and time controls.
 #[derive(Clone, Debug)]
 pub(crate) struct Replayer<'a> {
-    /// The time managers, as in the option `TimeManager`; those that cannot be parsed are left out.
+    /// The time managers, as in the option `TimeManager`. Those that cannot be parsed are left out.
     pub(crate) managers: &'a [String],
     /// With [`ClockSource::Recorded`] the recorded one takes their place.
     pub(crate) controls: &'a [TimeControl],

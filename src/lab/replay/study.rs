@@ -13,10 +13,11 @@ use crate::lab::rows::{MergedGames, RowError, files_of};
 const CURVE_MOVES: usize = 120;
 /// Games whose own curves are shown: those with the smallest numbers.
 const SAMPLE_GAMES: usize = 3;
-/// Fewest games that a mean is shown for; over fewer it is noise.
+/// Fewest games that a mean is shown for. Over fewer it is noise.
 const FEWEST_GAMES: u64 = 5;
 
-/// A mean whose sum is kept in whole steps of 2⁻⁶⁰: it is the same in whatever order and portions the parts are added.
+/// A mean whose sum is kept in whole steps of 2⁻⁶⁰: it is the same in whatever order and portions the parts
+/// are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExactMean {
     steps: i128,
@@ -54,7 +55,7 @@ pub(super) struct ReplaySummary {
     pub(super) games: u64,
     /// Means over the games of the columns of [`ReplayGameRow`].
     pub(super) time_used: ExactMean,
-    /// Smallest clock after any move, ms; `None` without a move.
+    /// Smallest clock after any move, ms, or `None` without a move.
     pub(super) min_clock_ms: Option<f64>,
     /// Time of the slowest move, ms.
     pub(super) max_used_ms: f64,
@@ -64,7 +65,8 @@ pub(super) struct ReplaySummary {
     /// Share of all moves that smart pruning ended.
     pub(super) pruned: ExactMean,
     pub(super) pruning_saved: ExactMean,
-    /// Mean absolute errors of the estimates of moves left over all moves of a phase, in the order of [`Phase::ALL`].
+    /// Mean absolute errors of the estimates of moves left over all moves of a phase, in the order of
+    /// [`Phase::ALL`].
     #[serde(rename = "moves_left_mae", serialize_with = "by_phase")]
     pub(super) moves_left: [ExactMean; 3],
 }
@@ -126,7 +128,8 @@ impl ManagerFigures {
     }
 }
 
-/// The findings of replays. The keys of its JSON form are a contract; its text form is a table for each time control.
+/// The findings of replays. The keys of its JSON form are a contract. Its text form is a table for each time
+/// control.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReplayStudy {
     /// Figures by manager and time control, in the order in which they first came.

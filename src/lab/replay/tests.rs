@@ -28,9 +28,9 @@ const DRAWN: f64 = 0.3;
 /// Share of positions with a single legal move.
 const FORCED: f64 = 0.03;
 
-/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some moves are
-/// forced, M is the true distance to its end with some error, and the expected result comes ever nearer to
-/// the real one.
+/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some
+/// moves are forced, M is the true distance to its end with some error, and the expected result comes ever
+/// nearer to the real one.
 fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
     let mut random = ReplayRandom::new(seed);
     let odds = random.between(0.01, 0.99);
@@ -92,7 +92,8 @@ fn no_manager_loses_on_time_or_moves_at_once() {
         let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
         for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
-            // At long time controls the lead that a kept tree gives a move may be out of reach as soon as smart pruning may act.
+            // At long time controls the lead that a kept tree gives a move may be out of reach as soon as
+            // smart pruning may act.
             let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
             assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
             assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
@@ -100,8 +101,9 @@ fn no_manager_loses_on_time_or_moves_at_once() {
     }
 }
 
-/// A regression: a move that smart pruning ended was never an insta-move. It makes them where it expects too few visits to come, as
-/// with an estimate of the speed that is far too low; here with a factor that divides them by a hundred.
+/// A regression: a move that smart pruning ended was never an insta-move. It makes them where it expects too
+/// few visits to come, as with an estimate of the speed that is far too low. Here with a factor that divides
+/// them by a hundred.
 #[test]
 fn moves_that_smart_pruning_ends_at_once_are_seen() {
     let instamoves = |smart_pruning_factor| {
@@ -154,13 +156,14 @@ fn stakes_take_time_from_decided_moves() {
     );
 }
 
-/// A regression: score and best move stayed the same within a move, so that nothing that watches them ever acted.
+/// A regression: score and best move stayed the same within a move, so that nothing that watches them ever
+/// acted.
 #[test]
 fn managers_that_watch_score_and_best_move_act() {
     let played = |manager: &str, fluctuates: bool| {
         run(manager, CONTROLS[0], &EngineModel { fluctuates, ..EngineModel::default() }, 5)
     };
-    // Managers without what is to act, beside those with it; where nothing fluctuates they are the same.
+    // Managers without what is to act, beside those with it. Where nothing fluctuates they are the same.
     let pairs = [
         ("falling score", "stockfish", "stockfish(fail-low-q=2)"),
         ("rising score", "stockfish", "stockfish(fail-high-q=2)"),
@@ -203,7 +206,8 @@ fn the_best_move_changes_as_often_as_recorded() {
         }
     }
     let share = |count: i32| f64::from(count) / f64::from(doublings);
-    // Recorded: 16 % of the doublings from 64 to 16,384 nodes; at the ends of 26 % of them the best by Q is another one.
+    // Recorded: 16 % of the doublings from 64 to 16,384 nodes. At the ends of 26 % of them the best by Q is
+    // another one.
     assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
     assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
 }
@@ -222,7 +226,7 @@ fn a_slow_device_is_never_late() {
         let summary = summary_of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
-    // Without increment there is no end to how long a game may last; twenty moves must be possible.
+    // Without increment there is no end to how long a game may last. Twenty moves must be possible.
     let control = TimeControl { inc: Millis::ZERO, ..control };
     let mut game = synthetic_game(1);
     game.truncate(20);
@@ -254,7 +258,8 @@ fn periods_are_paid_in() {
 
 #[test]
 fn recorded_clocks_can_drive_a_manager() {
-    // The budget is 12 % of the clock. A regression: where the recorded engine took longer than that, it counted as our lag.
+    // The budget is 12 % of the clock. A regression: where the recorded engine took longer than that, it
+    // counted as our lag.
     for (control, clocks, budgets) in [
         (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
         (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),

@@ -66,7 +66,8 @@ impl Ending {
         !matches!(self, Ending::Length | Ending::Broken)
     }
 
-    /// Says whether the plies to the end tell how long such a game lasts. Adjudicated games count: they end where the rule ended them.
+    /// Says whether the plies to the end tell how long such a game lasts. Adjudicated games count: they end
+    /// where the rule ended them.
     pub fn length_counts(self) -> bool {
         !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
     }
@@ -96,7 +97,7 @@ impl MoveChoice {
 pub struct TeacherMove {
     /// The move.
     pub r#move: Move,
-    /// Centipawns from the side to move; a mate in n plies is 32000 − n, being mated n − 32000.
+    /// Centipawns from the side to move. A mate in n plies is 32000 − n, being mated n − 32000.
     pub centipawns: i16,
 }
 
@@ -109,7 +110,7 @@ pub struct LabelledPly {
     pub choice: MoveChoice,
     /// The player's evaluation, as in [`TeacherMove`].
     pub centipawns: Option<i16>,
-    /// The teacher's moves, best first; empty where only the move played is known.
+    /// The teacher's moves, best first, empty where only the move played is known.
     pub candidates: Vec<TeacherMove>,
 }
 
@@ -123,13 +124,15 @@ impl LabelledPly {
 /// A game with labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelledGame {
-    /// True if a teacher played it and gave several moves a position; false for tournament games, where one move is known to be good.
+    /// True if a teacher played it and gave several moves a position, or false for tournament games, where
+    /// one move is known to be good.
     pub by_teacher: bool,
     /// True if the game is kept for measuring, never for training.
     pub held_out: bool,
-    /// True for a game of the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
+    /// True for a game of the reference set of moves-left measurements: adjudicated, at least 1800 s base
+    /// time.
     pub reference: bool,
-    /// The start position; `None` is the standard one.
+    /// The start position. `None` is the standard one.
     pub start: Option<String>,
     /// −1, 0 or 1, White's point of view.
     pub result: i8,

@@ -1,8 +1,9 @@
 //! Training data: games with labels, and the tables that the trainer in `models/training` reads.
 //!
-//! [`pgn`] imports a game, or a teacher plays it (`teacher`) and labels lines that leave it by mistakes. [`record`] keeps it in few
-//! bytes, and [`table`] expands it to one row per position. The command `datagen` calls all of it. The rules of
-//! [`chess`](crate::chess) say which moves are legal, and a network ([`network`](crate::network)) which mistakes are plausible.
+//! [`pgn`] imports a game, or a teacher plays it (`teacher`) and labels lines that leave it by mistakes.
+//! [`record`] keeps it in few bytes, and [`table`] expands it to one row per position. The command `datagen`
+//! calls all of it. The rules of [`chess`](crate::chess) say which moves are legal, and a network
+//! ([`network`](crate::network)) which mistakes are plausible.
 
 pub mod game;
 pub mod pgn;

@@ -1,7 +1,8 @@
-//! Imports tournament games from PGN with evaluations in comments (`{[%eval 0.60]}`, pawns from White's view, `#-5` mates).
+//! Imports tournament games from PGN with evaluations in comments (`{[%eval 0.60]}`, pawns from White's view,
+//! `#-5` mates).
 //!
-//! `{book}` marks moves that nobody chose. Whole events are held out by a hash of their name, so that no game of an
-//! event that was trained on is measured.
+//! `{book}` marks moves that nobody chose. Whole events are held out by a hash of their name, so that no game
+//! of an event that was trained on is measured.
 
 use std::io::Read;
 
@@ -18,8 +19,8 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 pub struct Import {
     /// The games that could be played through.
     pub games: Vec<LabelledGame>,
-    /// The games that were not taken, with the reason: those without result, without moves, or with moves that are illegal; and why
-    /// reading failed, if it did.
+    /// The games that were not taken, with the reason: those without result, without moves, or with moves
+    /// that are illegal, and why reading failed, if it did.
     pub skipped: Vec<String>,
 }
 
@@ -50,7 +51,7 @@ pub fn read_games(pgn: impl Read + Send) -> Import {
     import
 }
 
-/// Labels a game with what its tags say; returns `None` without a result.
+/// Labels a game with what its tags say, and returns `None` without a result.
 fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     let tags = &game.tags;
     let text = |name| tags.get(name).unwrap_or_default();
@@ -73,12 +74,12 @@ fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
 /// Says whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
 pub(crate) fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    // The low bits of FNV are its weakest; fold the high half in.
+    // The low bits of FNV are its weakest. Fold the high half in.
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no
-/// result.
+/// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and
+/// broken off if it has no result.
 pub(crate) fn ending(game: &pgn::RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();
     if is_without_moves {
@@ -109,7 +110,8 @@ const WORDS: [(&str, Ending); 6] = [
     ("insufficient", Ending::InsufficientMaterial),
 ];
 
-/// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds; 0 if it has none.
+/// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds, or 0 if
+/// it has none.
 pub(crate) fn base_seconds(tag: &str) -> f64 {
     RecordedControl::parse(tag).map_or(0.0, |control| control.first().time.as_secs())
 }

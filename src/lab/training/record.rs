@@ -1,4 +1,5 @@
-//! The record format: labelled games in at most 12 bytes per position (4 where only the move and its evaluation are known).
+//! The record format: labelled games in at most 12 bytes per position (4 where only the move and its
+//! evaluation are known).
 //!
 //! A file is 4 bytes `ZNTG`, a version byte (1), then games back to back, all numbers little-endian:
 //!
@@ -22,8 +23,8 @@
 //! | 1 | only if none of the candidates was played: the place of the move played |
 //!
 //! A place is a move's index in the list of all legal moves, in ascending order of their 16 bits
-//! ([`Move::to_bits`](crate::chess::Move::to_bits)): whoever reads records needs the rules of chess, and gets illegal
-//! moves for errors at once.
+//! ([`Move::to_bits`](crate::chess::Move::to_bits)): whoever reads records needs the rules of chess, and gets
+//! illegal moves for errors at once.
 
 use super::TrainingDataError;
 use super::game::{Ending, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
@@ -45,8 +46,8 @@ const EXACT_GAPS: f64 = 128.0;
 /// Codes per doubling of larger gaps: the error is below 2.6 % and rounding.
 const CODES_PER_DOUBLING: f64 = 14.0;
 
-/// Encodes the centipawns that a candidate is worse than the best in a byte: exact below 128, then in steps of a fourteenth of an
-/// octave. What is lost makes no difference to a softmax over such moves.
+/// Encodes the centipawns that a candidate is worse than the best in a byte: exact below 128, then in steps
+/// of a fourteenth of an octave. What is lost makes no difference to a softmax over such moves.
 fn gap_code(gap: i32) -> u8 {
     let gap = f64::from(gap.max(0));
     if gap < EXACT_GAPS {
@@ -65,15 +66,15 @@ fn gap_of(code: u8) -> i32 {
     (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32
 }
 
-/// A position on the way through a game, with its legal moves in ascending order of their bits: records and tables name a move by
-/// its place among them.
+/// A position on the way through a game, with its legal moves in ascending order of their bits: records and
+/// tables name a move by its place among them.
 pub(super) struct Cursor {
     pub(super) history: History,
     pub(super) legal: Vec<Move>,
 }
 
 impl Cursor {
-    /// Begins a game; `None` is the standard position. FENs may have the castling rights of Chess960.
+    /// Begins a game. `None` is the standard position. FENs may have the castling rights of Chess960.
     pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
         let history = match start {
             None => History::start(),

@@ -1,5 +1,5 @@
-//! Expands games to the tables that the trainer maps into memory: one row of 128 bytes per position, and all legal moves
-//! back to back, u16 each, in the bits of [`Move::to_bits`] but as the side to move sees them.
+//! Expands games to the tables that the trainer maps into memory: one row of 128 bytes per position, and all
+//! legal moves back to back, u16 each, in the bits of [`Move::to_bits`] but as the side to move sees them.
 //!
 //! A row, little-endian (`models/training/table.py` reads it):
 //!

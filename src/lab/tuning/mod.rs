@@ -1,11 +1,12 @@
 //! Tuning: finds better values of numeric options by SPSA over games.
 //!
-//! Simultaneous perturbation stochastic approximation moves all parameters a little at once, each up or down by the toss of a
-//! coin, lets the engine play against its own mirror image (each parameter moved the other way), and goes a small step
-//! towards the winner. `parameter` says what is tuned. `run` has the formulas and the state of a run, which depends on nothing but its
-//! plan and the results so far. [`play`] lets the games of iterations be played by [`matches`], many at once. A file keeps a line of JSON
-//! for each finished iteration, behind which a run that was stopped goes on. `study` computes what was found, and shows it. The command
-//! `tune` calls this module.
+//! Simultaneous perturbation stochastic approximation moves all parameters a little at once, each up or down
+//! by the toss of a coin, lets the engine play against its own mirror image (each parameter moved the other
+//! way), and goes a small step towards the winner. `parameter` says what is tuned. `run` has the formulas and
+//! the state of a run, which depends on nothing but its plan and the results so far. [`play`] lets the games
+//! of iterations be played by [`matches`], many at once. A file keeps a line of JSON for each finished
+//! iteration, behind which a run that was stopped goes on. `study` computes what was found, and shows it. The
+//! command `tune` calls this module.
 
 mod parameter;
 mod run;
@@ -29,8 +30,8 @@ use parameter::{Assignment, assignments};
 
 const FILE_NAME: &str = "iterations.jsonl";
 
-/// Opens or makes the file in `folder`, and applies the results that are there to `run`. Returns the rows with the file. Those of
-/// another run are refused.
+/// Opens or makes the file in `folder`, and applies the results that are there to `run`. Returns the rows
+/// with the file. Those of another run are refused.
 pub(crate) fn open_iterations(
     folder: &Path,
     run: &mut TuneRun,
@@ -52,7 +53,8 @@ pub(crate) fn open_iterations(
     Ok((file, rows))
 }
 
-/// The games of a run: each pair has an opening of its own, and engines whose parameters are those of its iteration.
+/// The games of a run: each pair has an opening of its own, and engines whose parameters are those of its
+/// iteration.
 struct TuneGames<'a> {
     /// The options that are not tuned, with network and tables.
     base: &'a EngineSetup,
@@ -89,8 +91,8 @@ impl TuneGames<'_> {
     }
 }
 
-/// Plays the games that are left of `run`. `base` has the options that are not tuned. `finished` gets the row of each iteration,
-/// in order, and may fail.
+/// Plays the games that are left of `run`. `base` has the options that are not tuned. `finished` gets the row
+/// of each iteration, in order, and may fail.
 pub(crate) fn play(
     config: &MatchConfig<'_>,
     run: TuneRun,

@@ -1,5 +1,6 @@
-//! The parameters that are tuned: numeric options with a start value, a perturbation and bounds. What has no numbers, or two of them
-//! that matter, is compared: words, switches, and sets of entries inside the time manager.
+//! The parameters that are tuned: numeric options with a start value, a perturbation and bounds. What has no
+//! numbers, or two of them that matter, is compared: words, switches, and sets of entries inside the time
+//! manager.
 
 use thiserror::Error;
 
@@ -37,9 +38,11 @@ pub(crate) enum ParameterError {
 enum Place {
     /// It is an option as a whole.
     Option,
-    /// It is a parameter inside `TimeManager`: the manager at the start, and the names of its lists and of the parameter in the last of them.
+    /// It is a parameter inside `TimeManager`: the manager at the start, and the names of its lists and of
+    /// the parameter in the last of them.
     Inside { manager: Params, path: Vec<String> },
-    /// It is a set of entries inside `TimeManager`: the manager at the start, and the names of all entries that any of the values has.
+    /// It is a set of entries inside `TimeManager`: the manager at the start, and the names of all entries
+    /// that any of the values has.
     Entries { manager: Params, names: Vec<String> },
 }
 
@@ -49,7 +52,8 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     option: &'static OptionSpec,
     place: Place,
-    /// The values that are compared, instead of a number that moves; empty for numbers. The number is the index of one of them then.
+    /// The values that are compared, instead of a number that moves, empty for numbers. The number is the
+    /// index of one of them then.
     pub(crate) choices: Vec<String>,
     pub(crate) start: f64,
     /// c_end, the perturbation at the end of the run.
@@ -61,7 +65,7 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    /// Parses `NAME=START:STEP[:MIN:MAX],NAME=VALUE|VALUE,…`; `settings` are the options of the players.
+    /// Parses `NAME=START:STEP[:MIN:MAX],NAME=VALUE|VALUE,…`. `settings` are the options of the players.
     pub(crate) fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
         let mut parameters = Vec::<Parameter>::new();
         for entry in entries(text) {
@@ -136,8 +140,9 @@ impl Parameter {
         }
     }
 
-    /// Makes a parameter whose values are compared. Of the time manager these may be lists, as in `TimeManager=(mle-mlh)|(mle-legacy)`:
-    /// the entries of the one that is played take the place of those of all of them.
+    /// Makes a parameter whose values are compared. Of the time manager these may be lists, as in
+    /// `TimeManager=(mle-mlh)|(mle-legacy)`: the entries of the one that is played take the place of those of
+    /// all of them.
     fn of_choices(
         option: &'static OptionSpec,
         path: Option<&str>,
@@ -248,8 +253,9 @@ impl Parameter {
         value.clamp(self.min, self.max)
     }
 
-    /// Returns a value that can be played near `value`: with a few digits below the perturbation, within the bounds. Integers
-    /// are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as in OpenBench.
+    /// Returns a value that can be played near `value`: with a few digits below the perturbation, within the
+    /// bounds. Integers are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as
+    /// in OpenBench.
     pub(crate) fn playable(&self, value: f64, chance: f64) -> f64 {
         let unit = 10_f64.powi(self.decimals());
         let rounded = if self.is_integer { (value + chance).floor() } else { (value * unit).round() / unit };
@@ -293,8 +299,8 @@ fn shared(name: &str) -> ParameterError {
     ParameterError::Entry(format!("{name}: {cause}; tune an option of the search"))
 }
 
-/// Returns the time manager of `settings` with the names of the lists and the parameter that `path` has in it, such as
-/// `max-move-budget` or `mle-mlh.scale`.
+/// Returns the time manager of `settings` with the names of the lists and the parameter that `path` has in
+/// it, such as `max-move-budget` or `mle-mlh.scale`.
 fn path_in_manager(path: &str, settings: &Settings) -> Result<(Params, Vec<String>), ParameterError> {
     let manager = spelled_out(settings.time.time_manager.as_str())?;
     let name = manager.lists().next().map_or("", |(name, _)| name);
@@ -317,8 +323,8 @@ pub(crate) struct Assignment {
     pub(crate) value: String,
 }
 
-/// Returns what sets parameters to these values: an option each, but only one for all that is inside the time manager. Sets of entries
-/// come first, because they may change what lists there are.
+/// Returns what sets parameters to these values: an option each, but only one for all that is inside the time
+/// manager. Sets of entries come first, because they may change what lists there are.
 pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
     let mut values: Vec<_> = values.into_iter().collect();
     values.sort_by_key(|(parameter, _)| !matches!(parameter.place, Place::Entries { .. }));
@@ -372,7 +378,8 @@ mod tests {
         assert!(list[2].is_integer);
     }
 
-    /// Returns the options that are set by `values` of the parameters of `text`, with `manager` as time manager.
+    /// Returns the options that are set by `values` of the parameters of `text`, with `manager` as time
+    /// manager.
     fn options_set(manager: &str, text: &str, values: &[f64]) -> Vec<(&'static str, String)> {
         let mut settings = Settings::default();
         settings.set(TIME_MANAGER, manager).unwrap();
@@ -406,8 +413,8 @@ mod tests {
         );
     }
 
-    /// Words, switches, numbers and sets of entries are compared. A set takes the place of all entries that any set names, and a
-    /// parameter in a list that is gone has no effect.
+    /// Words, switches, numbers and sets of entries are compared. A set takes the place of all entries that
+    /// any set names, and a parameter in a list that is gone has no effect.
     #[test]
     fn values_of_any_kind_are_compared() {
         let text = "TimeManager.mle-mlh.scale=1|0.7,FpuStrategy=reduction|absolute,TwoFoldDraws=true|false,TimeManager.target=tree|bestmove,\

@@ -1,5 +1,5 @@
-//! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved settings carry
-//! over.
+//! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved
+//! settings carry over.
 
 use super::{AUTO, onnxruntime};
 use crate::params::{ParamEntry, Params};
@@ -19,7 +19,7 @@ const RECORD_REPLAY: &str = "recordreplay";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
-/// Short names of our own; some are Lc0's too, and mean the same device.
+/// Short names of our own. Some are Lc0's too, and mean the same device.
 const SHORT: [Alias; 5] = [
     Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "tensorrt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
@@ -75,7 +75,7 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().chain(&LC0).map(|alias| alias.name)
 }
 
-/// Returns the backend that `name` stands for; a name that is no alias stands for itself.
+/// Returns the backend that `name` stands for. A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     if let Some(alias) = SHORT.iter().find(|alias| alias.name == name) {
         return Resolved { name: alias.backend, options: alias.before(&options), notes: Vec::new() };

@@ -1,8 +1,8 @@
 //! The backend that the user wants, read from the texts of `Backend` and `BackendOptions`.
 //!
-//! Lc0's grammar: `key=value` for one backend; for a backend of several devices a list for each of them, as in
-//! `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several. Nothing is
-//! made here: [`super::create`] does that.
+//! Lc0's grammar: `key=value` for one backend. For a backend of several devices a list for each of them, as
+//! in `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several.
+//! Nothing is made here: [`super::create`] does that.
 
 use std::ops::Deref;
 
@@ -29,15 +29,16 @@ option_group! {
     /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
     #[derive(Copy)]
     pub(crate) struct FeedingParams {
-        /// Number of batches that the device receives at once. One can be transferred while another is computed.
+        /// Number of batches that the device receives at once. One can be transferred while another is
+        /// computed.
         threads: usize = 2, in 1..=256, "threads";
         /// Maximum number of positions in a batch that is joined from smaller ones.
         max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
     }
 }
 
-/// The value of the option `Backend`: a name, perhaps with parameters in parentheses. GUIs are offered the names; the text is read
-/// by [`BackendConfig::parse`].
+/// The value of the option `Backend`: a name, perhaps with parameters in parentheses. GUIs are offered the
+/// names. The text is read by [`BackendConfig::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendName(String);
 
@@ -87,9 +88,9 @@ pub struct BackendConfig {
     pub name: String,
     /// The backend's own parameters.
     pub options: Params,
-    /// The devices of a backend of several; empty for others.
+    /// The devices of a backend of several, empty for others.
     pub devices: Vec<DeviceConfig>,
-    /// What is done if it cannot be had; nothing, unless [`BackendConfig::with_fallback`] says otherwise.
+    /// What is done if it cannot be had. Nothing, unless [`BackendConfig::with_fallback`] says otherwise.
     pub fallback: Fallback,
     /// Notes on what names and options were taken for, where people may want to know.
     pub notes: Vec<String>,
@@ -109,10 +110,12 @@ pub struct DeviceConfig {
 impl BackendConfig {
     /// Returns the configuration that the texts of `--backend` and `--backend-opts` ask for.
     ///
-    /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
+    /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`. `options` then
+    /// override them.
     ///
     /// # Errors
-    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`BACKENDS`](super::BACKENDS).
+    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of
+    /// [`BACKENDS`](super::BACKENDS).
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();
@@ -174,7 +177,7 @@ impl BackendConfig {
         name.and_then(Provider::named)
     }
 
-    /// Returns the providers of ONNX Runtime that all devices ask for; without `provider=` that is the CPU's.
+    /// Returns the providers of ONNX Runtime that all devices ask for. Without `provider=` that is the CPU's.
     pub fn providers(&self) -> Vec<Provider> {
         if self.devices.is_empty() {
             let is_onnx_runtime = self.name == onnxruntime::NAME;
@@ -212,10 +215,11 @@ impl BackendConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its parentheses, which may be
-    /// empty, and inherits the options beside it, `outer`.
+    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its
+    /// parentheses, which may be empty, and inherits the options beside it, `outer`.
     ///
-    /// The option `backend=` decides, as in Lc0, even if it is inherited; without it the name of the list decides.
+    /// The option `backend=` decides, as in Lc0, even if it is inherited. Without it the name of the list
+    /// decides.
     fn new(owner: &str, list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };

@@ -1,7 +1,7 @@
 //! Attention bodies and attention policies as ONNX.
 //!
-//! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product with its
-//! weights as they lie in the file.
+//! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product
+//! with its weights as they lie in the file.
 
 use super::graph::{AxisRange, Graph, Value};
 use super::{dense, tower};
@@ -221,7 +221,8 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
     graph.gather(OUTPUT_POLICY, &all, &ATTENTION_CELLS)
 }
 
-/// Adds the logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
+/// Adds the logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file,
+/// piece.
 fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> Value {
     let last_rank = graph.slice("/policy/promotion/keys", key, &[AxisRange { axis: 1, start: 56, end: 64 }]);
     let width = layer.len() / 4;

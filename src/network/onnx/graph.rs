@@ -1,8 +1,8 @@
 //! A small language for ONNX graphs: each method adds an operation and gives its result.
 //!
-//! It has only what networks need, in opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes them
-//! once, in the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever
-//! exists.
+//! It has only what networks need, in opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes
+//! them once, in the graph's precision, straight into the model's bytes and frees them on the way: no second
+//! copy ever exists.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use half::f16;
@@ -16,9 +16,9 @@ use crate::network::weights::message::onnx::{
     TensorType, Type, ValueInfo,
 };
 
-/// Version of the ONNX file format; what Lc0's own converter writes.
+/// Version of the ONNX file format. What Lc0's own converter writes.
 const IR_VERSION: i64 = 8;
-/// Version of the operators; the first with `LayerNormalization`.
+/// Version of the operators. The first with `LayerNormalization`.
 const OPSET: i64 = 17;
 // Fields of `ModelProto` and `GraphProto` that are written by hand.
 const MODEL_GRAPH: u32 = 7;
@@ -78,7 +78,7 @@ impl Graph {
         Graph { precision, message, constants: Vec::new() }
     }
 
-    /// Declares an input; `None` is the free batch size.
+    /// Declares an input. `None` is the free batch size.
     pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
         self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
         Value(name.into())
@@ -89,7 +89,7 @@ impl Graph {
         Value(name.into())
     }
 
-    /// Declares `value` to be an output; it must have been made under the output's name.
+    /// Declares `value` to be an output. It must have been made under the output's name.
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
         self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
     }
@@ -192,7 +192,7 @@ impl Graph {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
     }
 
-    /// Gives `x` another shape; one size may be -1.
+    /// Gives `x` another shape. One size may be -1.
     pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
         self.node("Reshape", name, &[x, &shape], vec![])
@@ -206,7 +206,7 @@ impl Graph {
         self.node("Concat", name, parts, vec![int("axis", axis)])
     }
 
-    /// Adds the part of `x` that lies in all `ranges`; axes without a range stay whole.
+    /// Adds the part of `x` that lies in all `ranges`. Axes without a range stay whole.
     pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
         let starts =
             self.integers(&format!("{name}/starts"), ranges.iter().map(|range| range.start).collect());
@@ -252,8 +252,8 @@ impl Graph {
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
-        // Their order is free. Last in, first out lets the allocator give memory back to the system at once, so that
-        // the network and its model never stand in memory side by side.
+        // Their order is free. Last in, first out lets the allocator give memory back to the system at once,
+        // so that the network and its model never stand in memory side by side.
         for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
             head.put(&mut out, constant.data, precision);

@@ -1,11 +1,11 @@
 //! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
 //!
-//! [`build`] is the way in. `graph` is a small language for ONNX graphs; `tower` and `attention` write the bodies of networks
-//! in it, this file the heads. The backend `onnxruntime` and `zeitnot convert` use it; it uses `weights` and the policy tables,
-//! and knows no runtime.
+//! [`build`] is the way in. `graph` is a small language for ONNX graphs. `tower` and `attention` write the
+//! bodies of networks in it, this file the heads. The backend `onnxruntime` and `zeitnot convert` use it. It
+//! uses `weights` and the policy tables, and knows no runtime.
 //!
-//! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch scales of
-//! encoders, the constant position table.
+//! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch
+//! scales of encoders, the constant position table.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Precision {
 pub struct BuildOptions {
     /// The precision of weights, planes and outputs.
     pub precision: Precision,
-    /// The only batch size that the model shall take; any if `None`.
+    /// The only batch size that the model shall take. Any if `None`.
     pub fixed_batch: Option<usize>,
     /// The form of the input.
     pub input: InputForm,
@@ -63,8 +63,8 @@ pub struct BuildOptions {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Returns the ONNX model of `network`, with Lc0's tensor names. Takes the network apart if nobody else has it, so that memory
-/// holds it once.
+/// Returns the ONNX model of `network`, with Lc0's tensor names. Takes the network apart if nobody else has
+/// it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
     let mut graph = Graph::new("network", options.precision);
@@ -117,7 +117,8 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     }
 }
 
-/// Declares the input `[batch, 112, 8]` of bytes and adds the planes `[batch, 112, 8, 8]` that they stand for.
+/// Declares the input `[batch, 112, 8]` of bytes and adds the planes `[batch, 112, 8, 8]` that they stand
+/// for.
 fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
     let bytes = graph.byte_input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)]);
     let words = graph.words_of("/input/bytes", &bytes);

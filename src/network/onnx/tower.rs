@@ -1,5 +1,5 @@
-//! Residual towers as ONNX: planes stay `[batch, channels, 8, 8]`, squeeze and excitation are 1x1 convolutions, so
-//! that a runtime can keep one blocked memory layout from the first convolution to the last.
+//! Residual towers as ONNX: planes stay `[batch, channels, 8, 8]`, squeeze and excitation are 1x1
+//! convolutions, so that a runtime can keep one blocked memory layout from the first convolution to the last.
 
 use super::graph::{Graph, Value};
 use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
@@ -57,7 +57,7 @@ fn squeeze_excite(
     graph.add(name, &scaled, &shift)
 }
 
-/// Returns a dense layer as a convolution over single squares; the weights' layout is the same.
+/// Returns a dense layer as a convolution over single squares. The weights' layout is the same.
 fn pointwise(dense: Dense) -> Convolution {
     Convolution {
         inputs: dense.inputs,

@@ -1,7 +1,7 @@
-//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and the time that
-//! each batch took.
+//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and the
+//! time that each batch took.
 //!
-//! `zeitnot backendbench` and `zeitnot doctor` use it; it knows backends only by their traits.
+//! `zeitnot backendbench` and `zeitnot doctor` use it. It knows backends only by their traits.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ pub(crate) struct BatchSizeSeries {
     pub(crate) first_ms: f64,
     /// Evaluations per second of all threads together, one number per round.
     pub(crate) nps: Vec<f64>,
-    /// Evaluations per second of CPU time that the process took, one number per round; empty where the system does not
-    /// tell CPU time.
+    /// Evaluations per second of CPU time that the process took, one number per round, empty where the system
+    /// does not tell CPU time.
     pub(crate) cpu_nps: Vec<f64>,
     pub(crate) batch_ms: Vec<f64>,
 }
@@ -43,7 +43,8 @@ pub(crate) struct ThroughputMeter {
 }
 
 impl ThroughputMeter {
-    /// A meter with `threads` threads, whose batches hold `position` and nothing else, or else positions of games.
+    /// A meter with `threads` threads, whose batches hold `position` and nothing else, or else positions of
+    /// games.
     pub(crate) fn new(
         backend: &dyn Backend,
         threads: usize,
@@ -173,7 +174,8 @@ impl SortedSamples {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }
 
-    /// Returns the standard deviation of the population from which these are a sample; 0 for fewer than two numbers.
+    /// Returns the standard deviation of the population from which these are a sample, or 0 for fewer than
+    /// two numbers.
     pub(crate) fn deviation(&self) -> f64 {
         if self.0.len() < 2 {
             return 0.0;
@@ -183,8 +185,8 @@ impl SortedSamples {
         (squares / (self.0.len() - 1) as f64).sqrt()
     }
 
-    /// Returns the number below which `percent` (0 to 100) percent of the numbers lie, interpolated between the two
-    /// nearest ranks; 0 if there are no numbers.
+    /// Returns the number below which `percent` (0 to 100) percent of the numbers lie, interpolated between
+    /// the two nearest ranks, or 0 if there are no numbers.
     pub(crate) fn percentile(&self, percent: f64) -> f64 {
         let Some(last) = self.0.len().checked_sub(1) else { return 0.0 };
         let place = percent / 100.0 * last as f64;
@@ -195,8 +197,8 @@ impl SortedSamples {
 
 const GAMES: &str = include_str!("games.txt");
 
-/// Returns all positions of the games, each with the game before it, in an order in which neighbours belong to different
-/// games and phases.
+/// Returns all positions of the games, each with the game before it, in an order in which neighbours belong
+/// to different games and phases.
 fn all() -> &'static [History] {
     static ALL: OnceLock<Vec<History>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -220,8 +222,8 @@ fn positions_of(game: &str) -> Vec<History> {
     positions
 }
 
-/// Returns `count` encoded positions with the policy indices of their legal moves, from the position `first` on; after
-/// the last position follows the first.
+/// Returns `count` encoded positions with the policy indices of their legal moves, from the position `first`
+/// on. After the last position follows the first.
 pub(crate) fn encoded_positions(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = all().iter().cycle().skip(first % all().len()).take(count);
     positions.map(|history| EvalSlot::of(history, format.into())).collect()

@@ -1,7 +1,7 @@
 //! Opens a network file: recognises it, inflates it within bounds, and fingerprints it.
 //!
-//! The content is kept as small chunks that the protobuf parser frees while it reads them, so that the inflated
-//! file and the layers parsed from it never both stand in memory as a whole.
+//! The content is kept as small chunks that the protobuf parser frees while it reads them, so that the
+//! inflated file and the layers parsed from it never both stand in memory as a whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,12 +16,13 @@ use sha2::{Digest, Sha256};
 use super::NetworkErrorKind;
 use crate::files::{FileKind as OtherKind, TELLING};
 
-/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are
-/// reused.
+/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks
+/// are reused.
 const CHUNK: usize = 64 << 10;
 /// The bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]: weights are close to random and hardly compress.
+/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]: weights are close to random and hardly
+/// compress.
 const MAX_RATIO: u64 = 8;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Field 1 (fixed32) of [`super::message::Net`] with its only value, the magic number 0x1c0.
@@ -83,7 +84,7 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
             let mut member = GzDecoder::new(&mut reader);
             collector.read_from(&mut member).map_err(|error| name_gzip(error, &collector))?;
         }
-        // What follows the last gzip member is not ours to judge; it only counts for the fingerprint.
+        // What follows the last gzip member is not ours to judge. It only counts for the fingerprint.
         io::copy(&mut reader, &mut io::sink())?;
     } else {
         collector.read_from(&mut reader)?;
@@ -96,7 +97,8 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
     Ok(Content { kind, chunks: collector.chunks, sha256, size })
 }
 
-/// Turns a read error inside a gzip member, which its data cause and not the disk, into an error of the gzip layer.
+/// Turns a read error inside a gzip member, which its data cause and not the disk, into an error of the gzip
+/// layer.
 fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErrorKind {
     match error {
         NetworkErrorKind::Read { reason } => {
@@ -173,10 +175,11 @@ impl<R: Read> Read for Fingerprint<R> {
 /// The largest networks known take 20,000. Small fields make large messages: without a bound, a file of a few
 /// kilobytes could fill the memory with empty layers.
 const MAX_STEPS: usize = 1 << 17;
-/// The bytes that a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser stops.
+/// The bytes that a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser
+/// stops.
 static NOTHING: [u8; 256] = [0; 256];
 
-/// Bytes in chunks for the protobuf parser; reading frees them.
+/// Bytes in chunks for the protobuf parser. Reading frees them.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,

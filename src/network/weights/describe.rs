@@ -173,7 +173,8 @@ impl Network {
 }
 
 impl Cost {
-    /// Adds a layer of `parameters` numbers that does `macs` multiplications and reads and writes `width` numbers.
+    /// Adds a layer of `parameters` numbers that does `macs` multiplications and reads and writes `width`
+    /// numbers.
     fn layer(&mut self, parameters: usize, macs: usize, width: usize) {
         self.parameters += parameters as u64;
         self.macs += macs as u64;

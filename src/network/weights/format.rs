@@ -21,7 +21,7 @@ pub struct NetworkFormat {
     /// The activation where nothing else is said.
     pub activation: Activation,
     pub(crate) smolgen_activation: Activation,
-    /// The activation in feed-forward parts; `None` means the activation of the part they belong to.
+    /// The activation in feed-forward parts. `None` means the activation of the part they belong to.
     pub(crate) ffn_activation: Option<Activation>,
     /// The input that an attention body without a tower has for each square.
     pub embedding: EmbeddingKind,
@@ -197,7 +197,7 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
     fields
 }
 
-/// Returns the activation with this number; `None` for "the default".
+/// Returns the activation with this number, or `None` for "the default".
 fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, NetworkErrorKind> {
     match number.unwrap_or_default() {
         0 => Ok(None),

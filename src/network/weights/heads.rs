@@ -1,4 +1,4 @@
-//! Files may hold several policy and value heads; this picks one of each.
+//! Files may hold several policy and value heads. This picks one of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::options::{OptionChoice, option_choice};
 /// A policy head by Lc0's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyHeadName {
-    /// The plain policy; the only one in most files.
+    /// The plain policy. The only one in most files.
     #[default]
     Vanilla,
     /// Trained to look for better moves than the average shows.

@@ -1,13 +1,14 @@
-//! The protobuf messages of Lc0's network files and of ONNX models, by hand: only the fields that Zeitnot reads or writes.
+//! The protobuf messages of Lc0's network files and of ONNX models, by hand: only the fields that Zeitnot
+//! reads or writes.
 //!
-//! Field numbers and meanings are those of Lc0's `net.proto` and of `onnx.proto`; prost skips unknown fields. Every message
-//! is optional in the file, so that [`super::read`] can say which part is missing. Enumerations stay plain numbers
-//! here and are checked in [`super::format`], because a damaged file may hold any number.
+//! Field numbers and meanings are those of Lc0's `net.proto` and of `onnx.proto`. Prost skips unknown fields.
+//! Every message is optional in the file, so that [`super::read`] can say which part is missing. Enumerations
+//! stay plain numbers here and are checked in [`super::format`], because a damaged file may hold any number.
 
 use prost::Message;
 
-/// Declares messages: each field with its type, prost's name of that, and its number; then, in braces, the fields that are
-/// layers, by name and number alone.
+/// Declares messages: each field with its type, prost's name of that, and its number. Then, in braces, the
+/// fields that are layers, by name and number alone.
 macro_rules! messages {
     ($($(#[$doc:meta])* $message:ident {
         $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
@@ -33,7 +34,7 @@ messages! {
         min_version: Option<EngineVersion> [message, optional] = 3,
         format: Option<Format> [message, optional] = 4,
         training_params: Option<TrainingParams> [message, optional] = 5,
-        /// The layers; absent where `onnx_model` is set.
+        /// The layers. Absent where `onnx_model` is set.
         weights: Option<Weights> [message, optional] = 10,
         onnx_model: Option<OnnxModel> [message, optional] = 11,
     }
@@ -59,7 +60,7 @@ messages! {
         network_format: Option<NetworkFormat> [message, optional] = 2,
     }
 
-    /// The format of the network; the numbers are listed in [`super::format`].
+    /// The format of the network. The numbers are listed in [`super::format`].
     NetworkFormat {
         input: Option<i32> [int32, optional] = 1,
         output: Option<i32> [int32, optional] = 2,
@@ -187,8 +188,8 @@ messages! {
     }
 }
 
-/// The messages of ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`] writes them itself
-/// without a second copy.
+/// The messages of ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`]
+/// writes them itself without a second copy.
 pub(crate) mod onnx {
     use prost::Message;
 
@@ -240,7 +241,7 @@ pub(crate) mod onnx {
             kind: Option<i32> [int32, optional] = 20,
         }
 
-        /// A constant's head; field 9, the raw data, follows in the file.
+        /// A constant's head. Field 9, the raw data, follows in the file.
         Tensor {
             dims: Vec<i64> [int64, repeated, packed = "false"] = 1,
             data_type: Option<i32> [int32, optional] = 2,

@@ -1,8 +1,8 @@
 //! Network files of Lc0: `.pb.gz`, `.pb`, files that embed an ONNX model, and bare `.onnx` models.
 //!
-//! [`NetworkFile::load`] is the way in. `container` opens and inflates, `message` is the file's protobuf, `format`
-//! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network`, checking each size
-//! once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
+//! [`NetworkFile::load`] is the way in. `container` opens and inflates, `message` is the file's protobuf,
+//! `format` its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network`,
+//! checking each size once. Whoever evaluates starts from a [`Network`]. Nothing here evaluates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::foreign::in_our_words;
 
 /// The newest Lc0 whose files we know: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
-/// Lc0 lets this impossible version through; some old training tool wrote it.
+/// Lc0 lets this impossible version through. Some old training tool wrote it.
 const SIGNATURE_VERSION: [u32; 3] = [97, 98, 99];
 /// The version from which on a file may leave `weights_encoding` out.
 const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
@@ -67,7 +67,7 @@ pub enum Model {
     Onnx(OnnxModel),
 }
 
-/// A network file's data on how it was made; nothing here changes an evaluation.
+/// A network file's data on how it was made. Nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
     pub(crate) license: Option<String>,
@@ -85,17 +85,17 @@ pub struct NetworkMetadata {
 }
 
 impl NetworkFile {
-    /// Reads `path` and checks every part of it; the heads of `choice` are read, others dropped.
+    /// Reads `path` and checks every part of it. The heads of `choice` are read, others dropped.
     ///
     /// # Errors
-    /// Returns [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time and
-    /// memory: nothing is allocated that a file merely claims to hold.
+    /// Returns [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time
+    /// and memory: nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
         read().map_err(|kind| NetworkError::new(path, kind))
     }
 
-    /// Reads a file's content that is in memory already; `path` is its name in messages.
+    /// Reads a file's content that is in memory already. `path` is its name in messages.
     ///
     /// # Errors
     /// Fails as [`NetworkFile::load`] does.

@@ -1,8 +1,8 @@
 //! A network as layers: plain numbers in named structs, ready for any evaluator.
 //!
-//! [`super::read`] builds it with every size checked; the ONNX graph builder and the native evaluator use it.
-//! Activations between layers are stated here in words and fixed by the architecture; all tensors are row-major.
-//! Squares are numbered a1 = 0, b1, …, h8 = 63 as the side to move sees them.
+//! [`super::read`] builds it with every size checked. The ONNX graph builder and the native evaluator use it.
+//! Activations between layers are stated here in words and fixed by the architecture. All tensors are
+//! row-major. Squares are numbered a1 = 0, b1, …, h8 = 63 as the side to move sees them.
 
 use crate::network::PLANES;
 use crate::network::encode::InputFormat;
@@ -10,7 +10,7 @@ use crate::network::policy_map::MOVES;
 
 /// Squares of the board: the spatial positions of every plane.
 pub(crate) const SQUARES: usize = 64;
-/// Planes of a convolution policy that stand for moves; files usually have 80.
+/// Planes of a convolution policy that stand for moves. Files usually have 80.
 pub const CONVOLUTION_POLICY_PLANES: usize = 73;
 /// Width of the rows of the constant table of [`Embedding::Table`].
 pub(crate) const TABLE_WIDTH: usize = 64;
@@ -52,11 +52,11 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// Takes out of the layer behind [`Embedding::Table`] what it makes of the constant table, and its bias: `[64][outputs]`, the
-    /// same for every position. The layer then reads the planes only.
+    /// Takes out of the layer behind [`Embedding::Table`] what it makes of the constant table, and its bias:
+    /// `[64][outputs]`, the same for every position. The layer then reads the planes only.
     ///
-    /// The table, `[square][other]`, is 1 where a queen or a knight goes from the one to the other on an empty board, -1 on the
-    /// square itself, else 0. (Read from a model that Lc0 exported.)
+    /// The table, `[square][other]`, is 1 where a queen or a knight goes from the one to the other on an
+    /// empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
     pub(crate) fn split_off_table(&mut self) -> Vec<f32> {
         let mut table = [[0.0; SQUARES]; SQUARES];
         for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
@@ -80,7 +80,8 @@ impl Dense {
     }
 }
 
-/// A convolution over the 8x8 board, stride 1, zero padding that keeps the size; batch norm already folded in.
+/// A convolution over the 8x8 board, stride 1, zero padding that keeps the size. Batch norm already folded
+/// in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
     /// Input channels.
@@ -89,14 +90,14 @@ pub struct Convolution {
     pub outputs: usize,
     /// Edge of the kernel: 1 or 3.
     pub kernel: usize,
-    /// `[outputs][inputs][kernel][kernel]`; the kernel's first axis runs along ranks, the second along files.
+    /// `[outputs][inputs][kernel][kernel]`. The kernel's first axis runs along ranks, the second along files.
     pub weights: Vec<f32>,
     /// `[outputs]`
     pub bias: Vec<f32>,
 }
 
-/// Squeeze and excitation over `F` channels: mean per channel → `squeeze` → activation → `excite`; the first `F`
-/// outputs are scales (after a sigmoid), the last `F` are added.
+/// Squeeze and excitation over `F` channels: mean per channel → `squeeze` → activation → `excite`. The first
+/// `F` outputs are scales (after a sigmoid), the last `F` are added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqueezeExcite {
     /// `F` → hidden
@@ -112,7 +113,7 @@ pub struct ResidualBlock {
     pub conv1: Convolution,
     /// Second convolution, 3x3.
     pub conv2: Convolution,
-    /// Applied after `conv2` where present; a network may have it in some blocks only.
+    /// Applied after `conv2` where present. A network may have it in some blocks only.
     pub se: Option<SqueezeExcite>,
 }
 
@@ -154,8 +155,8 @@ pub struct FeedForward {
 
 /// Makes position-dependent additions to the attention logits.
 ///
-/// All squares → `compress` (per square) → `hidden` → activation → `norm1` → `output` → activation → `norm2`; the
-/// result is split by head, and [`AttentionBody::smolgen`] turns each part into 64x64 logits.
+/// All squares → `compress` (per square) → `hidden` → activation → `norm1` → `output` → activation → `norm2`.
+/// The result is split by head, and [`AttentionBody::smolgen`] turns each part into 64x64 logits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smolgen {
     /// `[channels][embedding]`, no bias
@@ -186,7 +187,7 @@ pub struct SmolgenWeights {
 /// An encoder layer: `y = norm1(x + alpha · attention(x))`, then `norm2(y + alpha · ffn(y))`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoder {
-    /// Attention heads; divides the model width.
+    /// Attention heads. Divides the model width.
     pub heads: usize,
     /// embedding → model width
     pub query: Dense,
@@ -215,7 +216,8 @@ pub struct Encoder {
 pub enum Embedding {
     /// The 112 planes and a constant 64x64 table that distinguishes squares.
     Table,
-    /// The 112 planes and, from the twelve planes of the current pieces, a dense layer's outputs for the square.
+    /// The 112 planes and, from the twelve planes of the current pieces, a dense layer's outputs for the
+    /// square.
     Pieces(Box<PieceEmbedding>),
     /// The channels of a residual tower.
     Tower(Box<Tower>),
@@ -282,7 +284,7 @@ impl Body {
 /// The layers from the body's output to 1858 logits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
-    /// `dense(act(convolution(x)))`; `dense` reads channel-major `[channels · 64]` and gives the 1858 logits.
+    /// `dense(act(convolution(x)))`. `dense` reads channel-major `[channels · 64]` and gives the 1858 logits.
     Classical {
         /// 1x1
         convolution: Convolution,
@@ -307,14 +309,14 @@ pub struct AttentionPolicy {
     pub embedding: Dense,
     /// After `embedding`.
     pub activation: Activation,
-    /// The encoders in their order; often there are none.
+    /// The encoders in their order. Often there are none.
     pub encoders: Vec<Encoder>,
     /// Policy embedding → width.
     pub query: Dense,
     /// Policy embedding → width.
     pub key: Dense,
-    /// `[4][width]`: queen, rook, bishop and a part common to all three, applied to the keys of the last rank; the
-    /// sum is added to the move's logit and not divided by `sqrt(width)`.
+    /// `[4][width]`: queen, rook, bishop and a part common to all three, applied to the keys of the last
+    /// rank. The sum is added to the move's logit and not divided by `sqrt(width)`.
     pub promotion: Vec<f32>,
 }
 

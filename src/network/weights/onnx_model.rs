@@ -1,7 +1,7 @@
 //! A network as an ONNX model: its bytes, and the names of its tensors.
 //!
-//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`]. Backends that
-//! run ONNX take it as it is.
+//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`].
+//! Backends that run ONNX take it as it is.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
-    /// Reads a bare model; its tensors have these names, or Lc0's. `path` is its name in messages.
+    /// Reads a bare model. Its tensors have these names, or Lc0's. `path` is its name in messages.
     ///
     /// # Errors
     /// Fails if the bytes are no model, or if a tensor is missing or of another shape.
@@ -267,7 +267,8 @@ fn checked(
     Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, names })
 }
 
-/// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.
+/// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
+/// them.
 fn require<'a>(
     tensors: &[&'a onnx::ValueInfo],
     kind: &str,
@@ -296,7 +297,7 @@ fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {
     info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
 }
 
-/// Returns the sizes of a tensor, 0 where they are free; empty if the model does not tell.
+/// Returns the sizes of a tensor, 0 where they are free, empty if the model does not tell.
 fn dimensions(info: &onnx::ValueInfo) -> Vec<i64> {
     let shape = tensor_type(info).shape.unwrap_or_default();
     shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()

@@ -1,7 +1,7 @@
 //! Turns the layers of a file into a [`Network`], checking every size against the format on the way.
 //!
-//! Layers are taken by value so that their encoded form is freed as soon as the numbers exist: the memory peak of
-//! loading stays near the size of the decoded network.
+//! Layers are taken by value so that their encoded form is freed as soon as the numbers exist: the memory
+//! peak of loading stays near the size of the decoded network.
 
 use half::{bf16, f16};
 
@@ -22,8 +22,8 @@ const BATCH_NORM_EPSILON: f32 = 1e-5;
 const PAIRS: usize = SQUARES * SQUARES;
 /// The epsilon of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
-/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's
-/// reference evaluation.
+/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in
+/// Lc0's reference evaluation.
 const EPSILON_PIECES: f32 = 1e-3;
 
 type Read<T> = Result<T, NetworkErrorKind>;
@@ -31,8 +31,8 @@ type Read<T> = Result<T, NetworkErrorKind>;
 /// Two layers that belong together: weights and biases, or gammas and betas.
 type Pair = (Option<Layer>, Option<Layer>);
 
-/// Returns the network with the heads of `choice`; all other heads are dropped undecoded. The error is of the first part that
-/// is missing, of the wrong size, or not finite.
+/// Returns the network with the heads of `choice`. All other heads are dropped undecoded. The error is of the
+/// first part that is missing, of the wrong size, or not finite.
 pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) -> Read<Network> {
     let policy_layers = take_policy(&mut weights, choice.policy)?;
     let value_layers = take_value(&mut weights, choice.value)?;
@@ -68,8 +68,8 @@ fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
     NetworkErrorKind::Mismatch { part: part.into(), reason }
 }
 
-/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones; one with a bad encoding is there, and
-/// refused later.
+/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones, or one with a bad encoding is
+/// there, and refused later.
 fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
@@ -92,8 +92,8 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding of `layer`; `None` for a number that is no encoding. A layer that does not say is LINEAR16,
-    /// whatever the file says.
+    /// Returns the encoding of `layer`, or `None` for a number that is no encoding. A layer that does not say
+    /// is LINEAR16, whatever the file says.
     fn of(layer: &Layer) -> Option<Encoding> {
         match layer.encoding {
             None | Some(1) => Some(Encoding::Linear16),
@@ -149,7 +149,8 @@ fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
     }
 }
 
-/// Returns the numbers of a layer that must have exactly `len` of `what`, such as weights; `words` say why, like `64→64 3x3`.
+/// Returns the numbers of a layer that must have exactly `len` of `what`, such as weights. `words` say why,
+/// like `64→64 3x3`.
 fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Read<Vec<f32>> {
     let values = numbers(layer, part)?;
     if values.len() != len {
@@ -164,7 +165,7 @@ fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) 
     Ok(values)
 }
 
-/// Returns a fully connected layer; without a number of `outputs` it has as many as it has biases.
+/// Returns a fully connected layer. Without a number of `outputs` it has as many as it has biases.
 fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Read<Dense> {
     let bias_part = format!("{part} biases");
     let bias = match outputs {
@@ -184,8 +185,8 @@ fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm>
     Ok(LayerNorm { gammas, betas })
 }
 
-/// Returns a convolution of 1×1 or 3×3 squares, with its batch norm folded into weights and bias; without a number of `outputs` it
-/// has as many as the file gives it.
+/// Returns a convolution of 1×1 or 3×3 squares, with its batch norm folded into weights and bias. Without a
+/// number of `outputs` it has as many as the file gives it.
 fn convolution(
     block: Option<ConvBlock>,
     part: &str,
@@ -304,7 +305,8 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
     }
 }
 
-/// Returns a value or moves left head. Towers read its input by a 1x1 convolution, attention bodies by a dense layer per square.
+/// Returns a value or moves left head. Towers read its input by a 1x1 convolution, attention bodies by a
+/// dense layer per square.
 fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
     let inputs = body.width();
     let input = match body {

@@ -1,12 +1,12 @@
 //! Where a worker's batches are evaluated, and how they come back.
 //!
-//! A backend that needs the worker's own core evaluates a batch as it is sent. One beside the cores has threads that do
-//! nothing but wait for it: each takes the next batch out of one queue as soon as the device has given its last one back.
-//! Meanwhile workers fill the next batch, and back up the last one. Where time is virtual, answers are there at once, and a
-//! timetable says when they count.
+//! A backend that needs the worker's own core evaluates a batch as it is sent. One beside the cores has
+//! threads that do nothing but wait for it: each takes the next batch out of one queue as soon as the device
+//! has given its last one back. Meanwhile workers fill the next batch, and back up the last one. Where time
+//! is virtual, answers are there at once, and a timetable says when they count.
 //!
-//! Batches come back in the order in which they were sent, whoever evaluates them: so a search on one thread does the same
-//! whatever the device's speed.
+//! Batches come back in the order in which they were sent, whoever evaluates them: so a search on one thread
+//! does the same whatever the device's speed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -69,7 +69,7 @@ pub(super) struct Device {
     way: Way,
     /// Batches under way, oldest first.
     under_way: VecDeque<UnderWay>,
-    /// Batches that the device has at once; 0 if evaluations need the worker's core.
+    /// Batches that the device has at once, or 0 if evaluations need the worker's core.
     queues: usize,
     /// The pace of the device, and its timetable in the present search, where time is virtual.
     virtual_pace: Option<DevicePace>,
@@ -113,13 +113,15 @@ impl Device {
         self.under_way.is_empty()
     }
 
-    /// Returns whether to send a batch: it is full, the device is idle, or half a batch would let it go on at once.
+    /// Returns whether to send a batch: it is full, the device is idle, or half a batch would let it go on at
+    /// once.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
-    /// Returns whether as many batches are under way as are of use: those that the device has, and the next one.
+    /// Returns whether as many batches are under way as are of use: those that the device has, and the next
+    /// one.
     pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }
@@ -142,7 +144,7 @@ impl Device {
         self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, due));
     }
 
-    /// Waits for the oldest batch under way; `None` if there is none, or its thread is gone with it.
+    /// Waits for the oldest batch under way, or `None` if there is none, or its thread is gone with it.
     pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
@@ -159,7 +161,7 @@ impl Device {
         self.timetable = self.virtual_pace.map(Timetable::new);
     }
 
-    /// Returns how long the device has computed until `now` in virtual time; `None` in real time.
+    /// Returns how long the device has computed until `now` in virtual time, or `None` in real time.
     pub(super) fn busy_until(&self, now: Duration) -> Option<Duration> {
         self.timetable.as_ref().map(|timetable| timetable.busy_until(now))
     }

@@ -1,7 +1,8 @@
-//! One search: its state, the stoppers that end it, and the thread beside the workers that reports, watches the clock, and says when it is
-//! over ([`run`]).
+//! One search: its state, the stoppers that end it, and the thread beside the workers that reports, watches
+//! the clock, and says when it is over ([`run`]).
 //!
-//! `bestmove` goes out by the clock, also while a batch is in flight; a worker that is late backs it up later.
+//! `bestmove` goes out by the clock, also while a batch is in flight. A worker that is late backs it up
+//! later.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -39,7 +40,8 @@ impl Search {
         report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
     }
 
-    /// Backs up the oldest batch of `device` and lets go of the collisions of `gatherer`. Returns whether there was one.
+    /// Backs up the oldest batch of `device` and lets go of the collisions of `gatherer`. Returns whether
+    /// there was one.
     pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
@@ -60,7 +62,8 @@ impl Search {
         true
     }
 
-    /// Waits for the oldest batch, and notes for whom: the device if it has all that is of use, else the tree.
+    /// Waits for the oldest batch, and notes for whom: the device if it has all that is of use, else the
+    /// tree.
     fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
@@ -82,7 +85,8 @@ impl Search {
         }
     }
 
-    /// Makes room in the tree if it is full. The caller must not be inside ([`crate::search::tree::Tree::enter`]).
+    /// Makes room in the tree if it is full. The caller must not be inside
+    /// ([`crate::search::tree::Tree::enter`]).
     pub(super) fn make_room(&self) {
         let SearchContext { tree, root, .. } = &self.state.context;
         if tree.is_full() {
@@ -119,7 +123,8 @@ impl Search {
         }
     }
 
-    /// Lets the workers of a search that is over leave, but not before the root is evaluated: the move would be a guess.
+    /// Lets the workers of a search that is over leave, but not before the root is evaluated: the move would
+    /// be a guess.
     fn dismiss_workers(&self) {
         if self.state.context.has_evaluated_root() {
             self.state.progress.stop();
@@ -138,7 +143,7 @@ impl Search {
         self.state.progress.stop();
     }
 
-    /// Ends the search because it cannot go on; the reason is kept.
+    /// Ends the search because it cannot go on. The reason is kept.
     pub(crate) fn fail(&self, reason: String) {
         self.state.progress.fail(reason);
         self.stop_controller.fail();
@@ -149,24 +154,25 @@ impl Search {
 const TICK: Duration = Duration::from_millis(10);
 /// The time for which each line of information keeps back the next ones: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
-/// … and the same where figures of all root moves are reported: six reports a second, as many as Lc0 sends, for a GUI that
-/// shows them all …
+/// … and the same where figures of all root moves are reported: six reports a second, as many as Lc0 sends,
+/// for a GUI that shows them all …
 const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
 /// … but this is the longest gap where there is anything to report, however many lines are asked for.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// The time that a search without a clock that ended by itself waits for batches in flight.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
-/// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a network that
-/// is slow on its device may take as long, and a device that hangs must not hold up the GUI.
+/// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a
+/// network that is slow on its device may take as long, and a device that hangs must not hold up the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
-/// The time that the end of a search waits for a pruning, which gives up when it sees that the search is over.
+/// The time that the end of a search waits for a pruning, which gives up when it sees that the search is
+/// over.
 const PRUNING_PATIENCE: Duration = Duration::from_millis(10);
 
 /// The end of a search: its move, the reason, and the last figures.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
-    /// The move to play; `None` if the search was ended before the root was evaluated.
+    /// The move to play, or `None` if the search was ended before the root was evaluated.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,
@@ -174,7 +180,7 @@ pub struct SearchResult {
     pub reason: EndReason,
     /// The backend's error, if it failed.
     pub failure: Option<String>,
-    /// The last state; `None` if the root has no visited move.
+    /// The last state, or `None` if the root has no visited move.
     pub info: Option<SearchInfo>,
     /// The figures for benchmarks and logs.
     pub summary: SearchSummary,
@@ -198,7 +204,8 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// Watches over `search` until it ends, and returns why. `on_tick` is called every few milliseconds meanwhile.
+/// Watches over `search` until it ends, and returns why. `on_tick` is called every few milliseconds
+/// meanwhile.
 pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {
@@ -211,7 +218,8 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
             }
         }
     };
-    // An only move has been waited for as long as it is worth; and when pondering ends our clock may be running.
+    // An only move has been waited for as long as it is worth, and when pondering ends our clock may be
+    // running.
     let is_enough = matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove));
     if !is_enough && context.expected_move.is_none() {
         wait_for_root(search);
@@ -225,7 +233,8 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
     reason
 }
 
-/// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's deadline allows for it.
+/// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's
+/// deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, progress, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
@@ -245,7 +254,8 @@ fn wait_for_root(search: &Search) {
     }
 }
 
-/// Returns the result of a search that has ended, with its state as seen without the figures of the root moves.
+/// Returns the result of a search that has ended, with its state as seen without the figures of the root
+/// moves.
 pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
@@ -277,8 +287,8 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
     }
 }
 
-/// Returns the information of `shown`, and the line that begins with the move to play, which goes before the others; it is empty if
-/// there is no such move.
+/// Returns the information of `shown`, and the line that begins with the move to play, which goes before the
+/// others. It is empty if there is no such move.
 fn info_and_line(
     context: &SearchContext,
     shown: &RootSnapshot,

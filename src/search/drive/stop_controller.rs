@@ -3,8 +3,9 @@
 //!
 //! It sees numbers only ([`SearchStats`]), not the search: whoever asks it stops the workers if it says so.
 //!
-//! On a machine with more busy processes than cores a thread that sleeps to a deadline waits until a core is free for it. So it is
-//! measured at each of the controller's ticks how late the system wakes it, and the search is ready that much earlier.
+//! On a machine with more busy processes than cores a thread that sleeps to a deadline waits until a core is
+//! free for it. So it is measured at each of the controller's ticks how late the system wakes it, and the
+//! search is ready that much earlier.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +49,8 @@ struct StopState {
     is_virtual: bool,
 }
 
-/// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the chain thinks.
+/// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the
+/// chain thinks.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
@@ -73,16 +75,18 @@ impl StopController {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether the search is over.
+    /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether
+    /// the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let (said, is_over) = self.ask(stats, visits_left, hints);
         hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
         is_over
     }
 
-    /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are searched stays as
-    /// it is: that only workers decide, when a batch is backed up. Where no clock runs, as under `go depth` or where nodes are
-    /// the clock, only they ask at all: in the middle of a batch the figures depend on chance.
+    /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are
+    /// searched stays as it is: that only workers decide, when a batch is backed up. Where no clock runs, as
+    /// under `go depth` or where nodes are the clock, only they ask at all: in the middle of a batch the
+    /// figures depend on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let has_clock = {
             let state = self.state();
@@ -113,7 +117,7 @@ impl StopController {
         (said, is_over)
     }
 
-    /// Ends the search; of several reasons the first one is kept.
+    /// Ends the search. Of several reasons the first one is kept.
     fn end(&self, mut state: MutexGuard<'_, StopState>, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);
@@ -140,7 +144,7 @@ impl StopController {
         self.state().stop_requested
     }
 
-    /// Returns when the search must end by the clock, from its start; `None` if no clock limits it.
+    /// Returns when the search must end by the clock, from its start, or `None` if no clock limits it.
     pub(crate) fn ready_at(&self) -> Option<Duration> {
         ready_at(&self.state())
     }
@@ -182,7 +186,8 @@ fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }
 
-/// Returns the new nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.
+/// Returns the new nodes per second since `go`, the wait for the first evaluation included, or `None` before
+/// that is back.
 fn nps(stats: &SearchStats) -> Option<Nps> {
     stats.since_first_eval?;
     (stats.elapsed > Millis::ZERO).then(|| Nps(stats.new_nodes.as_f64() / stats.elapsed.as_secs()))
@@ -198,7 +203,8 @@ const MARGIN_DIVISOR: u32 = 4;
 /// The latency of this machine, measured by all searches of the process.
 static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// The recent delay between the time for which a thread asked to be woken and the time when it ran. A lost update does no harm.
+/// The recent delay between the time for which a thread asked to be woken and the time when it ran. A lost
+/// update does no harm.
 #[derive(Debug)]
 struct WakeupLatency {
     latency_ns: AtomicU64,
@@ -228,7 +234,8 @@ mod tests {
     use super::*;
     use crate::time::{GoLimits, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
 
-    /// A regression: batches were sized by the manager's estimate of the speed, also where the search was much slower.
+    /// A regression: batches were sized by the manager's estimate of the speed, also where the search was
+    /// much slower.
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
@@ -247,7 +254,8 @@ mod tests {
         };
         let hints = SearchHints::default();
         assert!(!controller.check(&slow, 1_000_000, &hints));
-        // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes; half of them are safe.
+        // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes. Half of
+        // them are safe.
         assert_eq!(hints.batch_cap.load(Ordering::Relaxed), 117);
     }
 

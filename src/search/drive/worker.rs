@@ -1,8 +1,8 @@
-//! Who searches: threads, each with a way to the device, that take part in one search after the other; and [`SteppedSearch`], for owners
-//! that provide the thread and the evaluations themselves.
+//! Who searches: threads, each with a way to the device, that take part in one search after the other, and
+//! [`SteppedSearch`], for owners that provide the thread and the evaluations themselves.
 //!
-//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
-//! search was stopped it backs up all the same, and only then leaves.
+//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back
+//! after the search was stopped it backs up all the same, and only then leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -17,7 +17,8 @@ use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
 
-/// The stack of a thread that searches: lines of play can be thousands of plies long, and a descent recurses once per ply.
+/// The stack of a thread that searches: lines of play can be thousands of plies long, and a descent recurses
+/// once per ply.
 pub(crate) const STACK_BYTES: usize = 32 << 20;
 /// The time that a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
@@ -77,7 +78,8 @@ impl WorkerPool {
         self.threads
     }
 
-    /// Lets all workers take part in `search`; those that are still busy with an earlier one come when they are done.
+    /// Lets all workers take part in `search`. Those that are still busy with an earlier one come when they
+    /// are done.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.lock();
         assignment.search = Arc::downgrade(search);
@@ -88,7 +90,8 @@ impl WorkerPool {
 }
 
 impl Drop for WorkerPool {
-    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is over.
+    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is
+    /// over.
     fn drop(&mut self) {
         self.mailbox.lock().closed = true;
         self.mailbox.changed.notify_all();
@@ -113,7 +116,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             }
             search
         };
-        // A panic here is a bug of ours or of a backend; the search ends, the process lives.
+        // A panic here is a bug of ours or of a backend. The search ends, the process lives.
         let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
         if outcome.is_err() {
             search.state.context.tree.mark_damaged();
@@ -152,7 +155,8 @@ struct GatheringOutcome {
     is_ahead: bool,
 }
 
-/// The first half of a step: makes room in a full tree, gathers leaves, and fills the batch if it is to be evaluated.
+/// The first half of a step: makes room in a full tree, gathers leaves, and fills the batch if it is to be
+/// evaluated.
 fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
@@ -164,8 +168,8 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> Gatherin
     GatheringOutcome { found, fills_batch, is_ahead }
 }
 
-/// The second half of a step: backs up the oldest batch, unless there is more to gather meanwhile, and asks the stoppers. Returns
-/// false if there is nothing to do until something changes.
+/// The second half of a step: backs up the oldest batch, unless there is more to gather meanwhile, and asks
+/// the stoppers. Returns false if there is nothing to do until something changes.
 fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
@@ -238,8 +242,8 @@ impl SteppedSearch {
         }
     }
 
-    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is more to gather: a search
-    /// whose leaves are all known would else keep the thread from others.
+    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is
+    /// more to gather: a search whose leaves are all known would else keep the thread from others.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch { search, gatherer, device, found, over_at } = self;
         let SearchState { context, budget, progress, .. } = &search.state;
@@ -277,7 +281,8 @@ impl SteppedSearch {
         self.gatherer.batch.slots().len()
     }
 
-    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them back.
+    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them
+    /// back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
@@ -289,7 +294,7 @@ impl SteppedSearch {
         settle(search, gatherer, device, *found);
     }
 
-    /// Returns the present state with the figures of every root move; `None` before the root is evaluated.
+    /// Returns the present state with the figures of every root move, or `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
         let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;

@@ -1,6 +1,7 @@
-//! A batch and its backup: evaluations become policies and values, and every node on a leaf's path gets its share.
+//! A batch and its backup: evaluations become policies and values, and every node on a leaf's path gets its
+//! share.
 //!
-//! A backup follows the path that the descent took; nodes don't know their parents.
+//! A backup follows the path that the descent took. Nodes don't know their parents.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,8 @@ use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
 use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
 
-/// Returns an evaluation, which is for the side to move at a node of `depth` positions from the root on, as that node keeps it.
+/// Returns an evaluation, which is for the side to move at a node of `depth` positions from the root on, as
+/// that node keeps it.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Evaluation) -> NodeValue {
     let root_turn = context.history.current().turn();
     let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
@@ -18,7 +20,8 @@ pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Eval
     NodeValue { v: wl, d, m: evaluation.m }
 }
 
-/// Ends `visits` visits along `path` with the result `value`. From a proven node on its certain result counts.
+/// Ends `visits` visits along `path` with the result `value`. From a proven node on its certain result
+/// counts.
 pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
@@ -79,8 +82,9 @@ fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> Vis
     backup.close(0);
 }
 
-/// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns whether a visit to it
-/// counts: one to a root that has no moves yet does not, so that it is evaluated again once there is room.
+/// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns
+/// whether a visit to it counts: one to a root that has no moves yet does not, so that it is evaluated again
+/// once there is room.
 pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
     let is_expanded = tree.expand(leaf, policy).is_ok();
@@ -120,7 +124,8 @@ pub(crate) fn finish_batch(
     counters.count_depths(depth_sum, max_depth);
 }
 
-/// Expands a leaf whose evaluation is there. Returns the result of the visit to it, `None` if that does not count.
+/// Expands a leaf whose evaluation is there. Returns the result of the visit to it, `None` if that does not
+/// count.
 fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<NodeValue> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
@@ -148,7 +153,8 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     batch.collisions.clear();
 }
 
-/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that others go elsewhere.
+/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that
+/// others go elsewhere.
 #[derive(Debug)]
 pub(crate) struct Collision {
     /// The nodes from the root to the leaf, in the batch's nodes.
@@ -156,7 +162,7 @@ pub(crate) struct Collision {
     pub(crate) visits: u32,
 }
 
-/// Buffers for one batch; reused from batch to batch.
+/// Buffers for one batch. Reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// One slot per leaf, and more from larger batches before.

@@ -1,5 +1,5 @@
-//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move. All values are from
-//! the point of view of the side to move at the root.
+//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root
+//! move. All values are from the point of view of the side to move at the root.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
 use crate::search::tree::{Inside, NodeValue, Proof, ProofOutcome};
 
-/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
+/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the
+/// objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
     /// Expected result as the search sees it, `-1..=1`.
@@ -23,7 +24,8 @@ pub struct PvLine {
     pub wl: f32,
     /// Draw probability.
     pub d: f32,
-    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly certain.
+    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly
+    /// certain.
     pub mu: Option<f32>,
     /// Visits of the first move.
     pub nodes: u64,
@@ -64,7 +66,8 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing has.
+    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing
+    /// has.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -80,7 +83,8 @@ impl SearchInfo {
     }
 }
 
-/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked` are its moves, best first.
+/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked`
+/// are its moves, best first.
 pub(crate) fn search_info(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -143,7 +147,8 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     }
 }
 
-/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity goes.
+/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity
+/// goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     pub(crate) wl: f32,
@@ -159,13 +164,14 @@ pub struct MeanStats {
 pub struct NodeStats {
     pub(crate) visits: u32,
     pub(crate) in_flight: u32,
-    /// Policy of the move; at the root that of all visited moves together.
+    /// Policy of the move. At the root that of all visited moves together.
     pub(crate) policy: f32,
-    /// The mean of the visits; `None` without any.
+    /// The mean of the visits, or `None` without any.
     pub(crate) mean: Option<MeanStats>,
-    /// The value that the move is chosen by, contempt and all; first-play urgency without visits.
+    /// The value that the move is chosen by, contempt and all. First-play urgency without visits.
     pub(crate) q: f32,
-    /// The network's value of the position, or the result if it is certain; `None` if that is not known any more.
+    /// The network's value of the position, or the result if it is certain, or `None` if that is not known
+    /// any more.
     pub(crate) v: Option<f32>,
     pub(crate) is_certain: bool,
 }

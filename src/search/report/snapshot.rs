@@ -1,8 +1,8 @@
-//! The root at one moment, read once for all who want to know: stoppers, information for the GUI, the move to play, figures
-//! of root moves, and benchmarks.
+//! The root at one moment, read once for all who want to know: stoppers, information for the GUI, the move to
+//! play, figures of root moves, and benchmarks.
 //!
-//! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart; but whoever is given
-//! the same snapshot sees the same numbers.
+//! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart, but
+//! whoever is given the same snapshot sees the same numbers.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -29,17 +29,18 @@ pub(crate) struct RootSnapshot {
     pub(crate) new_nodes: u64,
     pub(crate) counts: CounterValues,
     pub(crate) root: NodeReading,
-    /// Value, draws and plies left at the root for the side to move; `None` without visits.
+    /// Value, draws and plies left at the root for the side to move, or `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
     /// Root moves that have a child, in the order in which the children were made.
     pub(crate) children: Vec<RootMove>,
-    /// Root moves without a child, in the order of the rules; none after [`RootSnapshot::read_children`].
+    /// Root moves without a child, in the order of the rules, or none after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
-    /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is pondered on.
+    /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is
+    /// pondered on.
     pub(crate) plies: usize,
     /// The worth of a draw to the side to move.
     pub(crate) draw_score: f32,
-    /// The mate by checks at the search's root; none after the move that is pondered on.
+    /// The mate by checks at the search's root, or none after the move that is pondered on.
     pub(crate) mate: Option<FoundMate>,
     /// Width of the lower bounds by which moves are ranked.
     lcb_factor: f32,
@@ -50,7 +51,7 @@ pub(crate) struct RootSnapshot {
 pub(crate) struct NodeReading {
     pub(crate) visits: u32,
     pub(crate) in_flight: u32,
-    /// Mean of the finished visits; meaningless without any.
+    /// Mean of the finished visits, meaningless without any.
     pub(crate) mean: NodeValue,
     /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
@@ -63,9 +64,10 @@ pub(crate) struct NodeReading {
 pub(crate) struct RootMove {
     pub(crate) mv: Move,
     pub(crate) child: Option<NodeId>,
-    /// The figures of the child; no visits and nothing proven without a child.
+    /// The figures of the child. No visits and nothing proven without a child.
     pub(crate) node: NodeReading,
-    /// Value for the side to move at the root, which gets the draw score for a draw; meaningless without visits.
+    /// Value for the side to move at the root, which gets the draw score for a draw, meaningless without
+    /// visits.
     pub(crate) q: f32,
     /// The network's policy.
     network_policy: f32,
@@ -153,7 +155,8 @@ impl RootSnapshot {
         snapshot
     }
 
-    /// Reads the present state without the moves that have no child. The stoppers are asked after every batch.
+    /// Reads the present state without the moves that have no child. The stoppers are asked after every
+    /// batch.
     pub(crate) fn read_children(
         context: &SearchContext,
         root: &SearchRoot,
@@ -192,7 +195,8 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while nothing is known of that.
+    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while
+    /// nothing is known of that.
     pub(crate) fn reported(
         &self,
         context: &SearchContext,
@@ -204,7 +208,8 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns the position after the root move `mv` as if it were the root; the counts stay those of the whole search.
+    /// Returns the position after the root move `mv` as if it were the root. The counts stay those of the
+    /// whole search.
     fn after(&self, mv: Move, context: &SearchContext, _inside: &Inside<'_>) -> Option<RootSnapshot> {
         let SearchContext { tree, history, reply_moves, backend_info, .. } = context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
@@ -251,8 +256,9 @@ impl RootSnapshot {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
 
-    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then unvisited, then certain losses.
-    /// Of the moves whose result is open, the one with the best lower bound goes before those with more visits.
+    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then
+    /// unvisited, then certain losses. Of the moves whose result is open, the one with the best lower bound
+    /// goes before those with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
@@ -276,8 +282,9 @@ impl RootSnapshot {
 /// The share of the most visits with which a move may be played for the lower bound of its value.
 const LCB_SHARE: f32 = 0.05;
 
-/// Returns the place of the open move with the best lower confidence bound, its value less `factor` divided by the root of its
-/// visits, among `ranked` moves with enough visits. `None` if the first move is certain: nothing goes before it.
+/// Returns the place of the open move with the best lower confidence bound, its value less `factor` divided
+/// by the root of its visits, among `ranked` moves with enough visits. `None` if the first move is certain:
+/// nothing goes before it.
 fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
     let enough = LCB_SHARE * first.node.visits as f32;
@@ -319,7 +326,8 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
     moves.collect()
 }
 
-/// Returns the certain result of the root for the side that moved last, where moves that may be searched decide it.
+/// Returns the certain result of the root for the side that moved last, where moves that may be searched
+/// decide it.
 fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
@@ -351,7 +359,7 @@ impl RootMove {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MoveRank {
     class: ProofClass,
-    /// Plies to the certain end of the game, signed so that more is better; 0 without a certain end.
+    /// Plies to the certain end of the game, signed so that more is better, or 0 without a certain end.
     delay: f32,
     visits: u32,
     q: f32,
@@ -384,7 +392,7 @@ impl MoveRank {
         MoveRank { class, delay, visits: node.visits, q, policy }
     }
 
-    /// Compares two moves; the better one to play is the greater.
+    /// Compares two moves. The better one to play is the greater.
     pub(crate) fn compare(&self, other: &MoveRank) -> Ordering {
         (self.class.cmp(&other.class))
             .then(self.delay.total_cmp(&other.delay))
@@ -419,7 +427,8 @@ const LINE_SHARE: f64 = 1.0 / 16.0;
 /// … and the number of plies for which it is.
 const LINE_PLIES: u32 = 6;
 
-/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being pruned only root moves count.
+/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being
+/// pruned only root moves count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {
@@ -470,8 +479,8 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
     let outcomes = || proofs().map(|proof| proof.outcome);
     let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
-    // Moves that may not be searched can have visits from an earlier search, and moves that turned out to lose are not in
-    // the race.
+    // Moves that may not be searched can have visits from an earlier search, and moves that turned out to
+    // lose are not in the race.
     let visits_in_the_race = |root_move: &RootMove| {
         if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
     };
@@ -501,7 +510,7 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
         is_resignable: allowed()
             .filter(|root_move| root_move.is_visited())
             .all(|root_move| root_move.q <= RESIGNABLE_Q),
-        // The root keeps the first mate that was found; a shorter one can follow.
+        // The root keeps the first mate that was found. A shorter one can follow.
         mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
         // The root's proof is for the side that moved last.
         mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
@@ -517,15 +526,17 @@ pub struct SearchSummary {
     pub new_nodes: u64,
     /// Time from `go` to the answer.
     pub time: Duration,
-    /// Time from `go` to the first evaluation; `None` if there was none.
+    /// Time from `go` to the first evaluation, or `None` if there was none.
     pub first_evaluation: Option<Duration>,
     /// What the search has counted.
     pub counts: CounterValues,
     /// Memory of the tree, bytes.
     pub tree_bytes: u64,
-    /// Mean value, draws and plies left at the root, from the side to move's point of view; `None` if nothing was visited.
+    /// Mean value, draws and plies left at the root, from the side to move's point of view, or `None` if
+    /// nothing was visited.
     pub root: Option<RootEvaluation>,
-    /// The root's moves with their visits, in the order of their policy; moves that were never tried are missing.
+    /// The root's moves with their visits, in the order of their policy. Moves that were never tried are
+    /// missing.
     pub root_visits: Vec<(Move, u32)>,
 }
 

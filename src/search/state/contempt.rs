@@ -1,14 +1,15 @@
-//! Win, draw and loss as a distribution with two parameters, and its rescaling for another accuracy of play and for
-//! contempt.
+//! Win, draw and loss as a distribution with two parameters, and its rescaling for another accuracy of play
+//! and for contempt.
 //!
-//! A game is taken to end with a logistically distributed advantage of mean μ and scale s, from the point of view of
-//! the side that values it: above 1 is a win, below −1 a loss, between them a draw. The network's (Q, D) gives μ and
-//! s. Less accurate play widens the scale, an opponent who is weaker moves the mean; both are applied where an
-//! evaluation enters the tree, and the move of the mean is taken back where values are shown (the model of Lc0's "WDL
-//! rescale").
+//! A game is taken to end with a logistically distributed advantage of mean μ and scale s, from the point of
+//! view of the side that values it: above 1 is a win, below −1 a loss, between them a draw. The network's (Q,
+//! D) gives μ and s. Less accurate play widens the scale, an opponent who is weaker moves the mean. Both are
+//! applied where an evaluation enters the tree, and the move of the mean is taken back where values are shown
+//! (the model of Lc0's "WDL rescale").
 //!
-//! The options name the strength of both players in Elo. The two models of Lc0 turn that into the two numbers that
-//! [`Rescale`] works with; the constants of the second one come from a fit to Stockfish's levels of play.
+//! The options name the strength of both players in Elo. The two models of Lc0 turn that into the two numbers
+//! that [`Rescale`] works with. The constants of the second one come from a fit to Stockfish's levels of
+//! play.
 
 use std::f64::consts::LN_10;
 
@@ -39,16 +40,16 @@ impl From<NodeValue> for ExpectedResult {
 /// The advantage at the end of the game: a logistic distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Advantage {
-    /// The mean, μ; 1 is an even chance to win.
+    /// The mean, μ. 1 is an even chance to win.
     mu: f64,
     /// The scale, s: how uncertain the result is.
     s: f64,
 }
 
 impl Advantage {
-    /// Returns the distribution with the expected result `wl` (win minus loss) and draw probability `d`; `None` where one
-    /// of the three results is too sure or too unlikely. With `l = 1 / (1 + exp((1 + μ) / s))` and
-    /// `w = 1 / (1 + exp((1 − μ) / s))` it is solved for μ and s.
+    /// Returns the distribution with the expected result `wl` (win minus loss) and draw probability `d`, or
+    /// `None` where one of the three results is too sure or too unlikely. With `l = 1 / (1 + exp((1 + μ) /
+    /// s))` and `w = 1 / (1 + exp((1 − μ) / s))` it is solved for μ and s.
     fn of(ExpectedResult { wl, d }: ExpectedResult) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
         let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
@@ -78,7 +79,7 @@ pub struct Rescale {
     ratio: f64,
     /// The number that is added to μ of the favoured side, in units of the network's squared scale.
     diff: f64,
-    /// The side whose chances are raised; `None` if both are treated alike.
+    /// The side whose chances are raised, or `None` if both are treated alike.
     favoured: Option<Color>,
     /// Scales of the network above this count as this.
     max_s: f64,
@@ -136,7 +137,8 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// Returns the tree's `result` for `viewer` as it is shown: without favour, as far as the objectivity goes.
+    /// Returns the tree's `result` for `viewer` as it is shown: without favour, as far as the objectivity
+    /// goes.
     pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
         let ExpectedResult { wl, d } = result;
         let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
@@ -173,13 +175,15 @@ option_choice! {
 option_group! {
     /// The options that decide how the network's values are rescaled for contempt and accuracy of play.
     pub struct ContemptOptions {
-        /// Elo advantage over the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. If empty, UCI_RatingAdv applies.
+        /// Elo advantage over the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated
+        /// by commas. If empty, UCI_RatingAdv applies.
         advantages: String = String::new(), "Contempt", "contempt";
         /// Side that contempt favours. `play` is the engine's side, except in infinite search.
         mode: ContemptMode = ContemptMode::Play, "ContemptMode", "contempt-mode";
         /// Maximum contempt in Elo. Larger values count as this one.
         max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value", hidden;
-        /// Elo of the favoured side, which determines draw rate and accuracy of play. 0 keeps those of the network.
+        /// Elo of the favoured side, which determines draw rate and accuracy of play. 0 keeps those of the
+        /// network.
         calibration_elo: f64 = 0.0, in 0.0..=10_000.0, "WDLCalibrationElo", "wdl-calibration-elo";
         /// Factor on the effect of contempt. 1 is realistic, and 0.5 to 0.6 plays best.
         attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation", hidden;
@@ -187,22 +191,25 @@ option_group! {
         max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s", hidden;
         /// Share of contempt that is removed from the values shown.
         objectivity: f64 = 1.0, in 0.0..=1.0, "WDLEvalObjectivity", "wdl-eval-objectivity";
-        /// Draw rate to assume in equal positions. 0 keeps the network's draw rate. It has no effect under WDLCalibrationElo.
+        /// Draw rate to assume in equal positions. 0 keeps the network's draw rate. It has no effect under
+        /// WDLCalibrationElo.
         draw_rate_target: f64 = 0.0, in 0.0..=0.999, "WDLDrawRateTarget", "wdl-draw-rate-target", hidden;
         /// Draw rate that the network predicts in equal positions.
         draw_rate_reference: f64 = 0.5, in 0.001..=0.999, "WDLDrawRateReference", "wdl-draw-rate-reference";
-        /// Mean advantage at the end of the openings with which the Elo was measured. It has no effect under WDLCalibrationElo.
+        /// Mean advantage at the end of the openings with which the Elo was measured. It has no effect under
+        /// WDLCalibrationElo.
         book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias", hidden;
         /// Opponent as the GUI reports it: title, Elo, computer or human, name.
         opponent: String = String::new(), "UCI_Opponent", "opponent";
-        /// Elo advantage over the opponent, as some GUIs send it. It applies unless Contempt gives another value.
+        /// Elo advantage over the opponent, as some GUIs send it. It applies unless Contempt gives another
+        /// value.
         rating_advantage: f64 = 0.0, in -10_000.0..=10_000.0, "UCI_RatingAdv", "rating-adv";
     }
 }
 
-/// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
-/// separated by commas. The first entry whose name is part of the opponent's, in any case, decides; else the last
-/// one without a name, else `rating_advantage`.
+/// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries
+/// `value` or `name=value`, separated by commas. The first entry whose name is part of the opponent's, in any
+/// case, decides. Else the last one without a name, else `rating_advantage`.
 fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
@@ -339,8 +346,8 @@ mod tests {
 
     #[test]
     fn draw_rates_worked_by_hand() {
-        // The scale at 50 % draws is 1 / ln 3 = 0.910239; without a target the ratio is 1.
-        // diff = ln 3 / (sech²(0.175 · ln 3) + sech²(0.825 · ln 3)) · ln 10 / 200 · 100
+        // The scale at 50 % draws is 1 / ln 3 = 0.910239. Without a target the ratio is 1. diff = ln 3 /
+        // (sech²(0.175 · ln 3) + sech²(0.825 · ln 3)) · ln 10 / 200 · 100
         //      = 1.098612 / (0.963929 + 0.482495) · 1.151293 = 0.874449
         assert_rescale(
             ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() },
@@ -363,15 +370,15 @@ mod tests {
 
     #[test]
     fn elo_worked_by_hand() {
-        // 2737 is the midpoint: 2737 + 125 · ln 2 = 2823.643; scale 1 / (1/15 + exp(6.643867 − 6.75)) = 1.035227;
-        // times ln 3: 1.137313
+        // 2737 is the midpoint: 2737 + 125 · ln 2 = 2823.643. Scale 1 / (1/15 + exp(6.643867 − 6.75)) =
+        // 1.035227. Times ln 3: 1.137313
         assert_rescale(
             ContemptOptions { calibration_elo: 2737.0, ..ContemptOptions::default() },
             1.137_313,
             0.0,
         );
-        // 2800 against 2700: 2871.883 and 2796.236; scales 0.931042 and 1.099135, together 1.018562;
-        // μ −4.703099 and −5.585289; (ln 3)² · 0.882190 = 1.064758
+        // 2800 against 2700: 2871.883 and 2796.236. Scales 0.931042 and 1.099135, together 1.018562. μ
+        // −4.703099 and −5.585289. (ln 3)² · 0.882190 = 1.064758
         let stronger = ContemptOptions {
             calibration_elo: 2800.0,
             rating_advantage: 100.0,
@@ -431,8 +438,8 @@ mod tests {
     #[test]
     fn rescaling_worked_by_hand() {
         let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
-        // μ = 0.688426, s = 0.768436; μ' = μ ± 0.2 s² = 0.806525 or 0.570327; s' = 0.384218;
-        // Black: w = 1 / (1 + exp(0.193475 / 0.384218)) = 0.376705, l = 1 / (1 + exp(1.806525 / 0.384218)) = 0.008997
+        // μ = 0.688426, s = 0.768436. μ' = μ ± 0.2 s² = 0.806525 or 0.570327. s' = 0.384218. Black: w = 1 /
+        // (1 + exp(0.193475 / 0.384218)) = 0.376705, l = 1 / (1 + exp(1.806525 / 0.384218)) = 0.008997
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::Black);
         assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::White);
@@ -441,8 +448,8 @@ mod tests {
 
     #[test]
     fn wide_distributions_are_capped() {
-        // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3; with the scale 1.4
-        // w = 1 / (1 + exp(0.662131 / 1.4)) = 0.383918, l = 1 / (1 + exp(1.337869 / 1.4)) = 0.277756
+        // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3. With the scale 1.4 w = 1 / (1 +
+        // exp(0.662131 / 1.4)) = 0.383918, l = 1 / (1 + exp(1.337869 / 1.4)) = 0.277756
         let rescale = Rescale { diff: 1e-9, favoured: Some(Color::White), ..Rescale::default() };
         let ExpectedResult { wl, d } = rescale.apply(result(0.05, 0.15), Color::White);
         assert!(close(wl.into(), 0.106_162) && close(d.into(), 0.338_326), "{wl} {d}");

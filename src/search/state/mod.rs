@@ -1,6 +1,7 @@
 //! What a search is given, and what its threads count. It decides nothing.
 //!
-//! Every worker writes the counters, with relaxed ordering: each is a number of its own, and nothing else is published through it.
+//! Every worker writes the counters, with relaxed ordering: each is a number of its own, and nothing else is
+//! published through it.
 
 mod contempt;
 mod params;
@@ -38,12 +39,13 @@ pub(crate) struct SearchState {
     pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
 }
 
-/// What the stoppers last said to the workers. Relaxed: each is a number of its own, and nothing else is published through it.
+/// What the stoppers last said to the workers. Relaxed: each is a number of its own, and nothing else is
+/// published through it.
 #[derive(Debug)]
 pub(crate) struct SearchHints {
     /// The largest batch that should be back in time, positions.
     pub(super) batch_cap: AtomicU32,
-    /// The lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
+    /// The lead in visits that no root move can make up any more. [`u32::MAX`] while there is no such lead.
     pub(super) decisive_lead: AtomicU32,
 }
 
@@ -75,18 +77,21 @@ impl Default for SearchHints {
     }
 }
 
-/// What a search works on. Nothing here changes while it runs, but tree and cache are written through their own atomics and locks.
+/// What a search works on. Nothing here changes while it runs, but tree and cache are written through their
+/// own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) tree: Arc<Tree>,
     /// The node of the position to search.
     pub(crate) root: NodeId,
     pub(crate) history: History,
-    /// While pondering, the move that the opponent is expected to play at the root: what is reported follows it.
+    /// While pondering, the move that the opponent is expected to play at the root: what is reported follows
+    /// it.
     pub(crate) expected_move: Option<Move>,
-    /// Root moves that may be searched; empty means all.
+    /// Root moves that may be searched. Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// While pondering, the moves that may be played after the expected one; empty means all. All are searched.
+    /// While pondering, the moves that may be played after the expected one. Empty means all. All are
+    /// searched.
     pub(crate) reply_moves: Vec<Move>,
     pub(crate) params: SearchParams,
     /// The change of the network's values for accuracy of play and contempt.
@@ -116,7 +121,7 @@ impl SearchContext {
         self.root_node().state() == NodeState::Expanded
     }
 
-    /// Returns the moves that may be answered with, one of which is played; empty means all.
+    /// Returns the moves that may be answered with, one of which is played. Empty means all.
     pub(crate) fn answer_moves(&self) -> &[Move] {
         if self.expected_move.is_some() { &self.reply_moves } else { &self.root_moves }
     }
@@ -132,7 +137,8 @@ impl SearchContext {
         chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
     }
 
-    /// Returns whether figures of every root move are reported on this occasion. They are not while pondering.
+    /// Returns whether figures of every root move are reported on this occasion. They are not while
+    /// pondering.
     pub(crate) fn reports_move_stats(&self, occasion: MoveStatsWhen) -> bool {
         let wanted = self.reporting.move_stats;
         let is_wanted = wanted == MoveStatsWhen::Always || wanted == occasion;
@@ -165,7 +171,8 @@ pub struct Reporting {
 pub(crate) enum SearchClock {
     /// Real time since the `go` line was read.
     Real(Instant),
-    /// Time that passes only when somebody says so, nanoseconds. Relaxed: one thread searches, others only look.
+    /// Time that passes only when somebody says so, nanoseconds. Relaxed: one thread searches, others only
+    /// look.
     Virtual(AtomicU64),
 }
 
@@ -188,7 +195,7 @@ impl SearchClock {
         }
     }
 
-    /// Returns when the search began; `None` where time is virtual.
+    /// Returns when the search began, or `None` where time is virtual.
     pub(crate) fn started(&self) -> Option<Instant> {
         match self {
             SearchClock::Real(started) => Some(*started),
@@ -197,7 +204,7 @@ impl SearchClock {
     }
 }
 
-/// The counters of a search; [`CounterValues`] says what each counts.
+/// The counters of a search. [`CounterValues`] says what each counts.
 #[derive(Debug, Default)]
 pub(crate) struct SearchCounters {
     pub(crate) evaluations: AtomicU64,
@@ -215,7 +222,8 @@ pub(crate) struct SearchCounters {
     pub(crate) virtual_busy: AtomicU64,
 }
 
-/// What a search has counted up to one moment. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
+/// What a search has counted up to one moment. Every visit is one of evaluation, cache hit or terminal.
+/// Collisions are no visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterValues {
     /// Visits that the network evaluated.
@@ -226,12 +234,13 @@ pub struct CounterValues {
     pub(crate) terminals: u64,
     /// Positions found in the endgame tables, leaves and root moves.
     pub tablebase_hits: u64,
-    /// Descents that ended at a leaf under evaluation; the visits that they carried are given up.
+    /// Descents that ended at a leaf under evaluation. The visits that they carried are given up.
     pub(crate) collisions: u64,
     /// Positions evaluated for the cache alone.
     pub(crate) prefetched: u64,
     pub(crate) batches: u64,
-    /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
+    /// Visits of earlier searches that were taken back because they ended in repetitions that are none any
+    /// more.
     pub(crate) reverted: u32,
     /// Sum of the depths of all visits: positions on their way, the root included.
     pub(crate) depth_sum: u64,
@@ -282,7 +291,8 @@ impl SearchCounters {
 }
 
 impl CounterValues {
-    /// Returns in words what a search that took `time` on `threads` threads waited for; `None` if it had no device to wait for.
+    /// Returns in words what a search that took `time` on `threads` threads waited for, or `None` if it had
+    /// no device to wait for.
     pub(crate) fn waits(&self, time: Duration, threads: usize) -> Option<String> {
         let time = time.as_secs_f64() * threads as f64;
         let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
@@ -302,7 +312,8 @@ impl CounterValues {
     }
 }
 
-/// The visits that a search may make. Workers take theirs before they descend, so that the limit is kept exactly.
+/// The visits that a search may make. Workers take theirs before they descend, so that the limit is kept
+/// exactly.
 #[derive(Debug)]
 pub(crate) struct VisitBudget {
     total: u64,
@@ -353,11 +364,13 @@ impl VisitBudget {
     }
 }
 
-/// The progress of a search's workers. The stop flag is read before every descent and is an atomic of its own; everything else changes
-/// once per batch and lies under one lock, with a condition variable for those who wait for a change.
+/// The progress of a search's workers. The stop flag is read before every descent and is an atomic of its
+/// own. Everything else changes once per batch and lies under one lock, with a condition variable for those
+/// who wait for a change.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerProgress {
-    /// True if the workers are to leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
+    /// True if the workers are to leave. Relaxed: it publishes nothing, and being seen a little later does no
+    /// harm.
     stop: AtomicBool,
     state: Mutex<ProgressState>,
     changed: Condvar,
@@ -424,13 +437,13 @@ impl WorkerProgress {
         self.change(|_| ());
     }
 
-    /// Notes that the search has made visits, `elapsed` after its start. The first of them had the first evaluation, by the network or
-    /// out of the cache.
+    /// Notes that the search has made visits, `elapsed` after its start. The first of them had the first
+    /// evaluation, by the network or out of the cache.
     pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
         self.state().first_evaluation.get_or_insert_with(elapsed);
     }
 
-    /// Keeps the reason why the search cannot go on; of several the first one is kept.
+    /// Keeps the reason why the search cannot go on. Of several the first one is kept.
     pub(crate) fn fail(&self, reason: String) {
         self.state().failure.get_or_insert(reason);
     }
@@ -461,7 +474,7 @@ impl WorkerProgress {
         may_enter
     }
 
-    /// Notes that a worker leaves; it holds no visits under way any more.
+    /// Notes that a worker leaves. It holds no visits under way any more.
     pub(crate) fn leave(&self) {
         self.change(|state| state.workers -= 1);
     }

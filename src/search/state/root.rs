@@ -1,8 +1,8 @@
-//! The root of a search: which of its moves may be searched, their policy with the search's noise, and what is known before the
-//! first visit.
+//! The root of a search: which of its moves may be searched, their policy with the search's noise, and what
+//! is known before the first visit.
 //!
-//! The noise makes games differ, and tries moves that the policy would leave out. It has a symmetric Dirichlet distribution as in
-//! AlphaZero (Silver et al. 2018), and is drawn once per search.
+//! The noise makes games differ, and tries moves that the policy would leave out. It has a symmetric
+//! Dirichlet distribution as in AlphaZero (Silver et al. 2018), and is drawn once per search.
 
 use std::f64::consts::TAU;
 
@@ -71,7 +71,8 @@ impl SearchRoot {
         self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
     }
 
-    /// Returns the policy of the root move that leads to `child`, with this search's noise unless the move certainly loses.
+    /// Returns the policy of the root move that leads to `child`, with this search's noise unless the move
+    /// certainly loses.
     #[inline]
     pub(crate) fn policy_of_child(&self, child: &Node) -> f32 {
         let (mv, policy) = (child.edge().mv(), child.edge().policy());
@@ -119,12 +120,12 @@ impl FoundMate {
 #[derive(Clone, Debug)]
 struct RootNoise {
     epsilon: f32,
-    /// One per legal move, in their order; they sum to 1.
+    /// One per legal move, in their order. They sum to 1.
     parts: Vec<f32>,
 }
 
 impl RootNoise {
-    /// Draws noise for `moves` legal moves; `None` if there is to be none.
+    /// Draws noise for `moves` legal moves, or `None` if there is to be none.
     fn draw(params: NoiseParams, moves: usize, rng: &mut fastrand::Rng) -> Option<RootNoise> {
         if params.epsilon <= 0.0 || params.alpha <= 0.0 {
             return None;

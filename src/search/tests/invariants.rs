@@ -1,6 +1,7 @@
-//! Checks what must hold in a tree whenever no search is running: after searches on several threads, stopped at any
-//! moment, after the game has moved on, and after pruning. Sums of values are whole numbers and must be right to the last unit,
-//! on any number of threads; draw probabilities and plies left are means that are rounded with each visit.
+//! Checks what must hold in a tree whenever no search is running: after searches on several threads, stopped
+//! at any moment, after the game has moved on, and after pruning. Sums of values are whole numbers and must
+//! be right to the last unit, on any number of threads. Draw probabilities and plies left are means that are
+//! rounded with each visit.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub(super) enum Kept {
     Pruned,
 }
 
-/// Walks the whole tree below `root` and checks what must hold when no search is running. Returns the nodes seen.
+/// Walks the whole tree below `root` and checks what must hold when no search is running. Returns the nodes
+/// seen.
 pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;
@@ -81,7 +83,8 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
 /// More plies than any mean of the plies left, in tests.
 const MOST_PLIES: f64 = 500.0;
 
-/// The visits of a node that no child has, and what they are worth: that follows from the node's sums and its children's.
+/// The visits of a node that no child has, and what they are worth: that follows from the node's sums and its
+/// children's.
 #[derive(Debug)]
 struct OwnVisits {
     visits: u32,
@@ -102,9 +105,10 @@ impl OwnVisits {
             (n * f64::from(d), n * f64::from(m))
         };
         let ((d, m), n) = (sums(node), f64::from(node.visits()));
-        // Each of `n` visits may round a mean by half a unit of its last place, a sum thereby by `n` times that, and roundings
-        // up and down come in any order: `n · √n · ε / 2` is their standard deviation at most, for the children as for the node.
-        // Visits that were taken back have left their roundings behind.
+        // Each of `n` visits may round a mean by half a unit of its last place, a sum thereby by `n` times
+        // that, and roundings up and down come in any order: `n · √n · ε / 2` is their standard deviation at
+        // most, for the children as for the node. Visits that were taken back have left their roundings
+        // behind.
         let slack = 0.01 + 4.0 * n * n.sqrt() * f64::from(f32::EPSILON);
         let own = OwnVisits { visits: node.visits(), value_sum: node.value_sum(), d, m, slack };
         tree.children(node).fold(own, |own, (_, child)| {
@@ -303,7 +307,8 @@ fn an_untried_move_is_better_than_a_certain_loss() {
     };
     let mut cases = 0;
     for (nodes, rule50) in (2..40).flat_map(|nodes| (50..54).map(move |rule50| (nodes, rule50))) {
-        // After Kh1 Black mates; other moves are tried only when that is certain. Positions with such counters have evaluations of their own.
+        // After Kh1 Black mates. Other moves are tried only when that is certain. Positions with such
+        // counters have evaluations of their own.
         let mut bench =
             TestBench::new("random", 1, &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"));
         bench.params.fpu_strategy_at_root = RootFpuStrategy::Absolute;
@@ -323,7 +328,8 @@ fn an_untried_move_is_better_than_a_certain_loss() {
     assert!(cases > 0);
 }
 
-// What may happen beside a search in the same tree: the last batches of an earlier one, the reclaimer, pruning.
+// What may happen beside a search in the same tree: the last batches of an earlier one, the reclaimer,
+// pruning.
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -341,7 +347,8 @@ impl TestBench {
         history
     }
 
-    /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as the engine does.
+    /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as
+    /// the engine does.
     fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
         let (history, draining) = (self.after_best_move(), search.clone());
         let quiescence = move || draining.state.progress.wait_idle(Duration::from_secs(60));
@@ -358,7 +365,8 @@ impl TestBench {
     }
 }
 
-/// Batches of the last search are backed up through nodes that are searched, and through others that wait to be freed.
+/// Batches of the last search are backed up through nodes that are searched, and through others that wait to
+/// be freed.
 #[test]
 fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);

@@ -56,7 +56,8 @@ impl TestBench {
         (search, result)
     }
 
-    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is asked to stop.
+    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is asked to
+    /// stop.
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.root_visits().into());
         let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
@@ -98,7 +99,7 @@ impl TestBench {
         Arc::new(Search::new(context, chain, visits))
     }
 
-    /// Searches for `time`; nobody takes part any more when this returns.
+    /// Searches for `time`. Nobody takes part any more when this returns.
     fn search_for(&self, time: Duration) -> Arc<Search> {
         let search = self.start(None, &[]);
         std::thread::sleep(time);
@@ -165,7 +166,8 @@ fn visits_are_exact_on_any_number_of_threads() {
     }
 }
 
-/// A regression: root moves were sorted by figures that workers changed meanwhile. The sort panicked, and no move was played.
+/// A regression: root moves were sorted by figures that workers changed meanwhile. The sort panicked, and no
+/// move was played.
 #[test]
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
@@ -228,7 +230,8 @@ fn threads_share_the_visits_that_may_be_under_way() {
 
 const VIRTUAL: &str = "simulated(network=trivial,latency-us=4000,per-position-ns=50000,clock=virtual)";
 
-/// Batches come back in the order in which they were sent, so that it does not matter which thread evaluated one first.
+/// Batches come back in the order in which they were sent, so that it does not matter which thread evaluated
+/// one first.
 #[test]
 fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
     let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.root_visits;
@@ -318,7 +321,7 @@ fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
 
 #[test]
 fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
-    // Any quiet move completes fifty moves; only the pawn's doesn't.
+    // Any quiet move completes fifty moves, only the pawn's doesn't.
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
@@ -342,7 +345,7 @@ fn proofs_reach_the_root() {
         let (_, result) = bench.search(20_000);
         bench.check(Kept::Whole);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
-        // The first win that is found decides a position; it need not be the shortest.
+        // The first win that is found decides a position. It need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
         assert!(mate.abs() >= shortest.abs(), "{position}: {mate}");
     }
@@ -360,7 +363,8 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     assert_eq!(result.summary.new_nodes, 5_000);
 }
 
-/// A regression: a search that goes step by step ended when a gathering found nothing but draws by repetition to open again.
+/// A regression: a search that goes step by step ended when a gathering found nothing but draws by repetition
+/// to open again.
 #[test]
 fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
@@ -384,7 +388,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     }
 }
 
-/// The mean of M over the tree is kept by the nodes; its spread is read off the lines below the root.
+/// The mean of M over the tree is kept by the nodes. Its spread is read off the lines below the root.
 #[test]
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
@@ -393,7 +397,8 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let root = tree.node(*root_id);
     let found = root_evaluation(tree, *root_id, backend_info).unwrap();
     assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
-    // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
+    // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add
+    // to.
     let children = || tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
@@ -415,7 +420,8 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
-/// A regression: the controller's tick asked the chain in the middle of a batch, which made searches without a clock depend on load.
+/// A regression: the controller's tick asked the chain in the middle of a batch, which made searches without
+/// a clock depend on load.
 #[test]
 fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
@@ -489,7 +495,8 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     assert_ne!(search.stats().mate_in, Some(1), "the mate may not be played");
 }
 
-/// A regression: of moves with the same Q the last one was the best, so that the most visited one never was in a dead draw.
+/// A regression: of moves with the same Q the last one was the best, so that the most visited one never was
+/// in a dead draw.
 #[test]
 fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
     // Every move completes fifty.
@@ -499,7 +506,8 @@ fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
     assert_eq!(stats.best_by_q, stats.most_visited());
 }
 
-/// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.
+/// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be
+/// made.
 #[test]
 fn a_search_that_can_make_no_more_visits_ends() {
     let bench = TestBench::new("random", 2, "startpos");

@@ -11,7 +11,8 @@ fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
 }
 
-/// A regression: a move that certainly loses was visited on and on, and lowered the first-play urgency of its siblings.
+/// A regression: a move that certainly loses was visited on and on, and lowered the first-play urgency of its
+/// siblings.
 #[test]
 fn a_move_that_certainly_loses_has_no_policy() {
     // After Kh1 Black mates.
@@ -34,7 +35,8 @@ fn a_move_that_certainly_loses_has_no_policy() {
     assert!(others().all(|node| node.edge().policy() > 1e-9));
 }
 
-/// A regression: the root's proof was kept, whichever moves it came from, and a search of other moves ended at once.
+/// A regression: the root's proof was kept, whichever moves it came from, and a search of other moves ended
+/// at once.
 #[test]
 fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
@@ -51,7 +53,8 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
 }
 
-/// A regression: a proven position that the game reached kept its certain value, and as visits those that had ended in it.
+/// A regression: a proven position that the game reached kept its certain value, and as visits those that had
+/// ended in it.
 #[test]
 fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     // Black's only move is Kb8, and then Rd8 mates.
@@ -85,7 +88,7 @@ fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
 /// The mate that is found at a leaf is no part of the tree, but of the line that is told.
 #[test]
 fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
-    // Nh6, Kh8; Qg8, Rxg8; Nf7. The leaf is after Kh8.
+    // Nh6, Kh8. Qg8, Rxg8. Nf7. The leaf is after Kh8.
     let bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
     let (_, result) = bench.search_moves(100, &["f7h6"]);
     let line = &result.info.unwrap().lines[0];
@@ -95,7 +98,8 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
 }
 
-/// A regression: a leaf with a mate has no children; where the game came to it, the search began anew and had forgotten the mate.
+/// A regression: a leaf with a mate has no children. Where the game came to it, the search began anew and had
+/// forgotten the mate.
 #[test]
 fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
     let mut bench = TestBench::new("random", 1, "fen 3K4/8/8/8/8/7k/2r4q/8 b - - 0 1");
@@ -114,7 +118,7 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
 
 #[test]
 fn a_mate_at_the_root_counts_where_it_may_be_played() {
-    // Qg8, Rxg8; Nf7.
+    // Qg8, Rxg8. Nf7.
     let bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
     let mate_of = |nodes, root_moves: &[&str]| {
         let (_, result) = bench.search_moves(nodes, root_moves);
@@ -125,10 +129,12 @@ fn a_mate_at_the_root_counts_where_it_may_be_played() {
     assert_eq!(mate_of(25, &["g2g3", "b3g8"]), Some(2));
 }
 
-/// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move that draws for sure.
+/// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move
+/// that draws for sure.
 #[test]
 fn a_draw_is_proven_where_no_move_can_win() {
-    // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is taken.
+    // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is
+    // taken.
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
     bench.check(Kept::Whole);

@@ -79,7 +79,8 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     assert_eq!(bench.root_visits(), 0);
 }
 
-/// A regression: a step back kept the visits that the position had got as the root, and the move that led there was played.
+/// A regression: a step back kept the visits that the position had got as the root, and the move that led
+/// there was played.
 #[test]
 fn what_was_searched_below_does_not_count_above_where_the_past_is_released_either() {
     for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
@@ -101,7 +102,8 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     }
 }
 
-/// A regression: the visits of a position whose tree had been pruned counted as nodes, and `bestmove` waited a minute for moves.
+/// A regression: the visits of a position whose tree had been pruned counted as nodes, and `bestmove` waited
+/// a minute for moves.
 #[test]
 fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
@@ -120,7 +122,8 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
 
-/// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a minute for moves.
+/// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a
+/// minute for moves.
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     let bench = TestBench::new("random", 1, "startpos");

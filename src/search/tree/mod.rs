@@ -1,9 +1,10 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
-//! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from a `slab`. Proofs go up (`verdict`), a full tree is pruned and what the
-//! game leaves is freed (`prune`), and the tree of a game moves on with it (`root`).
-//! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
-//! Used by the other rooms of `search`; uses `chess` only for moves, and `network::cache` for the form of a policy.
+//! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from a `slab`. Proofs go up (`verdict`), a
+//! full tree is pruned and what the game leaves is freed (`prune`), and the tree of a game moves on with it
+//! (`root`). Nodes don't know their parents, and nothing that depends on the path is stored as if it were the
+//! position's. Used by the other rooms of `search`. Uses `chess` only for moves, and `network::cache` for the
+//! form of a policy.
 
 #[cfg(test)]
 pub(crate) mod models;

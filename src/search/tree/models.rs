@@ -1,7 +1,8 @@
 //! Models of what several threads do to the tree at once.
 //!
-//! `tests/models` runs them under loom, which tries all orders of a model's steps, and all values that a load may return; a
-//! unit test runs them on real threads. So they are small: two or three threads, a few steps each.
+//! `tests/models` runs them under loom, which tries all orders of a model's steps, and all values that a load
+//! may return. A unit test runs them on real threads. So they are small: two or three threads, a few steps
+//! each.
 
 use std::sync::Arc;
 
@@ -69,7 +70,8 @@ pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
     (Arc::new(tree), root)
 }
 
-/// Makes the child with the largest policy, unless another thread is doing so. Moves are their places plus one.
+/// Makes the child with the largest policy, unless another thread is doing so. Moves are their places plus
+/// one.
 pub(super) fn append(tree: &Tree, parent: NodeId) -> Option<NodeId> {
     let node = tree.node(parent);
     let best = tree.best_unvisited(node, None)?;
@@ -84,7 +86,7 @@ fn moves(tree: &Tree, parent: NodeId, moves: u16) -> Vec<u16> {
     found
 }
 
-/// One of two threads claims a leaf and expands it; the other sees nothing of it or all of it.
+/// One of two threads claims a leaf and expands it. The other sees nothing of it or all of it.
 fn whoever_sees_a_node_expanded_sees_its_policy() {
     let tree = Arc::new(Tree::new());
     let root = tree.new_root().unwrap();
@@ -194,7 +196,8 @@ fn end_state(tree: &Tree, id: NodeId) -> (u32, NodeValue) {
     (node.visits(), node.mean())
 }
 
-/// Checks a node against the visits and results that it should have had. Values are exact; other means are rounded.
+/// Checks a node against the visits and results that it should have had. Values are exact. Other means are
+/// rounded.
 fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
     let (visits, mean) = end_state(tree, id);
     let n: u32 = results.iter().map(|(visits, _)| visits).sum();
@@ -280,7 +283,7 @@ fn a_draw_that_is_none_any_more_does_not_end_the_game() {
 /// The length of the runs.
 const LEN: u32 = 1;
 
-/// A slab, and for each of its first slots a mark of the thread that owns it; 0 for none.
+/// A slab, and for each of its first slots a mark of the thread that owns it, or 0 for none.
 struct Ledger {
     slab: Slab<AtomicU32>,
     owners: [AtomicU32; 16],
@@ -357,7 +360,8 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     child
 }
 
-/// Descends from `root` to its first child and makes a child there, or, where the child has become a leaf, expands it.
+/// Descends from `root` to its first child and makes a child there, or, where the child has become a leaf,
+/// expands it.
 fn descend(tree: &Tree, root: NodeId) {
     let _inside = tree.enter();
     let Some((id, node)) = tree.children(tree.node(root)).next() else { return };
@@ -397,7 +401,8 @@ fn a_descent_and_pruning_keep_apart() {
     );
 }
 
-/// A worker of an earlier search is still below the old root when the game moves on. Its nodes are freed once it has left.
+/// A worker of an earlier search is still below the old root when the game moves on. Its nodes are freed once
+/// it has left.
 fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));

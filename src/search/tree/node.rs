@@ -1,14 +1,15 @@
 //! A node: what is known of one position, and all that changes it.
 //!
-//! Every value is from the point of view of the side that moved into the node (the side to move at its parent), so that a parent
-//! prefers the child with the largest value. First come the plain numbers: results of visits, and results that are certain. Then
-//! follow the parts of a node, the node with its visits, its life from leaf to terminal with bounds and proofs, and what it is to
-//! those above it while it is searched as the root.
+//! Every value is from the point of view of the side that moved into the node (the side to move at its
+//! parent), so that a parent prefers the child with the largest value. First come the plain numbers: results
+//! of visits, and results that are certain. Then follow the parts of a node, the node with its visits, its
+//! life from leaf to terminal with bounds and proofs, and what it is to those above it while it is searched
+//! as the root.
 //!
-//! A node is made of atomics. Writers: any worker, at any time; see each method for the ordering. Values, means and finished
-//! visits change together, under a lock of one bit that is held for a few instructions, so that no visit is lost or counted at the
-//! wrong worth when a node is proven. Descents don't take it: they begin and cancel visits and read, and what they read may lack a
-//! part of a visit that ends at that moment.
+//! A node is made of atomics. Writers: any worker, at any time. See each method for the ordering. Values,
+//! means and finished visits change together, under a lock of one bit that is held for a few instructions, so
+//! that no visit is lost or counted at the wrong worth when a node is proven. Descents don't take it: they
+//! begin and cancel visits and read, and what they read may lack a part of a visit that ends at that moment.
 
 use super::slab::Slot;
 use super::slab::Zeroed;
@@ -43,7 +44,8 @@ impl NodeValue {
     }
 }
 
-/// A certain result of a node, from the point of view of the side that moved into it; better ones are greater.
+/// A certain result of a node, from the point of view of the side that moved into it. Better ones are
+/// greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
     Loss,
@@ -103,7 +105,8 @@ impl Proof {
     }
 }
 
-/// The difference between what the visits of a node that was proven are worth now and what they were worth before.
+/// The difference between what the visits of a node that was proven are worth now and what they were worth
+/// before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
     /// Difference of the sums of values, in units of a node's sum.
@@ -121,7 +124,8 @@ impl Correction {
 /// The most visits that a node may get: a sum of values overflows at 2³¹ wins or losses.
 pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 
-/// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
+/// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order
+/// of the visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
 /// Returns a value in units of a node's sum.
@@ -222,12 +226,12 @@ mod meta {
     pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
     /// The proven result is a mate, at most M plies away.
     pub(super) const MATE: u32 = 1 << 5;
-    /// The side that moved into the node cannot lose, or cannot win, any more; a proof says more than both.
+    /// The side that moved into the node cannot lose, or cannot win, any more. A proof says more than both.
     pub(super) const CANNOT_LOSE: u32 = 1 << 6;
     pub(super) const CANNOT_WIN: u32 = 1 << 7;
     pub(super) const EDGES_SHIFT: u32 = 8;
     pub(super) const CHILDREN_SHIFT: u32 = 16;
-    /// Plies back to the position that a draw by repetition within the tree repeats; 0 for other nodes.
+    /// Plies back to the position that a draw by repetition within the tree repeats, or 0 for other nodes.
     pub(super) const CYCLE_SHIFT: u32 = 24;
 }
 
@@ -247,20 +251,22 @@ pub(crate) enum NodeState {
     Expanded,
     /// Visits end here: the game is over, or a mate or an endgame table says how it ends.
     Terminal,
-    /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is not past that.
+    /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is
+    /// not past that.
     TwoFoldDraw(u8),
 }
 
-/// A node; 48 bytes.
+/// A node. 48 bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     /// Sum of values in units of 2⁻³².
     value_sum: AtomicI64,
     /// Mean draw probability and mean plies left.
     means: Means,
-    /// Finished visits in the upper half, below them the lock of the sums, and visits under way (virtual loss).
+    /// Finished visits in the upper half, below them the lock of the sums, and visits under way (virtual
+    /// loss).
     counts: AtomicU64,
-    /// Index of the run with its policy; see [`super::Tree`].
+    /// Index of the run with its policy. See [`super::Tree`].
     policy: AtomicU32,
     /// The edge that leads here.
     edge: AtomicU32,
@@ -268,9 +274,9 @@ pub(crate) struct Node {
     next: AtomicU32,
     /// State, proof, lock and counts, packed as [`meta`] says.
     meta: AtomicU32,
-    /// The first child; valid once it is counted.
+    /// The first child, valid once it is counted.
     first_child: AtomicU32,
-    /// Rank of the best move without a child, 0 if there is none; valid once expanded.
+    /// Rank of the best move without a child, 0 if there is none, valid once expanded.
     best_unvisited: AtomicU32,
 }
 
@@ -312,7 +318,7 @@ impl Node {
         (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
-    /// Returns the edge that leads here; it is meaningless for a root.
+    /// Returns the edge that leads here. It is meaningless for a root.
     #[inline]
     pub(crate) fn edge(&self) -> Edge {
         Edge(self.edge.load(Ordering::Relaxed))
@@ -354,12 +360,13 @@ impl Node {
     }
 
     pub(crate) fn mean(&self) -> NodeValue {
-        // What a proof changes below may arrive before the visits that it revalues, and take the means out of their range.
+        // What a proof changes below may arrive before the visits that it revalues, and take the means out of
+        // their range.
         let (d, m) = self.means.get();
         NodeValue { v: self.q(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
     }
 
-    /// Returns the number of legal moves; 0 before the node is expanded.
+    /// Returns the number of legal moves, or 0 before the node is expanded.
     #[inline]
     pub(crate) fn edge_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
@@ -382,7 +389,8 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Takes the lock of the sums and returns the finished visits. Acquire: sums and proof are seen as their last holder left them.
+    /// Takes the lock of the sums and returns the finished visits. Acquire: sums and proof are seen as their
+    /// last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
         let mut counts = self.counts.load(Ordering::Relaxed);
@@ -394,7 +402,8 @@ impl Node {
                 counts = self.counts.load(Ordering::Relaxed);
                 continue;
             }
-            // The number of visits comes from the load, so that what follows from it is computed while the lock is taken.
+            // The number of visits comes from the load, so that what follows from it is computed while the
+            // lock is taken.
             let locked = counts | SUMS_LOCK;
             match self.counts.compare_exchange_weak(counts, locked, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return (counts >> 32) as u32,
@@ -407,7 +416,8 @@ impl Node {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
 
-    /// Releases the lock of the sums, under which the node had `before` finished visits, and makes them `after`.
+    /// Releases the lock of the sums, under which the node had `before` finished visits, and makes them
+    /// `after`.
     fn unlock_with_visits(&self, before: u32, after: u32) {
         let more = (u64::from(after) << 32).wrapping_sub(u64::from(before) << 32);
         self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
@@ -416,11 +426,12 @@ impl Node {
     /// Adds to the sum of values. The caller holds the lock of the sums.
     #[inline]
     fn add_value(&self, sum: i64) {
-        // What a proof changes may be more than fits; the sum after it fits again.
+        // What a proof changes may be more than fits. The sum after it fits again.
         self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
-    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have ended.
+    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have
+    /// ended.
     #[inline]
     pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
@@ -444,7 +455,8 @@ impl Node {
         sum
     }
 
-    /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one. Returns the result.
+    /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one.
+    /// Returns the result.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -466,13 +478,13 @@ impl Node {
         self.meta.store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Ordering::Release);
     }
 
-    /// Returns the index of the run with the policy; valid once expanded.
+    /// Returns the index of the run with the policy, valid once expanded.
     #[inline]
     pub(super) fn policy_start(&self) -> u32 {
         self.policy.load(Ordering::Relaxed)
     }
 
-    /// Returns the index of the first child; valid once it is counted.
+    /// Returns the index of the first child, valid once it is counted.
     #[inline]
     pub(super) fn first_child(&self) -> u32 {
         self.first_child.load(Ordering::Relaxed)
@@ -483,7 +495,7 @@ impl Node {
         self.first_child.store(child, Ordering::Relaxed);
     }
 
-    /// Returns the rank of the best move without a child; valid once expanded.
+    /// Returns the rank of the best move without a child, valid once expanded.
     #[inline]
     pub(super) fn best_unvisited(&self) -> u32 {
         self.best_unvisited.load(Ordering::Relaxed)
@@ -494,25 +506,27 @@ impl Node {
         self.best_unvisited.store(rank, Ordering::Relaxed);
     }
 
-    /// Returns the index of the next run of siblings; valid in the last node of a run that is full and not the last one.
+    /// Returns the index of the next run of siblings, valid in the last node of a run that is full and not
+    /// the last one.
     #[inline]
     pub(super) fn next_run(&self) -> u32 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Links the next run of siblings; its first node is published after this.
+    /// Links the next run of siblings. Its first node is published after this.
     pub(super) fn set_next_run(&self, run: u32) {
         self.next.store(run, Ordering::Relaxed);
     }
 
-    /// Takes the lock for appending a child, unless someone else holds it; returns whether the caller has it.
+    /// Takes the lock for appending a child, unless someone else holds it, and returns whether the caller has
+    /// it.
     pub(super) fn lock_for_growth(&self) -> bool {
         self.meta.fetch_or(meta::GROWING, Ordering::Acquire) & meta::GROWING == 0
     }
 
     /// Publishes one more child and releases the lock.
     pub(super) fn unlock_with_new_child(&self) {
-        // Others may set bits of `meta` at the same time; the count of children is ours alone.
+        // Others may set bits of `meta` at the same time. The count of children is ours alone.
         self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
@@ -523,7 +537,7 @@ impl Node {
 
 /// Its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
 impl Node {
-    /// Tries to make the caller the one worker that evaluates this node; returns whether it is.
+    /// Tries to make the caller the one worker that evaluates this node, and returns whether it is.
     pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
@@ -535,13 +549,15 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes an expanded node a leaf again, with its visits. The caller has released what it led to, and is alone in the tree.
+    /// Makes an expanded node a leaf again, with its visits. The caller has released what it led to, and is
+    /// alone in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes the claimed node terminal: how the game ends is certain without an evaluation, and visits end here.
+    /// Makes the claimed node terminal: how the game ends is certain without an evaluation, and visits end
+    /// here.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let NodeValue { d, m, .. } = proof.value();
         self.means.set(d, m);
@@ -549,16 +565,17 @@ impl Node {
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
+    /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play
+    /// urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
             self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 
-    /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
-    /// long as the root does not move past that. The way back counts as plies to the end of the game, as in Lc0. Returns the
-    /// value of its visits.
+    /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is
+    /// taken for a draw as long as the root does not move past that. The way back counts as plies to the end
+    /// of the game, as in Lc0. Returns the value of its visits.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
         let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
         self.means.set(value.d, value.m);
@@ -566,7 +583,8 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if another thread has done it.
+    /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if
+    /// another thread has done it.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
@@ -607,7 +625,8 @@ impl Node {
         }
     }
 
-    /// Marks results outside of `bounds` as impossible. Returns whether any of them was taken to be possible until now.
+    /// Marks results outside of `bounds` as impossible. Returns whether any of them was taken to be possible
+    /// until now.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
         let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
@@ -615,7 +634,8 @@ impl Node {
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
 
-    /// Gives the visits so far the certain value. Returns the change for ancestors, `None` if another thread has proven the node.
+    /// Gives the visits so far the certain value. Returns the change for ancestors, `None` if another thread
+    /// has proven the node.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
@@ -639,7 +659,8 @@ impl Node {
         correction
     }
 
-    /// Brings the certain win or loss of a proven node nearer. Returns the change for ancestors, if there is one.
+    /// Brings the certain win or loss of a proven node nearer. Returns the change for ancestors, if there is
+    /// one.
     pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
@@ -655,11 +676,12 @@ impl Node {
         correction
     }
 
-    /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its `children` meanwhile.
+    /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its
+    /// `children` meanwhile.
     ///
-    /// A proof is forgotten: the visits are from now on one of the node's own, with the certain result, and those of its
-    /// children, as its mean is theirs. A leaf has no visits any more: those that it kept when it was pruned are to moves that
-    /// are gone, and a root needs one to have moves.
+    /// A proof is forgotten: the visits are from now on one of the node's own, with the certain result, and
+    /// those of its children, as its mean is theirs. A leaf has no visits any more: those that it kept when
+    /// it was pruned are to moves that are gone, and a root needs one to have moves.
     pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = match (self.proof(), self.state()) {
             (Some(proof), _) => with_visits_below(proof.value(), children),
@@ -673,7 +695,8 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this node's result is certain.
+    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this
+    /// node's result is certain.
     pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
@@ -725,7 +748,8 @@ impl Node {
         self.unlock_with_visits(visits, before.visits);
     }
 
-    /// Gives the node all visits of its `children` and one of its own, if it has fewer. The caller is alone with them.
+    /// Gives the node all visits of its `children` and one of its own, if it has fewer. The caller is alone
+    /// with them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {

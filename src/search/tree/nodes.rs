@@ -1,13 +1,13 @@
 //! The nodes of a game: which there are, how they hang together, and the memory that they take.
 //!
-//! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in the order in
-//! which the rules list them; the moves themselves are found again by listing them when a child is made. A child keeps its
-//! move and policy in itself, and its place in the policy is marked as taken. The node itself knows its first child and
-//! its best move without a child, so that a descent seldom looks at the policy. Most nodes are visited once: they cost a node and
-//! two bytes per legal move.
+//! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in
+//! the order in which the rules list them. The moves themselves are found again by listing them when a child
+//! is made. A child keeps its move and policy in itself, and its place in the policy is marked as taken. The
+//! node itself knows its first child and its best move without a child, so that a descent seldom looks at the
+//! policy. Most nodes are visited once: they cost a node and two bytes per legal move.
 //!
-//! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
-//! next run. An eighth of all nodes is room for more children.
+//! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes. The
+//! last node of a run leads to the next run. An eighth of all nodes is room for more children.
 
 use std::sync::PoisonError;
 
@@ -24,7 +24,8 @@ use crate::search::sync::{Mutex, RwLock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(pub(super) u32);
 
-/// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
+/// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices
+/// are in use.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the search tree has no room for another node")]
 pub struct TreeFull;
@@ -39,11 +40,13 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     pub(super) full: AtomicBool,
-    /// True if the tree was pruned since the game last let go of its past. Relaxed: only who moves the root asks.
+    /// True if the tree was pruned since the game last let go of its past. Relaxed: only who moves the root
+    /// asks.
     pub(super) pruned: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
-    /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves the root.
+    /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves
+    /// the root.
     pub(super) pruning: Mutex<PruningWalk>,
     /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
     pub(super) traffic: RwLock<()>,
@@ -75,7 +78,7 @@ const NODE_RUNS: RunClasses = RunClasses { len: |class| 1 << class, within: |len
 pub(super) const POLICY_RUNS: RunClasses =
     RunClasses { len: |class| class as u32, within: |len| (len as usize).min(slab::CLASSES - 1) };
 
-/// The value in the place of the policy of a move that has a child; larger than any policy.
+/// The value in the place of the policy of a move that has a child. Larger than any policy.
 const TAKEN: u16 = u16::MAX;
 /// A rank above that of every unvisited move, and not above that of a taken one.
 const NO_RANK: u32 = (TAKEN as u32) << 8;
@@ -99,14 +102,14 @@ impl Unvisited {
         u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
     }
 
-    /// Returns the move of this rank; `None` for 0, which no move has.
+    /// Returns the move of this rank, or `None` for 0, which no move has.
     #[inline]
     fn ranked(rank: u32) -> Option<Unvisited> {
         (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
     }
 }
 
-/// Returns the rank of the best move in `cells` that is below `limit` and not taken; 0 if there is none.
+/// Returns the rank of the best move in `cells` that is below `limit` and not taken, or 0 if there is none.
 fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
     let mut best = 0;
     for (cell, place) in cells.iter().zip(0u8..) {
@@ -198,7 +201,8 @@ impl Tree {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Takes a run from `slab`; at the limit, and where all indices are in use, only what was given back before.
+    /// Takes a run from `slab`. At the limit, and where all indices are in use, only what was given back
+    /// before.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
@@ -255,9 +259,9 @@ impl Tree {
         })
     }
 
-    /// Makes the last node of `path` a leaf again and takes its visits back from the whole path, which begins at the root:
-    /// the node was taken for a draw because it repeats a position that the root has moved past by now. Returns the number of
-    /// those visits.
+    /// Makes the last node of `path` a leaf again and takes its visits back from the whole path, which begins
+    /// at the root: the node was taken for a draw because it repeats a position that the root has moved past
+    /// by now. Returns the number of those visits.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
@@ -269,7 +273,7 @@ impl Tree {
         visits
     }
 
-    /// Lets a node be searched as the root, whatever is proven of it; see [`Node::become_root`].
+    /// Lets a node be searched as the root, whatever is proven of it. See [`Node::become_root`].
     pub(super) fn become_root(&self, id: NodeId) {
         // A search that is over may still be backing up a batch through the node.
         let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
@@ -296,7 +300,7 @@ pub(super) fn policy_cells(moves: usize) -> u32 {
 
 pub(super) struct ChildRun {
     pub(super) run: Run,
-    /// The number of slots that hold children; the others are room for more.
+    /// The number of slots that hold children. The others are room for more.
     pub(super) children: u32,
 }
 
@@ -344,7 +348,8 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move. `None` if another worker is appending here right now, or has made this child.
+    /// Makes the child of an unvisited move. `None` if another worker is appending here right now, or has
+    /// made this child.
     pub(crate) fn new_child(
         &self,
         node: &Node,

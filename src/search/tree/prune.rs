@@ -1,9 +1,10 @@
 //! Making room: in a tree that has grown to its limit, and where the game has left a part of its tree behind.
 //!
-//! In a full tree the positions that were visited least become leaves again. A pruned node keeps its visits and their mean; what lay
-//! below it is freed, and found again when it is visited again. So a search goes on at its limit, with its best lines untouched.
-//! Everybody waits meanwhile: a pruning goes through a part of a large tree only, and the next one goes on where it ended. What the game
-//! has left the [`Reclaimer`] frees in the background, so that nobody waits for it.
+//! In a full tree the positions that were visited least become leaves again. A pruned node keeps its visits
+//! and their mean. What lay below it is freed, and found again when it is visited again. So a search goes on
+//! at its limit, with its best lines untouched. Everybody waits meanwhile: a pruning goes through a part of a
+//! large tree only, and the next one goes on where it ended. What the game has left the [`Reclaimer`] frees
+//! in the background, so that nobody waits for it.
 
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -32,14 +33,15 @@ pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
 
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
-    /// Nodes that it frees; the last subtree may have more.
+    /// Nodes that it frees. The last subtree may have more.
     freed: u64,
     /// Nodes with children that it looks at.
     seen: u64,
 }
 
 impl Tree {
-    /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned meanwhile.
+    /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned
+    /// meanwhile.
     pub(crate) fn enter(&self) -> Inside<'_> {
         self.traffic.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,9 +67,10 @@ impl Tree {
         }
     }
 
-    /// Frees nodes below `root`, those in whose parents the fewest visits are: about a quarter of a small tree, a part of
-    /// that in a large one; nothing if another thread has just done so. Gives up when `is_over` says that the search is
-    /// over. The caller must not be inside ([`Tree::enter`]); nodes with visits under way are left alone.
+    /// Frees nodes below `root`, those in whose parents the fewest visits are: about a quarter of a small
+    /// tree, a part of that in a large one, or nothing if another thread has just done so. Gives up when
+    /// `is_over` says that the search is over. The caller must not be inside ([`Tree::enter`]). Nodes with
+    /// visits under way are left alone.
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
     }
@@ -92,7 +95,7 @@ impl Tree {
         self.pruning.lock().unwrap_or_else(PoisonError::into_inner).root != Some(root)
     }
 
-    /// Forgets how far prunings have come; what they have still to come to may be released now.
+    /// Forgets how far prunings have come. What they have still to come to may be released now.
     pub(super) fn end_pruning_walk(&self) {
         *self.pruning.lock().unwrap_or_else(PoisonError::into_inner) = PruningWalk::default();
     }
@@ -131,7 +134,8 @@ impl Tree {
         }
     }
 
-    /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in memory.
+    /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in
+    /// memory.
     fn visits_to_prune(&self) -> u32 {
         // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
@@ -183,14 +187,15 @@ pub(crate) struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// Starts the thread; it ends when the reclaimer is dropped and its tasks are done.
+    /// Starts the thread. It ends when the reclaimer is dropped and its tasks are done.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
         Reclaimer { queue: Some(queue) }
     }
 
-    /// Returns a reclaimer without a thread, for searches whose answer nobody waits for: what is discarded is free at once.
+    /// Returns a reclaimer without a thread, for searches whose answer nobody waits for: what is discarded is
+    /// free at once.
     pub(crate) fn in_place() -> Reclaimer {
         Reclaimer { queue: None }
     }
@@ -208,7 +213,7 @@ impl Reclaimer {
         self.add(|| discard.run());
     }
 
-    /// Drops a whole tree; its workers may still hold on to it for a while.
+    /// Drops a whole tree. Its workers may still hold on to it for a while.
     pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
         self.add(|| drop(tree));
     }
@@ -228,11 +233,12 @@ impl Discard {
 enum ReleaseStep {
     /// Release what is below this node, then its policy.
     Below(NodeId),
-    /// Release this run of nodes; all of them have been dealt with.
+    /// Release this run of nodes. All of them have been dealt with.
     Nodes(Run),
 }
 
-/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how many nodes.
+/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how
+/// many nodes.
 fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
@@ -271,7 +277,8 @@ mod tests {
     use crate::search::tree::nodes::POLICY_RUNS;
     use crate::search::tree::slab::Slab;
 
-    /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of `path` too.
+    /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of
+    /// `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
         let parent = tree.node(path[path.len() - 1]);
         let best = tree.best_unvisited(parent, None)?;
@@ -285,7 +292,7 @@ mod tests {
         Some(child)
     }
 
-    /// Returns a random path, more often to earlier children; it ends where a child is made.
+    /// Returns a random path, more often to earlier children. It ends where a child is made.
     fn random_path(tree: &Tree, root: NodeId, rng: &mut fastrand::Rng) -> Vec<NodeId> {
         let mut path = vec![root];
         while let Some(next) =
@@ -385,7 +392,8 @@ mod tests {
         assert!((present / 10..present / 2).contains(&freed), "{freed} of {present}");
     }
 
-    /// A regression: a pruning went through the whole tree at once, and in a large one all threads waited for seconds.
+    /// A regression: a pruning went through the whole tree at once, and in a large one all threads waited for
+    /// seconds.
     #[test]
     fn a_pruning_is_bounded_and_the_next_one_goes_on_where_it_ended() {
         let tree = Tree::new();

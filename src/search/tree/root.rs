@@ -1,8 +1,9 @@
 //! The tree of one game: it knows its root, and moves on as the game does.
 //!
-//! In an analysis the game also goes back, and forth again: then what lies outside the new root is kept, as long as there
-//! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the root takes
-//! its visits of before again once a position above it is searched; what lies below it stays known.
+//! In an analysis the game also goes back, and forth again: then what lies outside the new root is kept, as
+//! long as there is memory. Visits to a root don't count for the positions above it, so a node that was
+//! searched as the root takes its visits of before again once a position above it is searched. What lies
+//! below it stays known.
 
 use std::sync::{Arc, PoisonError};
 
@@ -20,7 +21,8 @@ const MAX_KEPT: usize = 8;
 /// What becomes of the parts of a tree that lie outside of its new root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// They stay while there is memory, as the game may come back. No worker of an earlier search may take part any more.
+    /// They stay while there is memory, as the game may come back. No worker of an earlier search may take
+    /// part any more.
     Keep,
     Release,
 }
@@ -31,11 +33,12 @@ pub(crate) struct GameTree {
     tree: Arc<Tree>,
     root: NodeId,
     history: History,
-    /// All that is kept; the root lies in the last one.
+    /// All that is kept. The root lies in the last one.
     kept: Vec<KeptTree>,
     /// The nodes from its top to the root.
     way: Vec<NodeId>,
-    /// Those of them that were searched as roots below others, with what they had been to these, from the top on.
+    /// Those of them that were searched as roots below others, with what they had been to these, from the top
+    /// on.
     stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
@@ -43,7 +46,7 @@ pub(crate) struct GameTree {
 #[derive(Debug)]
 struct KeptTree {
     top: NodeId,
-    /// The run that holds the top; released with it.
+    /// The run that holds the top. Released with it.
     run: Run,
     /// The game up to the top.
     history: History,
@@ -89,9 +92,9 @@ impl GameTree {
         tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
     }
 
-    /// Makes the last position of `history` the root. If the game can have come there through what is kept, its visits are
-    /// kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has returned: when no
-    /// worker of an earlier search can touch it any more.
+    /// Makes the last position of `history` the root. If the game can have come there through what is kept,
+    /// its visits are kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has
+    /// returned: when no worker of an earlier search can touch it any more.
     pub(crate) fn advance(
         &mut self,
         history: History,
@@ -147,7 +150,8 @@ impl GameTree {
         Ok(())
     }
 
-    /// Prepares the nodes on the way to the present root, but not on the way to the next one, to be visited from above again.
+    /// Prepares the nodes on the way to the present root, but not on the way to the next one, to be visited
+    /// from above again.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +199,8 @@ impl GameTree {
             way.run = self.tree.runs(node).map(|child_run| child_run.run).find(|run| run.contains(id.0))?;
             way.nodes.push(id);
         }
-        // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
+        // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no
+        // use.
         (!self.tree.node(way.end()).is_terminal()).then_some(way)
     }
 }

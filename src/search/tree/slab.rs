@@ -1,11 +1,13 @@
 //! Memory of the tree: runs of slots addressed by 32-bit index, from blocks that never move.
 //!
-//! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that every thread may
-//! hold `&T` while others write. What a slot means, and when a run may be handed back, is the tree's business.
+//! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that
+//! every thread may hold `&T` while others write. What a slot means, and when a run may be handed back, is
+//! the tree's business.
 //!
-//! Each block is twice as long as the one before. It comes from the system zeroed and untouched: its pages become resident when a slot
-//! in them is first written, large pages where the system has them, so that a descent through a large tree finds most of its way in the
-//! processor's table of pages. All `unsafe` code of the search is here.
+//! Each block is twice as long as the one before. It comes from the system zeroed and untouched: its pages
+//! become resident when a slot in them is first written, large pages where the system has them, so that a
+//! descent through a large tree finds most of its way in the processor's table of pages. All `unsafe` code of
+//! the search is here.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +21,7 @@ use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, MutexGuard, OnceL
 
 /// Slots that a thread takes for itself at once, so that threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
-/// The number of chunks that threads take slots from at the same time; more threads than that share them.
+/// The number of chunks that threads take slots from at the same time. More threads than that share them.
 const SHARES: usize = 16;
 
 thread_local! {
@@ -76,13 +78,15 @@ impl Run {
     }
 }
 
-/// The number of free runs after which no further region is joined: to sort them takes some hundredths of a second.
+/// The number of free runs after which no further region is joined: to sort them takes some hundredths of a
+/// second.
 const MANY_RUNS: usize = 1 << 18;
 
 /// Free slots that lie in no size class.
 #[derive(Debug, Default)]
 struct Joined {
-    /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes shorter then.
+    /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes
+    /// shorter then.
     chunks: Vec<Run>,
     /// The ends of chunks that were too short for the run that was wanted.
     leftovers: Vec<Run>,
@@ -98,15 +102,17 @@ pub(super) struct Slab<T> {
     classes: RunClasses,
     /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
-    /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the lower.
+    /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the
+    /// lower.
     chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
-    /// A stack of free runs per region and class: the index of the top, and above it a counter against the ABA problem.
+    /// A stack of free runs per region and class: the index of the top, and above it a counter against the
+    /// ABA problem.
     free: Box<[AtomicU64]>,
     /// For each class a bit for every region whose stack may hold runs.
     filled: [AtomicU64; CLASSES],
-    /// Free slots in no class; none but in a slab that has been full.
+    /// Free slots in no class. None but in a slab that has been full.
     joined: Mutex<Joined>,
 }
 
@@ -160,7 +166,7 @@ impl<T: Slot> Slab<T> {
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let slot = std::slice::from_ref(self.slot(index)).as_ptr_range();
-            // SAFETY: hints; they read and write nothing.
+            // SAFETY: hints. They read and write nothing.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(slot.start.cast());
                 _mm_prefetch::<_MM_HINT_T0>(slot.end.cast::<i8>().wrapping_sub(1));
@@ -170,8 +176,9 @@ impl<T: Slot> Slab<T> {
         let _ = index;
     }
 
-    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before. `None` if
-    /// nothing fits in what was given back and in the thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
+    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was
+    /// there before. `None` if nothing fits in what was given back and in the thread's chunk: then
+    /// [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
     pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
@@ -181,7 +188,8 @@ impl<T: Slot> Slab<T> {
         SHARE.with(|&share| cut(&self.chunks[share], len))
     }
 
-    /// Takes a run of `len` slots from a new chunk for the calling thread. `None` when all indices are in use.
+    /// Takes a run of `len` slots from a new chunk for the calling thread. `None` when all indices are in
+    /// use.
     #[cold]
     pub(super) fn grow(&self, len: u32) -> Option<u32> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
@@ -242,7 +250,8 @@ impl<T: Slot> Slab<T> {
                 Err(now) => old = now,
             }
         }
-        // A bit that another thread clears at this moment stays cleared until the next push: the run is joined all the same.
+        // A bit that another thread clears at this moment stays cleared until the next push: the run is
+        // joined all the same.
         if self.filled[class].load(Ordering::Relaxed) >> region & 1 == 0 {
             self.filled[class].fetch_or(1 << region, Ordering::Relaxed);
         }
@@ -310,11 +319,12 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Joining free runs to chunks, and cutting them anew to the lengths that are wanted: only a slab that can grow no more needs that.
+/// Joining free runs to chunks, and cutting them anew to the lengths that are wanted: only a slab that can
+/// grow no more needs that.
 impl<T: Slot> Slab<T> {
-    /// Joins free runs to chunks that are as long as possible, from which runs of any length can be taken: all of a region, of
-    /// as many regions as make for much work, and of the next ones the next time. Returns the number of slots in chunks that
-    /// any run fits into.
+    /// Joins free runs to chunks that are as long as possible, from which runs of any length can be taken:
+    /// all of a region, of as many regions as make for much work, and of the next ones the next time. Returns
+    /// the number of slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined();
         let Joined { chunks, leftovers, region } = &mut *joined;
@@ -338,7 +348,8 @@ impl<T: Slot> Slab<T> {
             continues
         });
         chunks.sort_unstable_by_key(|chunk| chunk.len);
-        // The others go to their classes: short runs are not cut off a long chunk as long as there are short ones.
+        // The others go to their classes: short runs are not cut off a long chunk as long as there are short
+        // ones.
         let short = chunks.partition_point(|chunk| chunk.len < CLASSES as u32);
         for chunk in chunks.drain(..short) {
             self.give_back_by_classes(chunk);
@@ -347,7 +358,8 @@ impl<T: Slot> Slab<T> {
         chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
-    /// Takes a run of `len` slots off a chunk of those that were joined, or off a longer run that was given back.
+    /// Takes a run of `len` slots off a chunk of those that were joined, or off a longer run that was given
+    /// back.
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
@@ -564,7 +576,8 @@ mod tests {
         assert_eq!(again(&slab, 127), Some(runs[0]));
     }
 
-    /// A regression: of very many free runs those that had been freed last were joined, over and over, neighbours or not.
+    /// A regression: of very many free runs those that had been freed last were joined, over and over,
+    /// neighbours or not.
     #[test]
     fn neighbours_are_joined_however_many_runs_are_free() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);

@@ -1,9 +1,9 @@
 //! What is certain of a position's moves decides the position, or at least bounds it.
 //!
-//! One move that wins decides the position before it, and so do proofs of all moves. Short of that, a sure draw means that the
-//! side to move cannot lose any more, and where no move can win, that it cannot win; such bounds let a draw be proven
-//! although some moves are open (Lc0's "sticky endgames"). Used by `root`, and by the search where a leaf is proven or its root is
-//! read.
+//! One move that wins decides the position before it, and so do proofs of all moves. Short of that, a sure
+//! draw means that the side to move cannot lose any more, and where no move can win, that it cannot win. Such
+//! bounds let a draw be proven although some moves are open (Lc0's "sticky endgames"). Used by `root`, and by
+//! the search where a leaf is proven or its root is read.
 
 use std::cmp::Ordering::Equal;
 
@@ -42,8 +42,8 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     verdict(unvisited.into_iter().chain(children))
 }
 
-/// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new worth. Returns
-/// whether anything was learnt: of a proven node that can be a nearer mate.
+/// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new
+/// worth. Returns whether anything was learnt: of a proven node that can be a nearer mate.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     let Some((&last, ancestors)) = path.split_last() else { return false };
     let node = tree.node(last);
@@ -69,9 +69,10 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     }
 }
 
-/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are
-/// proven already, a nearer mate counts: visits that were gathered together go on below a node that one of them has proven. The root
-/// itself stays open: it is searched whatever is known, and which of its moves count depends on the search.
+/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that
+/// decides them. Where they are proven already, a nearer mate counts: visits that were gathered together go
+/// on below a node that one of them has proven. The root itself stays open: it is searched whatever is known,
+/// and which of its moves count depends on the search.
 pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     for depth in (1..path.len() - 1).rev() {
         if !judge(tree, &path[..=depth]) {
@@ -111,7 +112,8 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
 }
 
-/// Returns whether the certain win `a` is to be preferred to `b`: a mate to what only the tables know, then the nearer one.
+/// Returns whether the certain win `a` is to be preferred to `b`: a mate to what only the tables know, then
+/// the nearer one.
 fn is_nearer(a: Proof, b: Proof) -> bool {
     let key = |proof: Proof| (!proof.is_mate, proof.plies);
     key(a).partial_cmp(&key(b)).unwrap_or(Equal).is_lt()

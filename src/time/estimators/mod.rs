@@ -16,7 +16,7 @@ pub(crate) struct LearnedShare {
 }
 
 impl LearnedShare {
-    /// Starts at `initial`; `step` average moves take it halfway to what is observed. Stays in `min..=max`.
+    /// Starts at `initial`. `step` average moves take it halfway to what is observed. Stays in `min..=max`.
     pub(crate) fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
         let max = max.max(min);
         LearnedShare { value: initial.clamp(min, max), step, min, max }
@@ -26,8 +26,8 @@ impl LearnedShare {
         self.value
     }
 
-    /// Takes in one observation. `weight` is the move's time as a multiple of the average move time: insta-moves
-    /// hardly count, long thinks count more. Observations beyond 1 count as 1.
+    /// Takes in one observation. `weight` is the move's time as a multiple of the average move time:
+    /// insta-moves hardly count, long thinks count more. Observations beyond 1 count as 1.
     pub(crate) fn learn(&mut self, observed: f64, weight: f64) {
         if observed.is_finite() && weight.is_finite() {
             let next = decay(self.value, observed.clamp(0.0, 1.0), self.step, weight);
@@ -38,8 +38,8 @@ impl LearnedShare {
 
 /// Moves `from` towards `to`: `to − (to − from)·2^(−x/step)` (TIME.md and Lc0's PR 1195).
 ///
-/// `x = 0` gives `from`, `x = step` the middle, `x = 2·step` three quarters of the way. `x` and `step` have the
-/// same unit. A `step` of 0 forgets at once; a negative `x` counts as 0.
+/// `x = 0` gives `from`, `x = step` the middle, `x = 2·step` three quarters of the way. `x` and `step` have
+/// the same unit. A `step` of 0 forgets at once. A negative `x` counts as 0.
 pub(crate) fn decay(from: f64, to: f64, step: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return from;

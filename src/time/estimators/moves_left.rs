@@ -2,7 +2,7 @@
 //!
 //! Estimators differ in what they look at: the move number (`mle-legacy`), the pieces on the board
 //! (`mle-pieces`), the network's Moves Left Head (`mle-mlh`), or a mix (`blend`). The head's output M is in
-//! plies; all results here are full moves of our side.
+//! plies. All results here are full moves of our side.
 
 use crate::options::{OptionGroup, option_group};
 use crate::params::{ParamError, Params};
@@ -30,11 +30,12 @@ pub struct MovesLeftInput {
 pub(crate) struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
-    /// Name of the estimator that gave it; a fallback's name where one had to help out.
+    /// Name of the estimator that gave it. A fallback's name where one had to help out.
     pub source: &'static str,
 }
 
-/// What an estimator computes. An estimator is a type with this trait and [`Named`](crate::time::parameters::Named).
+/// What an estimator computes. An estimator is a type with this trait and
+/// [`Named`](crate::time::parameters::Named).
 trait Estimate {
     /// Estimates the moves left in a position.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate;
@@ -76,7 +77,7 @@ estimators! {
 }
 
 impl MovesLeftEstimator {
-    /// Returns the estimate for a position; finite and within `1..=1000` for any input.
+    /// Returns the estimate for a position. Finite and within `1..=1000` for any input.
     pub(crate) fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let MovesLeftEstimate { moves, source } = self.rule().estimate(input);
         let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
@@ -93,10 +94,11 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
-/// Returns the estimator that is named in a list of `owner`'s parameters; `None` if there is none.
+/// Returns the estimator that is named in a list of `owner`'s parameters, or `None` if there is none.
 ///
 /// # Errors
-/// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
+/// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of
+/// range.
 pub(crate) fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
@@ -128,8 +130,8 @@ impl LogLogistic {
     /// The steepness in Lc0's legacy manager.
     pub(crate) const STEEPNESS: f64 = 7.0;
 
-    /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with
-    /// k = ply/2. Always above 0.
+    /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k
+    /// with k = ply/2. Always above 0.
     pub(crate) fn moves_left(&self, ply: GamePly) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;
         let played = ply.as_f64() / 2.0;
@@ -162,10 +164,11 @@ const MOST: u32 = 32;
 /// Median number of full moves that our side still has to make, for 2, 3, … 32 pieces on the board.
 ///
 /// The values from 8 pieces on come from 3,081 games of TCEC (every eighth of the 24,966 games in
-/// TCEC-Chess/tcecgames, without abandoned ones; moves to the game's end, adjudication included). Below, where TCEC
-/// adjudicates by tablebases, they come from 2,556 games that Stockfish 15.1 played against itself to mate. Pooling
-/// adjacent violators made them monotone. Fitted on every other of the TCEC games, the table's mean absolute error on
-/// the rest is 20.8 moves (bias −8.1), where the log-logistic curve of `mle-legacy` has 24.1 (−19.6).
+/// TCEC-Chess/tcecgames, without abandoned ones, moves to the game's end, adjudication included). Below,
+/// where TCEC adjudicates by tablebases, they come from 2,556 games that Stockfish 15.1 played against itself
+/// to mate. Pooling adjacent violators made them monotone. Fitted on every other of the TCEC games, the
+/// table's mean absolute error on the rest is 20.8 moves (bias −8.1), where the log-logistic curve of
+/// `mle-legacy` has 24.1 (−19.6).
 const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 15.0, 15.0, 18.6, 18.6, 21.5, 21.5, 24.0, 24.0, 26.0, 27.0,
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
@@ -175,8 +178,8 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
 pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
-    /// `mle-pieces`: estimates moves left by a table of medians. The differences between the values given here and the table change
-    /// evenly from one number of pieces to the next.
+    /// `mle-pieces`: estimates moves left by a table of medians. The differences between the values given
+    /// here and the table change evenly from one number of pieces to the next.
     #[derive(Copy)]
     pub struct PieceCountTable {
         /// Factor on all estimates of the table.
@@ -225,8 +228,8 @@ impl PieceCountTable {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
 
-    /// Returns the full moves of our side with `pieces` pieces on the board, kings included; numbers that no position has
-    /// count as the nearest one.
+    /// Returns the full moves of our side with `pieces` pieces on the board, kings included. Numbers that no
+    /// position has count as the nearest one.
     pub(crate) fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
@@ -238,7 +241,8 @@ impl PieceCountTable {
     }
 }
 
-/// The most pieces at which the head is averaged with the table: in elementary wins it is up to twice too high.
+/// The most pieces at which the head is averaged with the table: in elementary wins it is up to twice too
+/// high.
 const ELEMENTARY_PIECES: u32 = 4;
 
 option_group! {
@@ -249,7 +253,8 @@ option_group! {
         scale: f64 = 1.0, in 0.01..=100.0, "scale";
         /// Minimum estimate in full moves. It keeps a wrong head from using up the clock.
         floor: f64 = 6.0, in 1.0..=1000.0, "floor";
-        /// Number of standard deviations that are added to M. If the tree disagrees about the length of the game, more time then stays on the clock.
+        /// Number of standard deviations that are added to M. If the tree disagrees about the length of the
+        /// game, more time then stays on the clock.
         caution: f64 = 0.0, in 0.0..=10.0, "caution";
     }
 }
@@ -297,8 +302,8 @@ option_group! {
 
 /// `blend`: the weighted mean of its members.
 ///
-/// A member that reads the Moves Left Head is warned by the head's own spread s: its weight counts for
-/// w/(1 + (s/M)²), half where the tree's standard deviation is as large as M itself. Without M its weight is 0,
+/// A member that reads the Moves Left Head is warned by the head's own spread s: its weight counts for w/(1 +
+/// (s/M)²), half where the tree's standard deviation is as large as M itself. Without M its weight is 0,
 /// unless it is all there is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
@@ -454,7 +459,7 @@ mod tests {
         assert_eq!(curve.moves_left(GamePly(0)), 51.5);
         // Move 51.5: 51.5·(1 + 2)^(1/7) − 51.5 = 51.5·(1.169931 − 1) = 8.7514
         assert!((curve.moves_left(GamePly(103)) - 8.7514).abs() < 1e-3);
-        // Move 40: (40/51.5)^7 = 0.170645; 51.5·1.341290^(1/7) − 40 = 51.5·1.042844 − 40 = 13.7065
+        // Move 40: (40/51.5)^7 = 0.170645. 51.5·1.341290^(1/7) − 40 = 51.5·1.042844 − 40 = 13.7065
         assert!((curve.moves_left(GamePly(80)) - 13.7065).abs() < 1e-2);
     }
 
@@ -508,7 +513,8 @@ mod tests {
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
     }
 
-    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, where mates take some 9 moves.
+    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, where mates take some 9
+    /// moves.
     #[test]
     fn in_elementary_endings_the_table_has_a_say() {
         let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };

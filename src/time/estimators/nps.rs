@@ -4,13 +4,13 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NpsRule {
-    /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s` seconds; once
-    /// that reaches farther back, exponential decay: halfway to the measured rate in `step_s` seconds of search
-    /// (PR 1195, which begins with the decay: a guess of `step_s`/ln 2 seconds or more).
+    /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s`
+    /// seconds. Once that reaches farther back, exponential decay: halfway to the measured rate in `step_s`
+    /// seconds of search (PR 1195, which begins with the decay: a guess of `step_s`/ln 2 seconds or more).
     Decay {
         /// Seconds of search that take the estimate halfway.
         step_s: f64,
-        /// Seconds of measuring that the first guess is worth; with 0 the first measurement takes its place.
+        /// Seconds of measuring that the first guess is worth. With 0 the first measurement takes its place.
         guess_s: f64,
     },
     /// Rises to the measured rate at once and falls to it linearly in the first `window_s` seconds of a move
@@ -74,8 +74,9 @@ impl NpsEstimator {
 
     /// Returns the estimator as it is after the move, whose search began `began_s` seconds after its clock.
     ///
-    /// A device so slow that no second batch came back shows its rate by the first one alone: the nodes of that batch over the
-    /// time from the search's beginning. What came before, such as loading a network, is no time of the device.
+    /// A device so slow that no second batch came back shows its rate by the first one alone: the nodes of
+    /// that batch over the time from the search's beginning. What came before, such as loading a network, is
+    /// no time of the device.
     pub(crate) fn after_the_move(&self, began_s: f64) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
@@ -88,13 +89,14 @@ impl NpsEstimator {
         estimator
     }
 
-    /// Returns the rate of this move alone; `None` before there is one.
+    /// Returns the rate of this move alone, or `None` before there is one.
     pub(crate) fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
-    /// Returns the rate to use where too low a value would stop the search too early: the higher of the estimate and the rate of
-    /// this move, as long as less than one step has been measured in the game; then the estimate.
+    /// Returns the rate to use where too low a value would stop the search too early: the higher of the
+    /// estimate and the rate of this move, as long as less than one step has been measured in the game. Then
+    /// the estimate.
     pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
@@ -109,7 +111,8 @@ impl NpsEstimator {
         self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         if self.first.is_none() {
-            // Under nodestime the clock stands still until the first evaluation is back, and then has moved by its nodes.
+            // Under nodestime the clock stands still until the first evaluation is back, and then has moved
+            // by its nodes.
             let waited_s = (stats.elapsed - since).as_secs();
             self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s };
         }
@@ -129,7 +132,8 @@ impl NpsEstimator {
         }
     }
 
-    /// Follows the rate `measured`, which was seen from `from_s` to `to_s` seconds after the beginning of the measurement.
+    /// Follows the rate `measured`, which was seen from `from_s` to `to_s` seconds after the beginning of the
+    /// measurement.
     fn follow(&mut self, measured: f64, from_s: f64, to_s: f64) {
         let seconds = to_s - from_s;
         self.value = match self.rule {
@@ -152,7 +156,7 @@ fn rate(from: NpsSample, to: NpsSample) -> Option<f64> {
     (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
 }
 
-/// Rises to `measured` at once; falls so that a straight line, drawn over the whole window, reaches it at its
+/// Rises to `measured` at once. Falls so that a straight line, drawn over the whole window, reaches it at its
 /// end. `before` and `now` are the shares of the window that have passed.
 fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
     if value <= measured || now >= 1.0 {
@@ -192,7 +196,8 @@ mod tests {
         assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: after one second 0.47 of the distance from a guess worth half a second was left, and after ten 0.12.
+    /// A regression: after one second 0.47 of the distance from a guess worth half a second was left, and
+    /// after ten 0.12.
     #[test]
     fn a_guess_weighs_as_much_as_so_many_seconds_of_measuring() {
         let left_after = |ms: u32, guess_s| {
@@ -204,7 +209,7 @@ mod tests {
         };
         assert!((left_after(1_000, 0.5) - 0.5 / 1.5).abs() < 1e-3);
         assert!((left_after(4_000, 0.5) - 0.5 / 4.5).abs() < 1e-3);
-        // The mean reaches back 5/ln 2 = 7.2135 s; then the decay goes on.
+        // The mean reaches back 5/ln 2 = 7.2135 s. Then the decay goes on.
         let (mean, decay) = (0.5 / 7.2135, (-(10.5_f64 - 7.2135) / 5.0).exp2());
         assert!((left_after(10_000, 0.5) - mean * decay).abs() < 1e-3);
         assert_eq!(left_after(10, 0.0), 0.0, "the first measurement takes its place");
@@ -230,11 +235,12 @@ mod tests {
         assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: the rate of a single batch was taken over the whole move, the wait for the network included, and followed
-    /// by decay in seconds whatever the rule, without regard to the weight of the first guess.
+    /// A regression: the rate of a single batch was taken over the whole move, the wait for the network
+    /// included, and followed by decay in seconds whatever the rule, without regard to the weight of the
+    /// first guess.
     #[test]
     fn a_single_batch_shows_the_rate_of_a_slow_device() {
-        // The search begins after 10 s of loading; its batch of 10 comes back after 1 s; another 0.5 s pass.
+        // The search begins after 10 s of loading. Its batch of 10 comes back after 1 s. Another 0.5 s pass.
         let after = |rule, value, measured_s| {
             let mut nps = NpsEstimator::new(rule, value, measured_s);
             nps.observe(&at(11_000.0, 11_000.0, 10, 0.0));
@@ -244,13 +250,13 @@ mod tests {
             (after.value(), after.measured_s())
         };
         let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
-        // 10 nodes in 1 s; a guess worth 1 s counts as much.
+        // 10 nodes in 1 s. A guess worth 1 s counts as much.
         let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
         assert!((nps - 60.0).abs() < 1e-9 && measured_s == 1.0, "{nps}");
         // Later the step counts: 2^(−1/4).
         let (nps, measured_s) = after(decays(4.0, 1.0), 110.0, 9.0);
         assert!((nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0, "{nps}");
-        // In the window the guess is given up at once; an estimate falls by a twentieth.
+        // In the window the guess is given up at once. An estimate falls by a twentieth.
         let window = NpsRule::Window { window_s: 20.0 };
         assert_eq!(after(window, 110.0, 0.0).0, 10.0);
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);

@@ -1,6 +1,7 @@
 //! `argo`: ArGO's manager, which thinks longer about moves that turn out to be difficult.
 //!
-//! A time limit is computed from the clock and a difficulty; the difficulty follows the search from iteration to iteration.
+//! A time limit is computed from the clock and a difficulty. The difficulty follows the search from iteration
+//! to iteration.
 
 use crate::options::option_group;
 use crate::time::centipawns;
@@ -207,7 +208,8 @@ impl ArgoStopper {
     }
 }
 
-/// Returns whether a mate was found, for us or against us, that is short or well within the depth of `iteration`.
+/// Returns whether a mate was found, for us or against us, that is short or well within the depth of
+/// `iteration`.
 fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
     // Who gives the mate also makes its first move, who gets it its second.
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
@@ -266,17 +268,17 @@ mod tests {
     #[test]
     fn limits_by_hand() {
         for (main_ms, inc_ms, moves, difficulty, branch_factor, expected) in [
-            // 1·0.75·100,000/(1.5 + 39)·2/3; … of 100,000 + 39·1,000
+            // 1·0.75·100,000/(1.5 + 39)·2/3. … of 100,000 + 39·1,000
             (100_000.0, 0.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_234.567_901),
             (100_000.0, 1_000.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_716.049_383),
-            // 20 moves to go: 75,000/(1.5 + 19); … of 100,000 + 19·1,000
+            // 20 moves to go: 75,000/(1.5 + 19). … of 100,000 + 19·1,000
             (100_000.0, 0.0, 20, 1.0, MIN_BRANCH_FACTOR, 3_658.536_585),
             (100_000.0, 1_000.0, 20, 1.0, MIN_BRANCH_FACTOR, 4_353.658_537),
             // The maximum is for difficult moves: 2·1.5·100,000/(3 + 19).
             (100_000.0, 0.0, 20, 2.0, MAX_BRANCH_FACTOR, 13_636.363_636),
             // One move to go: all of it, and 4/3, but not more than there is.
             (100_000.0, 0.0, 1, 2.0, MAX_BRANCH_FACTOR, 100_000.0),
-            // 20 moves to go, 1.5 + 19 = 20.5; half below 60 s, 0.3 below 30 s.
+            // 20 moves to go, 1.5 + 19 = 20.5. Half below 60 s, 0.3 below 30 s.
             (50_000.0, 0.0, 20, 1.0, 0.75, 914.634_146),
             (20_000.0, 0.0, 20, 1.0, 0.75, 219.512_195),
             // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
@@ -311,8 +313,8 @@ mod tests {
         }
     }
 
-    /// Returns a stopper for 120 s and 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1;
-    /// maximum 3·120,000/(3 + 19) = 16,363.6 ms.
+    /// Returns a stopper for 120 s and 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at
+    /// difficulty 1. Maximum 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         ArgoStopper::new(&MoveFacts::default(), Argo::default(), clock)

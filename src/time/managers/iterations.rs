@@ -21,8 +21,8 @@ pub(crate) struct IterationTracker {
 }
 
 impl IterationTracker {
-    /// Returns the iteration that has ended since the last call, if one has; the latest, if several have. Powers of two that a
-    /// reused tree had reached before do not count.
+    /// Returns the iteration that has ended since the last call, if one has. The latest, if several have.
+    /// Powers of two that a reused tree had reached before do not count.
     pub(crate) fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
         stats.since_first_eval?;
         let number = stats.nodes.0.checked_ilog2()?;

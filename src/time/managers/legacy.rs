@@ -11,8 +11,8 @@ use crate::time::units::{GamePly, Millis};
 
 /// Plies of an opening book beyond which the first move's bonus does not grow.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);
-/// `Slowmover` above 1 has no effect on shorter moves than this, ms: smart pruning needs as long before it can
-/// give the surplus back.
+/// `Slowmover` above 1 has no effect on shorter moves than this, ms: smart pruning needs as long before it
+/// can give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
 option_group! {
@@ -29,7 +29,8 @@ option_group! {
         immediate_use: f64 = 1.0, in 0.0..=1.0, "immediate-use";
         /// Extra time for the first move of the game, as a share of its budget.
         first_move_bonus: f64 = 1.8, in 0.0..=1000.0, "first-move-bonus";
-        /// Extra time for the first move for each ply played from a book, as a share of its budget. At most 12 plies count.
+        /// Extra time for the first move for each ply played from a book, as a share of its budget. At most
+        /// 12 plies count.
         book_ply_bonus: f64 = 0.25, in 0.0..=1000.0, "book-ply-bonus";
     }
 }
@@ -43,7 +44,7 @@ impl LegacyParams {
 #[derive(Clone, Debug)]
 pub(crate) struct Legacy {
     params: LegacyParams,
-    /// Budgeted minus used, summed over the game, ms; negative after overdrafts.
+    /// Budgeted minus used, summed over the game, ms, negative after overdrafts.
     spared_ms: f64,
 }
 
@@ -69,7 +70,7 @@ impl Legacy {
         1.0 + self.params.first_move_bonus + self.params.book_ply_bonus * book_plies
     }
 
-    /// Applies `Slowmover` to `ms`; what it adds is taken off the spared time.
+    /// Applies `Slowmover` to `ms`. What it adds is taken off the spared time.
     fn slow_down(&mut self, ms: f64) -> f64 {
         let slowed = ms * self.params.slowmover;
         if self.params.slowmover < 1.0 || slowed > SLOWMOVER_FROM_MS {
@@ -147,7 +148,7 @@ mod tests {
             game_ply: GamePly(game_ply),
             ..facts(51_700.0, 0.0, Some(50))
         };
-        // 51,500/50 = 1030; ·(1 + 1.8); with 8 book plies ·(1 + 1.8 + 2); never more than 12 plies.
+        // 51,500/50 = 1030. ·(1 + 1.8). With 8 book plies ·(1 + 1.8 + 2), never more than 12 plies.
         assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
         let at = |ply| LegacyParams::default().moves_left().moves_left(GamePly(ply)).min(50.0);
         assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));

@@ -1,7 +1,8 @@
 //! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
 //!
-//! The clock is shared out by the importance of this move against that of the moves to come. Each end of an iteration is a chance
-//! to stop; an unstable best move gets extra time, and a score that falls or rises much may use the maximum.
+//! The clock is shared out by the importance of this move against that of the moves to come. Each end of an
+//! iteration is a chance to stop. An unstable best move gets extra time, and a score that falls or rises much
+//! may use the maximum.
 
 use crate::options::option_group;
 use crate::time::facts::{MoveFacts, MoverClock};
@@ -48,7 +49,8 @@ option_group! {
         emergency_move_time_ms: f64 = 30.0, in 0.0..=5_000.0, "emergency-move-time";
         /// Minimum time for a move, in milliseconds.
         min_thinking_time_ms: f64 = 20.0, in 0.0..=5_000.0, "min-thinking-time";
-        /// Weight of the importance of the current move, in percent. Values above 100 spend more time in the opening.
+        /// Weight of the importance of the current move, in percent. Values above 100 spend more time in the
+        /// opening.
         slow_mover: f64 = 70.0, in 10.0..=1000.0, "slow-mover";
         /// Share of the count of best-move changes that remains after each iteration.
         instability_decay: f64 = 0.8, in 0.0..=0.99, "instability-decay";
@@ -107,15 +109,17 @@ impl Stockfish {
     }
 }
 
-/// Returns this move's share of the time, if its importance is `this` and that of the moves after it `others`.
+/// Returns this move's share of the time, if its importance is `this` and that of the moves after it
+/// `others`.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
     in_trouble.min(with_stealing)
 }
 
-/// Games (of 7,780 in the CCRL database) that were still undecided after as many plies as the index says: neither side
-/// was more than 275 centipawns ahead. The numbers are from Stockfish's time manager of 2013 (GPL-3.0-or-later).
+/// Games (of 7,780 in the CCRL database) that were still undecided after as many plies as the index says:
+/// neither side was more than 275 centipawns ahead. The numbers are from Stockfish's time manager of 2013
+/// (GPL-3.0-or-later).
 const UNDECIDED_GAMES: [u16; 512] = [
     7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780,
     7780, 7780, 7780, 7778, 7778, 7776, 7776, 7776, 7773, 7770, 7768, 7766, 7763, 7757, 7751, 7743, 7735,
@@ -143,7 +147,7 @@ const UNDECIDED_GAMES: [u16; 512] = [
     2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1,
 ];
 
-/// Returns the importance of the move at `ply`; from ply 511 on that of ply 511.
+/// Returns the importance of the move at `ply`. From ply 511 on that of ply 511.
 fn move_importance(ply: u32) -> f64 {
     f64::from(UNDECIDED_GAMES[(ply as usize).min(UNDECIDED_GAMES.len() - 1)])
 }
@@ -163,7 +167,8 @@ struct StockfishStopper {
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
-    /// True while the score is far from that of the last iteration: the fail low or fail high of a search by depth.
+    /// True while the score is far from that of the last iteration: the fail low or fail high of a search by
+    /// depth.
     fails: bool,
 }
 
@@ -186,7 +191,8 @@ impl StockfishStopper {
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
-    /// Returns the time that the move may take: the maximum while the score falls or rises much, otherwise what is available, ms.
+    /// Returns the time that the move may take: the maximum while the score falls or rises much, otherwise
+    /// what is available, ms.
     fn budget_ms(&self) -> f64 {
         if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }
@@ -264,9 +270,9 @@ mod tests {
 
     #[test]
     fn moves_in_minutes() {
-        // Two moves to go at ply 0, both of importance 7780; this one counts 70 % = 5446. One move: 60,000 − 90
-        // = 59,910, all of it. Two: 60,000 − 120 = 59,880; optimum 5446/13,226 = 0.411764 → 24,656 + 20;
-        // maximum: min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
+        // Two moves to go at ply 0, both of importance 7780. This one counts 70 % = 5446. One move: 60,000 −
+        // 90 = 59,910, all of it. Two: 60,000 − 120 = 59,880. Optimum 5446/13,226 = 0.411764 → 24,656 + 20.
+        // Maximum: min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
         let two = time_limits(60_000.0, 0.0, Some(2));
         assert_eq!(two, TimeLimits { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
         let one = time_limits(60_000.0, 0.0, Some(1));
@@ -277,8 +283,8 @@ mod tests {
 
     #[test]
     fn sudden_death() {
-        // 50 moves from ply 0: 60,000 − 60 − 30·40 = 58,740; the importance of plies 2, 4, … 98 adds up to
-        // 49 moves; the share of this one is 5446/(5446 + sum).
+        // 50 moves from ply 0: 60,000 − 60 − 30·40 = 58,740. The importance of plies 2, 4, … 98 adds up to 49
+        // moves. The share of this one is 5446/(5446 + sum).
         let sum: f64 = (1..50).map(|i| move_importance(2 * i)).sum();
         let expected = (58_740.0 * 5_446.0 / (5_446.0 + sum)).floor() + 20.0;
         assert_eq!(time_limits(60_000.0, 0.0, None).optimum_ms, expected);
@@ -377,7 +383,7 @@ mod tests {
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
         assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(3_500.0));
-        // No iteration that ends so is the last one; the next measures by this one's score.
+        // No iteration that ends so is the last one. The next measures by this one's score.
         assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));

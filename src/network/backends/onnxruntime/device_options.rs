@@ -11,7 +11,8 @@ use crate::network::weights::InputForm;
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
-/// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost on a short batch.
+/// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost
+/// on a short batch.
 const MIGRAPHX_BATCH: usize = 64;
 
 /// The input of a model.
@@ -65,7 +66,8 @@ option_group! {
         gpu: u32 = 0, in 0..=255, "gpu";
         /// Number format in which the device computes.
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
-        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own threads.
+        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own
+        /// threads.
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
@@ -77,7 +79,7 @@ option_group! {
 pub struct DeviceOptions {
     /// The kind of device.
     pub provider: Provider,
-    /// The number of the device among several; CPUs are one.
+    /// The number of the device among several. CPUs are one.
     pub gpu: u32,
     /// `fp32`, `fp16` or `bf16`. A ready ONNX model keeps its own.
     pub precision: &'static str,
@@ -85,7 +87,7 @@ pub struct DeviceOptions {
     pub threads: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
-    /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
+    /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
     pub(crate) needs_cpu: bool,
 }
 
@@ -153,13 +155,14 @@ impl DeviceOptions {
         }
     }
 
-    /// Returns whether it is an error that the device cannot compute all of a model. Otherwise the CPU silently computes the rest.
+    /// Returns whether it is an error that the device cannot compute all of a model. Otherwise the CPU
+    /// silently computes the rest.
     pub(super) fn must_compute_all(&self) -> bool {
         (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
     }
 
-    /// Returns these options, which were read from `given`, with what may be tried in their place where `given` leaves it
-    /// open: first the best, last what any device should take.
+    /// Returns these options, which were read from `given`, with what may be tried in their place where
+    /// `given` leaves it open: first the best, last what any device should take.
     pub fn choices(self, given: &Params) -> DeviceChoices {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
@@ -172,7 +175,7 @@ impl DeviceOptions {
             let single: Vec<_> = first.iter().map(in_single).collect();
             first.extend(single);
         }
-        // A device that computes a part is better than none; one of a plugin computes all or is refused.
+        // A device that computes a part is better than none, or one of a plugin computes all or is refused.
         let worst = &first[first.len() - 1];
         if worst.must_compute_all() && !worst.provider.is_plugin() {
             first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });
@@ -181,9 +184,9 @@ impl DeviceOptions {
         DeviceChoices { first, last }
     }
 
-    /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered, and for
-    /// plugins, whose devices are given to the session. `input` is the model's, `engines` the folder for what a provider
-    /// builds once.
+    /// Returns the registration of the provider with a session, or `None` for the CPU, which is always
+    /// registered, and for plugins, whose devices are given to the session. `input` is the model's, `engines`
+    /// the folder for what a provider builds once.
     pub(super) fn registration(
         &self,
         input: InputTensor<'_>,
@@ -232,7 +235,8 @@ impl DeviceOptions {
         options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
     }
 
-    /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same core.
+    /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same
+    /// core.
     fn openvino_config(&self) -> String {
         let hint = if self.precision == "bf16" { "bf16" } else { "f32" };
         let config = serde_json::json!({"CPU": {
@@ -273,7 +277,8 @@ mod tests {
         assert_eq!(built("provider=openvino").precision, Precision::Float32);
     }
 
-    /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one before.
+    /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one
+    /// before.
     #[test]
     fn models_for_migraphx_have_one_batch_size() {
         for provider in Provider::all() {
@@ -283,8 +288,8 @@ mod tests {
         }
     }
 
-    /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word, unless the provider
-    /// was a plugin.
+    /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word,
+    /// unless the provider was a plugin.
     #[test]
     fn a_gpu_must_compute_all_before_the_cpu_may_help() {
         for provider in Provider::all() {

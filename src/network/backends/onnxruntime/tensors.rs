@@ -1,7 +1,8 @@
-//! The border to ONNX Runtime: batches become arrays of planes or of packed planes, arrays of known shapes become outputs.
+//! The border to ONNX Runtime: batches become arrays of planes or of packed planes, arrays of known shapes
+//! become outputs.
 //!
-//! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are views of
-//! that memory; nothing is copied that need not be converted.
+//! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are
+//! views of that memory. Nothing is copied that need not be converted.
 
 use std::fmt::Debug;
 
@@ -113,12 +114,12 @@ pub(super) fn write_batch<I: InputElement>(
     }
 }
 
-/// The outputs of a batch; each array has one row for each position.
+/// The outputs of a batch. Each array has one row for each position.
 pub(super) struct BatchOutputs<'a, T> {
     /// `[batch, 1858]`, raw logits.
     policy: ArrayView2<'a, T>,
     value: ValueRows<'a, T>,
-    /// `[batch]`, plies; `None` without a Moves Left Head.
+    /// `[batch]`, plies, or `None` without a Moves Left Head.
     moves_left: Option<ArrayView1<'a, T>>,
 }
 
@@ -130,7 +131,7 @@ enum ValueRows<'a, T> {
 }
 
 impl<'a, T: OutputElement> BatchOutputs<'a, T> {
-    /// Takes the outputs of `positions` positions; `output` returns the array of an output by its name.
+    /// Takes the outputs of `positions` positions. `output` returns the array of an output by its name.
     pub(super) fn of(
         names: &TensorNames,
         positions: usize,

@@ -1,23 +1,24 @@
 //! The `simulated` backend: the answers of another backend, at the pace of an accelerator.
 //!
 //! # The model
-//! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which batches
-//! arrive, and needs `per-position-ns` for each position, where `step` positions take as long as one. A batch's way to
-//! the device and back takes `latency-us` on top, and `copy-ns` for each position; while one batch is on its way the
-//! device computes others. At most `queues` batches are under way. So
+//! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which
+//! batches arrive, and needs `per-position-ns` for each position, where `step` positions take as long as one.
+//! A batch's way to the device and back takes `latency-us` on top, and `copy-ns` for each position. While one
+//! batch is on its way the device computes others. At most `queues` batches are under way. So
 //!
 //! - a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations a second with batches of `n`;
 //! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
 //! - a batch that finds others waiting takes longer by the time that they compute.
 //!
-//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one can try
-//! what a search then does.
+//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one
+//! can try what a search then does.
 //!
-//! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep meanwhile, as a
-//! thread does that waits for a real device; the operating system wakes it some 50 µs late, as it would there. Before a
-//! batch leaves, its thread packs the inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a
-//! search on this device keeps it as busy as the host's work allows. With `clock=virtual` evaluators answer at once, and
-//! the search counts the time that they would have taken, with `host-ns` for each of its own visits.
+//! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep
+//! meanwhile, as a thread does that waits for a real device. The operating system wakes it some 50 µs late,
+//! as it would there. Before a batch leaves, its thread packs the inputs as for a real GPU
+//! ([`packed_planes`](crate::network::packed_planes)): so a search on this device keeps it as busy as the
+//! host's work allows. With `clock=virtual` evaluators answer at once, and the search counts the time that
+//! they would have taken, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,7 +122,7 @@ option_group! {
 }
 
 impl Simulated {
-    /// Makes the backend, which gives the answers of `answers`; `options` are [`SimulatedParams`].
+    /// Makes the backend, which gives the answers of `answers`. `options` are [`SimulatedParams`].
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters or values out of range.

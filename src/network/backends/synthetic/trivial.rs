@@ -14,7 +14,7 @@ use super::{MAX_BATCH, PREFERRED_BATCH};
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
 /// The advantage in pawns that is worth an expected result of 0.5.
 const HALF_POINT: f32 = 4.0;
-/// Input planes of our pieces; the opponent's five begin at 6, after our king.
+/// Input planes of our pieces. The opponent's five begin at 6, after our king.
 const THEIR_PIECES: usize = 6;
 
 #[derive(Debug)]
@@ -77,7 +77,8 @@ fn material(planes: &InputPlanes) -> f32 {
     PIECE_VALUES.iter().enumerate().map(balance).sum()
 }
 
-/// Returns the expected result in `-1..1` for an advantage in pawns; a rational sigmoid, exact on every machine.
+/// Returns the expected result in `-1..1` for an advantage in pawns. A rational sigmoid, exact on every
+/// machine.
 fn expected_result(pawns: f32) -> f32 {
     pawns / (HALF_POINT + pawns.abs())
 }

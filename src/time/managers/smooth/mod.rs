@@ -1,8 +1,10 @@
-//! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the game.
+//! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the
+//! game.
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
-//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the weight
-//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` belongs to `preset=lc0`.
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the
+//! weight of a move, `stopper` holds a search to it, `params` the parameters and presets. `piggybank` belongs
+//! to `preset=lc0`.
 
 mod params;
 mod piggybank;
@@ -200,7 +202,8 @@ impl Named for Smooth {
 impl TimeManager for Smooth {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let Some(clock) = facts.limits.mover_clock() else {
-            // A search without a clock comes between two moves of the game: what the next one finds in the tree is its work too.
+            // A search without a clock comes between two moves of the game: what the next one finds in the
+            // tree is its work too.
             self.previous = None;
             return None;
         };
@@ -233,8 +236,8 @@ impl TimeManager for Smooth {
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        // Smart pruning ends a search where its lead is out of reach of the rest of the budget: what is made beyond the lead
-        // at the start is proportional to the budget beyond it.
+        // Smart pruning ends a search where its lead is out of reach of the rest of the budget: what is made
+        // beyond the lead at the start is proportional to the budget beyond it.
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };

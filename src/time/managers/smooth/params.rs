@@ -17,7 +17,8 @@ option_choice! {
         Pr1195 = "pr1195",
         /// The values of today's Lc0, with its reserve of time.
         Lc0 = "lc0",
-        /// The Moves Left Head, more time for moves in which more is at stake, and first guesses that keep the first move near its share of the clock.
+        /// The Moves Left Head, more time for moves in which more is at stake, and first guesses that keep
+        /// the first move near its share of the clock.
         Zeitnot = "zeitnot",
     }
 }
@@ -56,7 +57,8 @@ option_choice! {
     pub(crate) enum MoveWeight {
         /// All moves receive the same.
         Even = "even",
-        /// Moves in which more is at stake receive more. These are early moves, and more so if few games are drawn.
+        /// Moves in which more is at stake receive more. These are early moves, and more so if few games are
+        /// drawn.
         Stakes = "stakes",
     }
 }
@@ -87,7 +89,8 @@ option_choice! {
     pub(crate) enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
-        /// Nodes count in proportion to the visits of their root move. Those under the best move count in full.
+        /// Nodes count in proportion to the visits of their root move. Those under the best move count in
+        /// full.
         Distribution = "distribution",
     }
 }
@@ -116,13 +119,15 @@ option_group! {
         tree_reuse_update_rate: f64 = 4.0, in 0.01..=1e6, "tree-reuse-update-rate";
         /// Initial estimate of the new nodes per second.
         init_nps: f64 = 20_000.0, in 0.1..=1e9, "init-nps";
-        /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values from `nps-update-rate`/ln 2 follow pull request 1195 exactly, 7.3 for the default rate.
+        /// Weight of `init-nps`, in seconds of measurement. 0 discards it at the first measurement. Values
+        /// from `nps-update-rate`/ln 2 follow pull request 1195 exactly, 7.3 for the default rate.
         init_nps_weight: f64 = 0.0, in 0.0..=1e6, "init-nps-weight";
         /// Half-life of the nps estimate, in seconds of search or in average move times.
         nps_update_rate: f64 = 5.0, in 0.01..=1e6, "nps-update-rate";
         /// Unit of `nps-update-rate`.
         nps_update_unit: NpsUnit = NpsUnit::Seconds, "nps-update-unit";
-        /// Length of Lc0's linear window for the nps estimate, in seconds. The estimate rises at once and falls slowly. 0 uses exponential decay by `nps-update-rate`.
+        /// Length of Lc0's linear window for the nps estimate, in seconds. The estimate rises at once and
+        /// falls slowly. 0 uses exponential decay by `nps-update-rate`.
         nps_update_period: f64 = 0.0, in 0.0..=1e6, "nps-update-period";
         /// How budgets allow for the time that smart pruning leaves unused.
         timeuse: TimeUse = TimeUse::Average, "timeuse";
@@ -136,7 +141,8 @@ option_group! {
         max_move_budget: f64 = 0.3, in 0.01..=1.0, "max-move-budget";
         /// Minimum target time of a move that is not forced, as a share of the average move time.
         min_move_share: f64 = 0.1, in 0.0..=1.0, "min-move-share";
-        /// Time before which smart pruning ends no move that is not forced, as a share of the average move time. It never exceeds the budget.
+        /// Time before which smart pruning ends no move that is not forced, as a share of the average move
+        /// time. It never exceeds the budget.
         min_pruned_share: f64 = 0.1, in 0.0..=1.0, "min-pruned-share";
         /// Which moves of the game receive more nodes than others.
         move_weight: MoveWeight = MoveWeight::Even, "move-weight";
@@ -150,7 +156,8 @@ option_group! {
 }
 
 option_group! {
-    /// Parameters of the piggybank, the reserve of today's Lc0 for moves that turn out to need more than their budget.
+    /// Parameters of the piggybank, the reserve of today's Lc0 for moves that turn out to need more than
+    /// their budget.
     #[derive(Copy)]
     pub(crate) struct PiggybankParams {
         /// Share of the clock that is put into the reserve at the first move.
@@ -198,8 +205,8 @@ impl From<SmoothValues> for SmoothConfig {
     }
 }
 
-/// Returns the parameters of `smooth(…)` with the values of their preset for all that they do not name. The preset's estimator
-/// counts where they name none, and its values where they name the same one.
+/// Returns the parameters of `smooth(…)` with the values of their preset for all that they do not name. The
+/// preset's estimator counts where they name none, and its values where they name the same one.
 pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
     let mut named = SmoothValues::default();
     named.take(list)?;
@@ -232,8 +239,8 @@ impl SmoothConfig {
         Ok(SmoothConfig { moves_left: estimator.unwrap_or(config.moves_left), ..config })
     }
 
-    /// Returns the moves that are to share the time, capped by `movestogo`, and which share they are of all moves left in the
-    /// game, `0..=1`.
+    /// Returns the moves that are to share the time, capped by `movestogo`, and which share they are of all
+    /// moves left in the game, `0..=1`.
     pub(super) fn planned_moves(
         &self,
         limits: &GoLimits,
@@ -267,8 +274,9 @@ mod tests {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
     }
 
-    /// A regression: presets were compared with themselves, so that no test noticed when a value was changed. These are the
-    /// numbers of the pull request's table, with those of ours that it does not have, and of today's Lc0.
+    /// A regression: presets were compared with themselves, so that no test noticed when a value was changed.
+    /// These are the numbers of the pull request's table, with those of ours that it does not have, and of
+    /// today's Lc0.
     #[test]
     fn the_presets_have_the_values_of_their_sources() {
         let pr1195 = SmoothParams {

@@ -7,12 +7,12 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Piggybank {
-    /// ms; `None` before the first move.
+    /// ms, or `None` before the first move.
     balance_ms: Option<f64>,
 }
 
 impl Piggybank {
-    /// Opens the reserve at the first move with a share of the clock; holds it to `cap_ms` at every move.
+    /// Opens the reserve at the first move with a share of the clock, and holds it to `cap_ms` at every move.
     pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
@@ -27,7 +27,7 @@ impl Piggybank {
     }
 }
 
-/// Samples per window; enough that its start is known to a sixteenth.
+/// Samples per window. Enough that its start is known to a sixteenth.
 const SAMPLES: f64 = 16.0;
 
 /// Visits of the root moves over the last seconds.
@@ -36,7 +36,7 @@ pub(crate) struct VisitRates {
     window_ms: f64,
     best_optimism: f64,
     rival_optimism: f64,
-    /// Oldest first; all but the first lie within the window.
+    /// Oldest first. All but the first lie within the window.
     samples: VecDeque<(f64, Vec<u32>)>,
     latest: Option<(f64, Vec<u32>)>,
 }
@@ -73,8 +73,8 @@ impl VisitRates {
         visits.clone_from(&stats.root_visits);
     }
 
-    /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like this, with
-    /// optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
+    /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like
+    /// this, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
     pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;
@@ -133,7 +133,7 @@ mod tests {
         let mut visit_rates = visit_rates();
         visit_rates.observe(&at(0.0, [1_000, 500]));
         visit_rates.observe(&at(1_000.0, [1_100, 600]));
-        // Both gain 0.1 a ms. In 1,000 ms more: 1100 + 0.2·100 = 1120 against 600 + 4·100 = 1000; in 2,000 ms
+        // Both gain 0.1 a ms. In 1,000 ms more: 1100 + 0.2·100 = 1120 against 600 + 4·100 = 1000. In 2,000 ms
         // 1140 against 1400.
         assert!(!visit_rates.is_best_overtaken(2_000.0));
         assert!(visit_rates.is_best_overtaken(3_000.0));

@@ -14,7 +14,7 @@ pub(crate) struct PlanInput {
     pub overhead_ms: f64,
     /// Moves to the next time control, if there is one.
     pub movestogo: Option<u32>,
-    /// Full moves our side still has to make, already capped by `movestogo`; at least 1.
+    /// Full moves our side still has to make, already capped by `movestogo`, at least 1.
     pub moves_left: f64,
     /// Average weight of the moves ahead relative to this one: 1 where all moves weigh the same.
     pub future_weight: f64,
@@ -24,8 +24,8 @@ pub(crate) struct PlanInput {
     pub tree_reuse: f64,
     /// Nodes already in the tree that count as reused.
     pub reused_nodes: f64,
-    /// Share of the new nodes that go where the target counts: 1 for the tree as a whole, the best move's share
-    /// of new visits for `target=bestmove`.
+    /// Share of the new nodes that go where the target counts: 1 for the tree as a whole, the best move's
+    /// share of new visits for `target=bestmove`.
     pub share_of_new: f64,
     /// Expected share of a budget that is really used, less the lead.
     pub timeuse: f64,
@@ -60,7 +60,7 @@ pub(crate) struct PiggybankDeposit {
 pub(crate) struct Plan {
     /// Time left for the whole game or to the time control.
     pub game_ms: f64,
-    /// Average move time; unless `move-weight` is `even`, that of moves which weigh as much as this one.
+    /// Average move time. Unless `move-weight` is `even`, that of moves which weigh as much as this one.
     pub average_ms: f64,
     /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,
@@ -106,8 +106,8 @@ impl PlanInput {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Returns the longest time for a single move, ms. The moves before a time control may take at least an even share of
-    /// the clock: with one move to go, nothing is gained by keeping time back.
+    /// Returns the longest time for a single move, ms. The moves before a time control may take at least an
+    /// even share of the clock: with one move to go, nothing is gained by keeping time back.
     pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
@@ -115,8 +115,8 @@ impl PlanInput {
 }
 
 impl SmoothParams {
-    /// Returns the average weight of the moves ahead relative to the move to be made, whose evaluation is `root`; 1 where nothing is
-    /// known of the result. `part` is as in [`stakes_ahead`].
+    /// Returns the average weight of the moves ahead relative to the move to be made, whose evaluation is
+    /// `root`, or 1 where nothing is known of the result. `part` is as in [`stakes_ahead`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         let Some(root) = root else { return 1.0 };
         match self.move_weight {
@@ -126,13 +126,16 @@ impl SmoothParams {
     }
 }
 
-/// Returns the average weight ahead where a move weighs as much as is at stake, `0.5..=1`; 1 for networks without draws.
+/// Returns the average weight ahead where a move weighs as much as is at stake, `0.5..=1`, or 1 for networks
+/// without draws.
 ///
-/// Where the expected result is q, better play gains in proportion to 1 − q² (q as a logistic function of an advantage
-/// has that derivative). The expected result wanders without a drift, so that the mean of q² rises evenly from q² now to that of
-/// the final results, 1 − d for the probability d of a draw: the mean weight falls from 1 − q² to d.
+/// Where the expected result is q, better play gains in proportion to 1 − q² (q as a logistic function of an
+/// advantage has that derivative). The expected result wanders without a drift, so that the mean of q² rises
+/// evenly from q² now to that of the final results, 1 − d for the probability d of a draw: the mean weight
+/// falls from 1 − q² to d.
 ///
-/// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes before its end.
+/// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes
+/// before its end.
 fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {
     let RootEvaluation { q, d: Some(d), .. } = root else { return 1.0 };
     let now = 1.0 - q * q;
@@ -178,8 +181,8 @@ mod tests {
     #[test]
     fn step_by_step() {
         let plan = input().plan();
-        // T = 100,000 + 1,000·40 − 200 = 139,800; /41 = 3,409.756 ms; 3,409.756 new nodes per move;
-        // /(1 − 0.5) = 6,819.512 in total; − 2,000 = 4,819.512 new; at 1,000/s as many ms; /0.7 = 6,885.017.
+        // T = 100,000 + 1,000·40 − 200 = 139,800. /41 = 3,409.756 ms. 3,409.756 new nodes per move. /(1 −
+        // 0.5) = 6,819.512 in total. − 2,000 = 4,819.512 new. At 1,000/s as many ms. /0.7 = 6,885.017.
         assert!(close(plan.game_ms, 139_800.0));
         assert!(close(plan.average_ms, 3_409.756_098));
         assert!(close(plan.average_total_nodes, 6_819.512_195));
@@ -202,7 +205,7 @@ mod tests {
             let moves_left = movestogo.map_or(50.0, f64::from);
             PlanInput { inc_ms, movestogo, moves_left, reused_nodes: 0.0, ..input() }.plan().budget_ms
         };
-        // 2·99,800/50/0.7; (99,800 + 49,000); 20 moves; (99,800 + 19,000)/20.
+        // 2·99,800/50/0.7. (99,800 + 49,000). 20 moves. (99,800 + 19,000)/20.
         assert!(close(budget(0.0, None), 5_702.857_143));
         assert!(close(budget(1_000.0, None), 8_502.857_143));
         assert!(close(budget(0.0, Some(20)), 14_257.142_857));
@@ -245,15 +248,15 @@ mod tests {
     fn saving_pays_into_the_reserve() {
         let deposit = PiggybankDeposit { share: 0.12, room_ms: 1e9 };
         let plan = PlanInput { deposit, piggybank_ms: 9_000.0, ..input() }.plan();
-        // T = 130,800; /41 = 3,190.244; ·2 = 6,380.488 − 2,000 = 4,380.488; 12 % are 525.659;
-        // the rest /0.7 = 5,506.899.
+        // T = 130,800. /41 = 3,190.244. ·2 = 6,380.488 − 2,000 = 4,380.488. 12 % are 525.659. The rest /0.7 =
+        // 5,506.899.
         assert!(close(plan.saved_ms, 525.658_537));
         assert!(close(plan.budget_ms, 5_506.898_955));
     }
 
     #[test]
     fn a_best_move_target_counts_its_share_of_new_nodes() {
-        // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move; ·2 = 4,091.707; 1,000 are there;
+        // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move. ·2 = 4,091.707. 1,000 are there.
         // 3,091.707/0.6 = 5,152.846 new nodes.
         let plan = PlanInput { share_of_new: 0.6, reused_nodes: 1_000.0, ..input() }.plan();
         assert!(close(plan.target_new_nodes, 5_152.845_528));
@@ -284,7 +287,7 @@ mod tests {
     #[test]
     fn draws_keep_what_is_at_stake() {
         let weight = |q, d, part| stakes_ahead(root(q, d), part);
-        // No draws: the weights ahead fall to 0, half on average; only draws: they stay.
+        // No draws: the weights ahead fall to 0, half on average, only draws: they stay.
         assert!(close(weight(0.0, 0.0, 1.0), 0.5));
         assert!(close(weight(0.0, 1.0, 1.0), 1.0));
         // q 0.6, 20 % draws: from 0.64 to 0.2, the mean 0.42 is 0.65625 of 0.64.

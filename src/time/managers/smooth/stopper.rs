@@ -39,7 +39,8 @@ pub(crate) struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
-    /// The average move time at the start of the move, by which the weight of what is learnt from it is measured.
+    /// The average move time at the start of the move, by which the weight of what is learnt from it is
+    /// measured.
     average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
@@ -64,7 +65,8 @@ impl SmoothStopper {
         }
     }
 
-    /// Plans again with what the search has found out about the game's length and its own speed: at the first evaluation, and then whenever the tree has grown by a tenth.
+    /// Plans again with what the search has found out about the game's length and its own speed: at the first
+    /// evaluation, and then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
         if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
@@ -104,7 +106,8 @@ impl SmoothStopper {
         self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
     }
 
-    /// Returns the end of the move without the reserve, ms. Budgets in nodes leave the clock as the only limit in time.
+    /// Returns the end of the move without the reserve, ms. Budgets in nodes leave the clock as the only
+    /// limit in time.
     fn regular_ms(&self) -> f64 {
         match self.context.config.values.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,

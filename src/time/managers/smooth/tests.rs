@@ -55,8 +55,8 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn the_first_move_by_hand() {
-    // ML(0) = 51.5; T = 60,000 + 600·50.5 − 200 = 90,100; /51.5 = 1,749.5146 ms; ·2 for the tree that is
-    // expected to be reused, none is; /0.7 = 4,998.6130.
+    // ML(0) = 51.5. T = 60,000 + 600·50.5 − 200 = 90,100. /51.5 = 1,749.5146 ms. ·2 for the tree that is
+    // expected to be reused, none is. /0.7 = 4,998.6130.
     let report = report_of(&mut smooth(""), &facts(60_000.0, 600.0));
     assert!(close(report.budget.0, 4_998.613_037), "{report}");
     assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
@@ -123,9 +123,9 @@ fn a_move_gets_more_where_more_is_at_stake() {
     let params = "mle-mlh,init-tree-reuse=0,init-timeuse=1,move-weight=stakes";
     let root = RootEvaluation { q: 0.6, d: Some(0.2), m: Some(Plies(39.0)), m_spread: None };
     let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
-    // 20 moves; those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
+    // 20 moves. Those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
     assert!(close(report_of(&mut smooth(params), &known).budget.0, 4_439.907_193));
-    // A time control after 10 of the 20 moves: 0.53/0.64 of the weight now; 59,800/(1 + 9·0.828125)
+    // A time control after 10 of the 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
     let limits = GoLimits { movestogo: Some(10), ..known.limits.clone() };
     let control = MoveFacts { limits, ..known.clone() };
     assert!(close(report_of(&mut smooth(params), &control).budget.0, 7_074.306_839));
@@ -154,7 +154,7 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
     finish(&mut manager, report, 600.0, 1000);
     let after = report_of(&mut manager, &known(&[220, 140, 40]));
     assert!(close(after.timeuse.unwrap(), 0.8), "{after}");
-    // Without a lead it is the average; a large lead is worth no more than `min-timeuse` allows.
+    // Without a lead it is the average. A large lead is worth no more than `min-timeuse` allows.
     assert!(close(report_of(&mut smooth(params), &known(&[180, 180, 40])).budget.0, 750.0));
     assert!(close(report_of(&mut smooth(params), &known(&[400, 0])).budget.0, 1_200.0));
     // Where smart pruning is off no lead ends a search.
@@ -194,12 +194,13 @@ fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32;
     chain.should_stop(&decided, &mut Hints::default())
 }
 
-/// A regression: no test noticed when the manager's rate did not reach smart pruning, which then took the search's own.
+/// A regression: no test noticed when the manager's rate did not reach smart pruning, which then took the
+/// search's own.
 #[test]
 fn smart_pruning_counts_with_the_managers_rate() {
     let ask = |params: &str| end_of_search(params, 60_000.0, 1_000.0, [5_000, 10]);
-    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s are no match for the lead of 4,990, but
-    // 174,258 at 100,000/s.
+    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s are no match for the lead of
+    // 4,990, but 174,258 at 100,000/s.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
     assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
 }
@@ -217,7 +218,7 @@ fn smart_pruning_leaves_a_move_its_least_share() {
 fn a_limit_in_nodes_stops_at_nodes() {
     let mut manager = smooth("limit=nodes,init-nps=1000,init-nps-weight=5");
     let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
-    // 51,500/51.5 = 1,000 ms and nodes; ·2/0.7 = 2,857.14 nodes.
+    // 51,500/51.5 = 1,000 ms and nodes. ·2/0.7 = 2,857.14 nodes.
     let mut hints = Hints::default();
     assert_eq!(stopper.should_stop(&stats(2_800.0, 0), &mut hints), None);
     assert!(close(hints.remaining_visits.0, 57.142_857), "{hints:?}");
@@ -245,9 +246,9 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     assert!(close(evaluated.deadline().unwrap().0, evaluated.report().unwrap().budget.0));
 }
 
-/// The formulas hold in a long game with a small increment: once the curve expects few moves the clock settles where
-/// one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little above, where it is all that
-/// max-move-budget allows, 0.3·time = inc.
+/// The formulas hold in a long game with a small increment: once the curve expects few moves the clock
+/// settles where one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little
+/// above, where it is all that max-move-budget allows, 0.3·time = inc.
 #[test]
 fn in_long_games_the_clock_settles_near_increment_and_overhead() {
     assert!((settled_clock_ms("max-move-budget=1") - 300.0).abs() < 1.0);
@@ -327,7 +328,7 @@ fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
             break;
         }
     }
-    // Planned with 100 nodes/s the 1,000 reused nodes are worth 10 s; at the true 1,000 they are worth 1 s of
+    // Planned with 100 nodes/s the 1,000 reused nodes are worth 10 s. At the true 1,000 they are worth 1 s of
     // the 2·1,161 ms that a move's tree takes.
     assert!(stopped_ms > 1_000.0, "{stopped_ms}");
 }
@@ -371,7 +372,7 @@ fn it_learns_reuse_and_timeuse_from_a_move() {
     let average = report.average.unwrap().0;
     let budget = report.budget.0;
     finish(&mut manager, report, average, 10_000);
-    // One average move; 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
+    // One average move. 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
     assert!(close(average / budget, 0.35));
     assert!(close(manager.timeuse.value(), 0.676_561_547));
     let next = MoveFacts { reused_nodes: Nodes(3_000), game_ply: GamePly(2), ..facts(58_800.0, 600.0) };
@@ -443,7 +444,8 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
     assert!(learnt(true) < 0.45, "{}", learnt(true));
 }
 
-/// A regression: after `go infinite` within a game the next clocked move took its tree for that of the last one.
+/// A regression: after `go infinite` within a game the next clocked move took its tree for that of the last
+/// one.
 #[test]
 fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let mut manager = smooth("");
@@ -456,7 +458,8 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
-/// A regression: the weight of what is learnt was taken from the average as last revised, not from that of the move's start.
+/// A regression: the weight of what is learnt was taken from the average as last revised, not from that of
+/// the move's start.
 #[test]
 fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut manager = smooth("mle-mlh");
@@ -464,7 +467,8 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut stopper = manager.start_move(&fresh).unwrap();
     let root = RootEvaluation { m: Some(Plies(39.0)), ..RootEvaluation::default() };
     stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
-    // 59 moves by the pieces at the start, 20 when the head has spoken: 59,800/59 on average, a budget of 8,542.857.
+    // 59 moves by the pieces at the start, 20 when the head has spoken: 59,800/59 on average, a budget of
+    // 8,542.857.
     let (average, report) = (59_800.0 / 59.0, stopper.report().unwrap());
     assert!(close(report.budget.0, 8_542.857_143), "{report}");
     finish(&mut manager, report, average, 10_000);
@@ -475,8 +479,8 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     assert!(close(learnt, decay(0.5, 0.3, 4.0, 1.0)), "{learnt}");
 }
 
-/// A regression: after a move of one batch the rate was followed in seconds, whatever `nps-update-unit` and `init-nps-weight`
-/// said, and loading the network counted as search.
+/// A regression: after a move of one batch the rate was followed in seconds, whatever `nps-update-unit` and
+/// `init-nps-weight` said, and loading the network counted as search.
 #[test]
 fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
     let nps_after = |params: &str, loading_ms: f64| {
