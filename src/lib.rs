@@ -41,16 +41,17 @@
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+//! | `chance` | numbers that are mixed the same everywhere, drawing by weights |
 //! | `files` | people's files: what they are, their compression and encoding, their lines |
 //! | `foreign` | what the system and libraries say of a failure, and our words for it |
 //! | `huge_pages` | huge pages of memory |
 //! | `system` | CPU time, and what the system's files and tools tell of the machine |
 //! | [`version`] | the version of the program, with its commit |
-//! | `weighted_draw` | drawing one of several things by weights |
 
 // Tests may unwrap; everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod chance;
 pub mod chess;
 pub mod engine;
 mod files;
@@ -71,7 +72,6 @@ pub mod time;
 pub mod tools;
 pub mod uci;
 pub mod version;
-mod weighted_draw;
 
 /// Tests the program in the guide to the library.
 #[cfg(doctest)]

@@ -3,9 +3,11 @@
 //! The table names every module of `src` from top to bottom, and a module may use those below its own row, never those above.
 //! Comments don't count; tests inside the modules do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use regex::Regex;
 
 fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -80,21 +82,23 @@ fn used_modules(text: &str) -> BTreeSet<String> {
 
 /// Returns the names that follow `start` in paths, those in braces too.
 fn names_after(start: &str, text: &str) -> BTreeSet<String> {
-    code(text).split(start).skip(1).flat_map(first_names).collect()
+    let first = |path: String| path.split("::").next().unwrap().to_owned();
+    code(text).split(start).skip(1).flat_map(paths).map(first).collect()
 }
 
-/// Returns the names that a path (`a::b`) or a group (`{a::b, c::{d, e}}`) begins with.
-fn first_names(path: &str) -> Vec<String> {
-    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
-    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+/// Returns the path that `text` begins with (`a::b`), or all paths of a group (`a::{b, c::{d, e}}`).
+fn paths(text: &str) -> Vec<String> {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
+    let (start, rest) = text.split_at(end);
+    let Some(group) = rest.strip_prefix('{') else { return vec![start.to_owned()] };
+    let (mut found, mut depth, mut from) = (Vec::new(), 0, 0);
     for (place, c) in group.char_indices() {
         match c {
             '{' => depth += 1,
             '}' if depth > 0 => depth -= 1,
             ',' | '}' if depth == 0 => {
-                names.push(name(group[start..place].trim_start()));
-                start = place + 1;
+                found.extend(paths(group[from..place].trim_start()));
+                from = place + 1;
                 if c == '}' {
                     break;
                 }
@@ -102,8 +106,70 @@ fn first_names(path: &str) -> Vec<String> {
             _ => {}
         }
     }
-    names.retain(|name| !name.is_empty());
+    found.retain(|path| !path.is_empty());
+    found.iter().map(|path| format!("{start}{path}")).collect()
+}
+
+/// Returns the name of the module that a file is: `time::facts`, or `time` for its `mod.rs`.
+fn module_of(file: &Path) -> Vec<String> {
+    let path = file.strip_prefix(source_folder()).unwrap().with_extension("");
+    let mut names: Vec<_> = path.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    if names.last().is_some_and(|name| name == "mod") {
+        names.pop();
+    }
     names
+}
+
+/// Returns the file modules that the file module `own` uses outside its tests. What it takes from a folder's `mod.rs` does not count:
+/// that is an entrance.
+fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) -> BTreeSet<Vec<String>> {
+    let text = code(text);
+    let (text, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+    let start = Regex::new(r"(?:^|[^:\w])((?:crate|super|self)::)").unwrap();
+    let found = start.captures_iter(text).flat_map(|found| paths(&text[found.get(1).unwrap().start()..]));
+    let mut used = BTreeSet::new();
+    for path in found {
+        let mut place = own.to_vec();
+        for name in path.split("::") {
+            match name {
+                "crate" => place.clear(),
+                "super" => drop(place.pop()),
+                "self" => {}
+                name => place.push(name.to_owned()),
+            }
+        }
+        let module =
+            (1..=place.len()).rev().map(|length| &place[..length]).find(|names| all.contains_key(*names));
+        used.extend(
+            module.filter(|names| *names != own && !all[*names].ends_with("mod.rs")).map(<[_]>::to_vec),
+        );
+    }
+    used
+}
+
+/// Two files that use each other are one, whatever their names say. The kernels' files alone may: each set of instructions computes the jobs
+/// of the others, and they choose among the sets.
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let all: BTreeMap<_, _> =
+        files(&source_folder()).into_iter().map(|file| (module_of(&file), file)).collect();
+    let used: BTreeMap<_, _> = all
+        .iter()
+        .map(|(own, file)| (own, used_files(own, &fs::read_to_string(file).unwrap(), &all)))
+        .collect();
+    assert!(used.values().map(BTreeSet::len).sum::<usize>() > 500, "the uses are not found");
+    let mut circles = Vec::new();
+    for own in all.keys().filter(|own| !own.contains(&"kernels".to_owned())) {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![own]);
+        while let Some(module) = open.pop() {
+            let new = used[module].iter().filter(|module| reached.insert(*module));
+            open.extend(new);
+        }
+        if reached.contains(own) {
+            circles.push(own.join("::"));
+        }
+    }
+    assert!(circles.is_empty(), "files in circles: {circles:#?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::fen::PositionError;
 use super::moves::{Move, MoveList, Variant};
 use super::notation::MoveError;
 use super::position::Position;
+use crate::chance::spread;
 
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.
 const SHARED_RULE50: u32 = 40;
@@ -147,7 +148,7 @@ impl History {
     pub fn evaluation_key(&self) -> u64 {
         let rule50 = self.current().rule50().saturating_sub(SHARED_RULE50);
         let counters = u64::from(rule50) << 2 | u64::from(self.repetitions());
-        self.current().key() ^ mixed(counters)
+        self.current().key() ^ spread(counters)
     }
 
     /// Reads a legal move in UCI notation; see [`Position::parse_move`].
@@ -205,13 +206,6 @@ fn parse_uci_position(
         history.push(m);
     }
     Ok(history)
-}
-
-/// Spreads a small number over 64 bits so that it can be combined with a key (SplitMix64's finalizer); 0 stays 0.
-fn mixed(number: u64) -> u64 {
-    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ number >> 31
 }
 
 /// Says why a position ends the game.

@@ -43,16 +43,10 @@ option_group! {
     }
 }
 
-/// Options that users look for beside those of another group, each with the option before which it is listed.
-const LISTED_BEFORE: [(&str, &str); 3] = [
-    ("MinibatchSize", "NNCacheSize"),
-    ("MoveOverheadMs", "SmartPruningFactor"),
-    ("VerboseTime", "MoveOverheadMs"),
-];
-
 /// The option that is a command: it lets go of the tree before the next search.
 pub(crate) const CLEAR_TREE: OptionSpec = OptionSpec {
     meanings: Vec::new(),
+    before: None,
     name: "ClearTree",
     flag: "",
     kind: OptionKind::Button,
@@ -62,10 +56,11 @@ pub(crate) const CLEAR_TREE: OptionSpec = OptionSpec {
 
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
     let mut specs = Settings::declared();
-    for (name, follower) in LISTED_BEFORE {
+    for spec in Settings::declared() {
         let place = |specs: &[OptionSpec], name| specs.iter().position(|spec| spec.name == name);
-        if let Some(from) = place(&specs, name) {
-            let spec = specs.remove(from);
+        let from = place(&specs, spec.name);
+        if let (Some(from), Some(follower)) = (from, spec.before) {
+            specs.remove(from);
             let to = place(&specs, follower).unwrap_or(from);
             specs.insert(to, spec);
         }
@@ -193,7 +188,7 @@ option_group! {
     /// The options that choose what is reported about a search, to the GUI and to the log.
     pub struct InfoOptions {
         /// Report how each move's time was budgeted and used, as an `info string`.
-        verbose_time: bool = false, "VerboseTime", "verbose-time";
+        verbose_time: bool = false, "VerboseTime", "verbose-time" before "MoveOverheadMs";
         /// Number of principal variations to show.
         multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv", common;
         /// Show the visits of each line as its node count, instead of the total.

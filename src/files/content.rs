@@ -47,7 +47,8 @@ pub(crate) fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     }
     let sniffed = Sniffed::new(File::open(path)?)?;
     if sniffed.kind() == Some(FileKind::Zip) && path.metadata()?.is_file() {
-        let zipped::Member { name, content, notes } = zipped::open(path, endings)?;
+        let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
+        let content = bounded(content, Arc::new(AtomicU64::new(compressed)));
         return Ok(TextFile { name: without_compression(&name), content: text(content)?, notes });
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -105,11 +106,7 @@ fn text_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<d
     }
 }
 
-/// Bounds what `source` may give, which inflates `compressed` bytes.
-pub(super) fn bounded_by_size(source: impl Read + Send + 'static, compressed: u64) -> Box<dyn Read + Send> {
-    bounded(source, Arc::new(AtomicU64::new(compressed)))
-}
-
+/// Bounds what `source` may give, which inflates what it has `consumed`.
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Box<dyn Read + Send> {
     Box::new(Bounded { source, consumed, given: 0 })
 }

@@ -8,8 +8,6 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::content::bounded_by_size;
-
 /// The endings of compressed files, which may stand behind those of books.
 const COMPRESSED: [&str; 3] = [".gz", ".zst", ".bz2"];
 
@@ -17,6 +15,8 @@ const COMPRESSED: [&str; 3] = [".gz", ".zst", ".bz2"];
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) content: Box<dyn Read + Send>,
+    /// The bytes that it takes in the archive.
+    pub(super) compressed: u64,
     /// What the archive has besides, in words.
     pub(super) notes: Vec<String>,
 }
@@ -47,11 +47,8 @@ pub(super) fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
     let ignored: Vec<_> = ignored.map(|(_, name)| name.as_str()).collect();
     let note = (!ignored.is_empty())
         .then(|| format!("{}: {} is read, ignored: {}", path.display(), names[chosen], ignored.join(", ")));
-    Ok(Member {
-        name: names[chosen].clone(),
-        content: content(archive, chosen)?,
-        notes: note.into_iter().collect(),
-    })
+    let (content, compressed) = content(archive, chosen)?;
+    Ok(Member { name: names[chosen].clone(), content, compressed, notes: note.into_iter().collect() })
 }
 
 /// What macOS and other systems add.
@@ -59,8 +56,8 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// Returns the content of a file. The archive lends it to nobody, so that it is read here in a stream.
-fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<Box<dyn Read + Send>> {
+/// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is read here in a stream.
+fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Box<dyn Read + Send>, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());
     let start = member.data_start();
@@ -76,8 +73,7 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<Box<dyn Re
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
     };
-    let source = bounded_by_size(source, size);
-    Ok(Box::new(Checked { source, sum: Crc::new(), expected }))
+    Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
 }
 
 fn damaged(error: zip::result::ZipError) -> io::Error {

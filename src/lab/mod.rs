@@ -39,17 +39,6 @@ pub use pgn::GameError;
 pub use rows::RowError;
 pub use uci_process::UciProcessError;
 
-/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// One step of SplitMix64: the same well-mixed number from a seed, a game or an event on every machine.
-fn mix(seed: u64) -> u64 {
-    let z = seed.wrapping_add(GOLDEN);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 /// The reason why a measurement cannot be made, go on, or be written down.
 #[derive(Debug, Error)]
 pub enum LabError {

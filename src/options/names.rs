@@ -93,7 +93,7 @@ pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
 ];
 
 const fn ignored(name: &'static str, flag: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
-    OptionSpec { name, flag, kind, help, visibility: Visibility::Normal, meanings: Vec::new() }
+    OptionSpec { name, flag, kind, help, visibility: Visibility::Normal, meanings: Vec::new(), before: None }
 }
 
 /// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.

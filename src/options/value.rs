@@ -110,6 +110,8 @@ pub struct OptionSpec {
     pub visibility: Visibility,
     /// The words of a choice, each with its meaning.
     pub meanings: Vec<(&'static str, &'static str)>,
+    /// The option of another group before which it is listed, as users look for it there.
+    pub before: Option<&'static str>,
 }
 
 impl OptionSpec {
@@ -121,7 +123,8 @@ impl OptionSpec {
         help: &'static str,
         visibility: Visibility,
     ) -> OptionSpec {
-        OptionSpec { name, flag, kind: T::kind(default, range), help, visibility, meanings: T::meanings() }
+        let (kind, meanings) = (T::kind(default, range), T::meanings());
+        OptionSpec { name, flag, kind, help, visibility, meanings, before: None }
     }
 
     /// Returns true if `name` names this option: its UCI name in any case, or its flag.
@@ -432,7 +435,15 @@ mod tests {
     use super::*;
 
     fn spec(name: &'static str, kind: OptionKind) -> OptionSpec {
-        OptionSpec { name, flag: "", kind, help: "", visibility: Visibility::Normal, meanings: Vec::new() }
+        OptionSpec {
+            name,
+            flag: "",
+            kind,
+            help: "",
+            visibility: Visibility::Normal,
+            meanings: Vec::new(),
+            before: None,
+        }
     }
 
     fn uci_line(name: &'static str, kind: OptionKind) -> String {

@@ -1,6 +1,5 @@
 //! Holds what is known when a search begins, from which a manager budgets the move.
 
-use super::stats::MostVisits;
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// The evaluation of the root, from the point of view of the side to move there.
@@ -15,6 +14,27 @@ pub struct RootEvaluation {
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree; `None` where it is unknown.
     pub m_spread: Option<Plies>,
+}
+
+/// The visits of the two most visited root moves; 0 where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MostVisits {
+    /// Visits of the most visited move.
+    pub best: u32,
+    /// Visits of the move after it.
+    pub second: u32,
+}
+
+impl MostVisits {
+    pub(super) fn of(visits: &[u32]) -> MostVisits {
+        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
+            if n > best {
+                MostVisits { best: n, second: best }
+            } else {
+                MostVisits { best, second: second.max(n) }
+            }
+        })
+    }
 }
 
 /// Everything that is known when a search begins.

@@ -1,6 +1,6 @@
 //! The statistics that stoppers get from the search, and the hints that they give back.
 
-use super::facts::RootEvaluation;
+use super::facts::{MostVisits, RootEvaluation};
 use super::units::{ExpectedNodes, Millis, Nodes, Nps};
 
 /// Statistics of a running search. Counters start at `go`, or at `ponderhit`, where the search of our move begins.
@@ -62,27 +62,6 @@ impl SearchStats {
     pub(crate) fn most_visited(&self) -> Option<usize> {
         let most = self.most_visits().best;
         self.root_visits.iter().position(|&n| n == most && n > 0)
-    }
-}
-
-/// The visits of the two most visited root moves; 0 where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MostVisits {
-    /// Visits of the most visited move.
-    pub best: u32,
-    /// Visits of the move after it.
-    pub second: u32,
-}
-
-impl MostVisits {
-    pub(super) fn of(visits: &[u32]) -> MostVisits {
-        visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
-            if n > best {
-                MostVisits { best: n, second: best }
-            } else {
-                MostVisits { best, second: second.max(n) }
-            }
-        })
     }
 }
 

@@ -9,11 +9,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::chance;
 use crate::chess::History;
 use crate::network::encode::InputFormat;
 use crate::network::throughput::SortedSamples;
 use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
-use crate::weighted_draw;
 
 #[derive(Debug, Args)]
 pub(super) struct AccuracyArgs {
@@ -74,7 +74,7 @@ pub(super) fn self_play(
         for ((game, plies), slot) in games.iter_mut().zip(&batch) {
             let legal = game.legal_moves();
             let policy: Vec<_> = slot.policy().iter().map(|&p| f64::from(p)).collect();
-            game.push(legal[weighted_draw::draw(&policy, random.f32().into()).unwrap_or(0)]);
+            game.push(legal[chance::draw(&policy, random.f32().into()).unwrap_or(0)]);
             *plies += 1;
             if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
                 (*game, *plies) = (History::start(), 0);

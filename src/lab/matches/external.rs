@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::game::{MoveRecord, MoveScore};
 use super::move_between;
+use super::record::{MoveRecord, MoveScore};
 use crate::chess::{History, Move, Variant};
 use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::time::GoLimits;

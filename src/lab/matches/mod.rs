@@ -5,15 +5,17 @@
 //! all of them in one batch; `game` plays it by its limits, clocks and rules; `external` lets external engines play. With fixed nodes or
 //! under `nodestime` a game depends on its number and the seed alone, not on how many others run beside it.
 //!
-//! Then `rows` writes rows and PGN; `summary` and `study` compute results from the rows with `statistics`, and show them; `viewed` reads
+//! Then `match_files` writes `rows` and PGN; `summary` and `study` compute results from the rows with `statistics`, and show them; `viewed` reads
 //! games back for the [viewer](crate::lab::viewer). The commands
 //! `match` and `report` call this module, and [`tuning`](crate::lab::tuning), which decides on the way who plays. It uses `engine`
 //! and what lies below it.
 
 mod external;
 mod game;
+mod match_files;
 mod openings;
 mod play;
+mod record;
 mod rows;
 mod statistics;
 mod study;
@@ -21,11 +23,13 @@ mod summary;
 mod viewed;
 
 pub(crate) use external::{ExternalCommand, ExternalEngine};
-pub(crate) use game::{Adjudication, DrawRule, GameRecord, MatchRules, MoveScore, SideLimit, WinRule};
+pub(crate) use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
+pub(crate) use match_files::{MatchFiles, eval_of_white};
 pub(crate) use openings::GameAssignment;
 pub use openings::{Opening, Openings, OpeningsError};
 pub(crate) use play::{MatchConfig, PlannedGame, play};
-pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, eval_of_white};
+pub(crate) use record::MoveScore;
+pub(crate) use rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
 pub(crate) use statistics::Sprt;
 pub(crate) use study::add_games;
 pub use study::{MatchStudy, page};

@@ -8,13 +8,14 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimator, MovesLeftSource, PositionRow};
+use crate::chance::mix;
 use crate::chess::{Color, History, Variant};
 use crate::engine::{Engine, EngineError, Settings};
+use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
-use crate::lab::{LabError, mix};
 use crate::network::{Backend, BatchEvaluator};
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;

@@ -11,7 +11,7 @@ use ndarray::Array1;
 use serde::Serialize;
 
 use super::PositionRow;
-use crate::lab::mix;
+use crate::chance::mix;
 
 /// Steps per full move in which medians and ranks are counted.
 const STEPS: f64 = 10.0;

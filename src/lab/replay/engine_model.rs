@@ -4,7 +4,7 @@
 use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
 use super::ReplayMove;
-use crate::lab::{GOLDEN, mix};
+use crate::chance::{GOLDEN, mix};
 
 /// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
 #[derive(Clone, Copy, Debug, PartialEq)]

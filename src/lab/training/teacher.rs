@@ -15,11 +15,11 @@ use super::TrainingDataError;
 use super::game::{Ending, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use super::record::MAX_CANDIDATES;
 use super::table::MAX_PAST;
+use crate::chance;
+use crate::chance::GOLDEN;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
-use crate::lab::GOLDEN;
 use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::network::{BatchEvaluator, approximate_softmax};
-use crate::weighted_draw;
 
 /// Larger scores are cut to this; above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
@@ -275,7 +275,7 @@ fn ending_of(terminal: Terminal) -> Ending {
 }
 
 fn choose_style(rng: &mut fastrand::Rng) -> Style {
-    let drawn = weighted_draw::draw(&STYLES.map(|(share, _)| share), rng.f64());
+    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
     STYLES[drawn.unwrap_or(0)].1
 }
 
@@ -309,7 +309,7 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
     let best = compress(candidates[0].centipawns);
     let weight = |candidate: &TeacherMove| ((compress(candidate.centipawns) - best) / temperature).exp();
     let weights: Vec<f64> = candidates.iter().map(weight).collect();
-    candidates[weighted_draw::draw(&weights, rng.f64()).unwrap_or(0)]
+    candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
 }
 
 /// Makes lines of a few plies that leave labelled games.
@@ -415,7 +415,7 @@ impl Lines {
         let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
         let mut played = legal[0];
         for _ in 0..if is_first { PLAUSIBLE_DRAWS } else { 1 } {
-            let drawn = weighted_draw::draw(&policy, rng.f32().into());
+            let drawn = chance::draw(&policy, rng.f32().into());
             played = legal[drawn.unwrap_or(0)];
             if is_mistake(played, candidates) {
                 break;

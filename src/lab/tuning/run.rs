@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Parameter;
-use crate::lab::GOLDEN;
+use crate::chance::GOLDEN;
 use crate::version::VERSION;
 
 /// The sequences of gains of a run, for a parameter whose perturbation at the end is 1; both are in proportion to it.

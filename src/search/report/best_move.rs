@@ -5,11 +5,11 @@
 use std::cmp::Ordering;
 
 use super::snapshot::{MoveRank, NodeReading, RootMove, RootSnapshot, moves_to_mate};
+use crate::chance;
 use crate::chess::Move;
 use crate::search::leaf::select;
 use crate::search::state::{FoundMate, SearchContext, SearchParams, TemperatureParams};
 use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
-use crate::weighted_draw;
 
 /// The longest principal variation that is reported, plies.
 const MAX_PV: usize = 64;
@@ -131,7 +131,7 @@ impl TemperatureParams {
             libm::pow(share.max(0.0).into(), power)
         };
         let weights: Vec<f64> = candidates.iter().map(weight).collect();
-        weighted_draw::draw(&weights, rng.f64())
+        chance::draw(&weights, rng.f64())
     }
 }
 

@@ -107,7 +107,7 @@ option_group! {
     /// The parameters of one search, which are fixed while it runs. Names and defaults are those of Lc0's options.
     pub struct SearchParams {
         /// Number of positions per batch. 0 uses the number that the backend prefers.
-        minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size";
+        minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size" before "NNCacheSize";
         /// Exploration constant of the PUCT formula.
         cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
         /// Number of visits over which the exploration constant grows.

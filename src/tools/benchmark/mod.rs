@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::measure::Document;
 #[cfg(feature = "lab")]
 use super::measure::Figure;
-use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, SensorReport};
+use super::measure::gpus::SensorReport;
+use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise};
 use super::measure::{
     BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, tell, write_facts,
 };

@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use serde::{Deserialize, Serialize};
 
 use super::Facts;
-use super::gpus::GpuMeter;
+use super::gpus::{GpuMeter, SensorReport};
 use crate::network::throughput::SortedSamples;
 use crate::system::gpus::{Gpu, nvidia_gpus};
 use crate::system::{self, cpu_name};
@@ -179,69 +179,6 @@ impl MachineNoise {
         } else {
             format!("The machine was quiet: two such runs should differ by less than {difference:.1} %.")
         }
-    }
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::tools) struct SensorReport {
-    /// Energy of all GPUs that tell it, during the searches.
-    pub(super) joules: Option<f64>,
-    /// Mean power of these GPUs during the searches.
-    pub(super) watts: Option<f64>,
-    pub(in crate::tools) nodes_per_joule: Option<f64>,
-    pub(super) devices: Vec<GpuReport>,
-    /// What this system does not tell, and why.
-    missing: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct GpuReport {
-    pub(super) name: String,
-    pub(super) joules: Option<f64>,
-    pub(super) celsius_max: Option<f64>,
-    pub(super) mhz_mean: Option<f64>,
-    pub(super) memory_mb_max: Option<f64>,
-}
-
-impl SensorReport {
-    pub(super) fn new(devices: Vec<GpuReport>, nodes: u64, seconds: f64) -> SensorReport {
-        let joules = devices.iter().filter_map(|device| device.joules).reduce(|a, b| a + b);
-        let joules = joules.filter(|&joules| joules > 0.0);
-        let missing = joules.is_none().then(|| "energy: no GPU tells it".into()).into_iter().collect();
-        SensorReport {
-            joules,
-            watts: joules.map(|joules| joules / seconds.max(1e-9)),
-            nodes_per_joule: joules.map(|joules| nodes as f64 / joules),
-            devices,
-            missing,
-        }
-    }
-
-    pub(in crate::tools) fn facts(&self) -> Facts {
-        let mut facts = Vec::new();
-        if let (Some(joules), Some(watts), Some(rate)) = (self.joules, self.watts, self.nodes_per_joule) {
-            facts.push(("energy", format!("{joules:.0} J, {watts:.1} W, {rate:.1} nodes per joule")));
-        }
-        facts.extend(self.devices.iter().map(|device| ("sensors", device.to_string())));
-        facts.extend((!self.missing.is_empty()).then(|| ("not told", self.missing.join("; "))));
-        facts
-    }
-}
-
-impl fmt::Display for GpuReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
-            self.celsius_max.map(|celsius| format!("up to {celsius:.0} °C")),
-            self.mhz_mean.map(|mhz| format!("{mhz:.0} MHz")),
-            self.memory_mb_max.map(|memory| format!("up to {memory:.0} MB")),
-        ];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        write!(
-            f,
-            "{}: {}",
-            self.name,
-            if parts.is_empty() { "tells nothing".into() } else { parts.join(", ") }
-        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]), the machine
 //! ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in [`crate::network::throughput`].
 
-mod gpus;
+pub(super) mod gpus;
 pub(super) mod machine;
 
 use std::io::BufReader;

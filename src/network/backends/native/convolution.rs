@@ -5,7 +5,7 @@ use super::kernels::{
     Pointwise, Product, TILE_DEPTH, TILES, Tiles, Unfold, folded_length, folded_offsets, pack_right,
     stream_length, transform_filter,
 };
-use super::layers::{Arithmetic, Buffer, activate_boards, pack, padded, pointwise, stride};
+use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, pointwise, stride};
 use crate::network::weights::{self, Activation};
 
 /// Output channels of a convolution that are computed together, so that their products stay near.
@@ -130,14 +130,6 @@ impl Convolution {
             _ => unreachable!("scratch and convolutions are made for the same arithmetic"),
         }
     }
-}
-
-/// Boards that a convolution or a head reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Boards<'a> {
-    pub(crate) positions: usize,
-    /// `[positions][10][10][channels]`
-    pub(crate) boards: &'a [f32],
 }
 
 #[derive(Debug)]

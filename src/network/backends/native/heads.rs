@@ -1,9 +1,11 @@
 //! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of 1858.
 
-use super::convolution::{self, Boards, Convolution};
+use super::convolution::{self, Convolution};
 use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
 use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
-use super::layers::{Arithmetic, Buffer, Layer, Linear, Order, Output, Pass, Stream, activate, padded};
+use super::layers::{
+    Arithmetic, Boards, Buffer, Layer, Linear, Order, Output, Pass, Stream, activate, padded,
+};
 use crate::network::policy_map::{ATTENTION_CELLS, CONVOLUTION_CELLS, CONVOLUTION_PLANES};
 use crate::network::weights::{
     self, Activation, AttentionPolicy, Dense, HeadInput, PolicyHead, SQUARES, ScalarHead,

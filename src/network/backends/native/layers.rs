@@ -5,13 +5,20 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::convolution::Boards;
 use super::kernels::{
     self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
     Layout, Normalize, Pointwise, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
 };
 use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::network::weights::{Activation, Dense, LayerNorm};
+
+/// Boards that a convolution or a head reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Boards<'a> {
+    pub(crate) positions: usize,
+    /// `[positions][10][10][channels]`
+    pub(crate) boards: &'a [f32],
+}
 
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;

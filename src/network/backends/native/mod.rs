@@ -21,10 +21,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::body::AttentionBody;
-use self::convolution::Boards;
 use self::heads::{Features, Head, HeadScratch, Policy, PolicyScratch, Workspace};
 use self::kernels::{Kernels, Peak, Tiles};
-use self::layers::{Arithmetic, Stream};
+use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{

@@ -8,13 +8,15 @@
 use arrayvec::ArrayVec;
 
 use super::convolution::{
-    self, Boards, FoldedConvolutions, FoldedScratch, Target, WinogradConvolution, WinogradScratch,
+    self, FoldedConvolutions, FoldedScratch, Target, WinogradConvolution, WinogradScratch,
 };
 use super::kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
     Pointwise, Residual, ScaledResidual, Stamp, Stamps, Unfold, board_offset,
 };
-use super::layers::{Arithmetic, Buffer, Linear, activate, activate_boards, padded, pointwise, stride};
+use super::layers::{
+    Arithmetic, Boards, Buffer, Linear, activate, activate_boards, padded, pointwise, stride,
+};
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 

@@ -3,6 +3,7 @@
 //! Its answers depend on [`EvalSlot::key`], the policy indices and the parameter `seed`, and on nothing else. The
 //! policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
 
+use crate::chance::{GOLDEN, mix};
 use crate::network::encode::InputFormat;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, Processor, cores};
 use crate::options::{OptionGroup, option_group};
@@ -97,18 +98,6 @@ impl Evaluator for Draw {
         batch.iter_mut().for_each(|slot| self.fill(slot));
         Ok(())
     }
-}
-
-/// 2^64 divided by the golden ratio, the increment of SplitMix64.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Mixes bits by the output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the
-/// output bits.
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(GOLDEN);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Returns a number in `0..1` from the upper 24 bits of `hash`, which an `f32` holds exactly.
