@@ -1,5 +1,4 @@
-//! Files as people have them: what a file is by its first bytes, its content without compression, and its
-//! lines.
+//! Files as people have them: what a file is by its first bytes, its content without compression, its lines, and how a hash is written.
 //!
 //! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the
 //! same compressions and encodings, and call a file that is something else by its name. Networks are read by
@@ -18,3 +17,8 @@ pub(crate) use kind::{FileKind, TELLING};
 #[cfg(feature = "lab")]
 pub(crate) use lines::decode;
 pub(crate) use lines::{LineError, Lines};
+
+/// Writes bytes, as those of a hash, in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -17,6 +17,7 @@ use thiserror::Error;
 use zip::ZipArchive;
 
 use super::packages::{Package, Wheel, own_os};
+use crate::files::hex;
 use crate::foreign::{VERBOSE_SETTING, in_our_words, record};
 use crate::network::folders;
 use crate::system::{PYTHONS, entries};
@@ -220,7 +221,7 @@ fn sha256(path: &Path) -> io::Result<String> {
         }
         hasher.update(&buffer[..length]);
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hasher.finalize()))
 }
 
 /// Returns the Pythons that have pip.

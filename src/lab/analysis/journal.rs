@@ -12,6 +12,7 @@ use super::analyst::SearchEffort;
 use super::page::viewed_game;
 use super::pgn::write_pgn;
 use super::{AnalysedGame, AnalysisSummary};
+use crate::files::hex;
 use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{JsonLines, RowError, make_folder};
@@ -132,5 +133,5 @@ impl AnalysisJournal {
 fn fingerprint(game: &RecordedGame) -> String {
     let RecordedGame { tags, start, variant, moves, .. } = game;
     let hash = Sha256::digest(format!("{tags:?} {} {variant:?} {moves:?}", start.to_fen()));
-    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash[..6])
 }

@@ -14,7 +14,7 @@ use prost::Message;
 use sha2::{Digest, Sha256};
 
 use super::NetworkErrorKind;
-use crate::files::{FileKind as OtherKind, TELLING};
+use crate::files::{FileKind as OtherKind, TELLING, hex};
 
 /// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks
 /// are reused.
@@ -93,7 +93,7 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
         return Err(NetworkErrorKind::Foreign { found: "nothing, the file is empty".into() });
     };
     let digest = reader.into_inner().sha256.finalize();
-    let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hex(&digest);
     Ok(Content { kind, chunks: collector.chunks, sha256, size })
 }
 

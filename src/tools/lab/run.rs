@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::game_args::GameArgs;
 use crate::engine::{EngineSetup, Settings};
+use crate::files::hex;
 use crate::lab::matches::{Adjudication, MatchRules, Openings};
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::tools::Failure;
@@ -190,7 +191,7 @@ impl RunId {
 
     /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
-        self.0.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0.finalize()[..6])
     }
 }
 

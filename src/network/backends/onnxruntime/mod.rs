@@ -24,6 +24,7 @@ use ort::ErrorCode;
 use sha2::{Digest, Sha256};
 
 use self::sessions::SessionPool;
+use crate::files::hex;
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
@@ -187,7 +188,7 @@ fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> 
 /// and on TensorRT too; ONNX Runtime looks after these itself.
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
     let hash = Sha256::digest(&model.bytes);
-    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&hash[..8]);
     let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
     let cache = folders::cache().ok_or_else(|| {
         refused("no cache folder is known for TensorRT's engines. Set ZEITNOT_CACHE_DIR".into())
