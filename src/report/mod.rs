@@ -7,11 +7,15 @@
 //! Uses nothing else of the engine and knows nothing of chess.
 
 #[cfg(feature = "lab")]
+mod origin;
+#[cfg(feature = "lab")]
 mod page;
 #[cfg(feature = "lab")]
 mod plot;
 mod table;
 
+#[cfg(feature = "lab")]
+pub(crate) use origin::Origin;
 #[cfg(feature = "lab")]
 pub use page::Page;
 #[cfg(feature = "lab")]

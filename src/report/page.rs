@@ -6,27 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Align, Table};
+use super::{Align, BarPlot, Origin, Plot, Table};
 
-/// Colours follow the reader's system, columns fold into one on a phone, wide tables scroll in their own box.
-const STYLE: &str = "\
-:root{color-scheme:light dark;--paper:#fff;--ink:#1f2328;--quiet:#59636e;--rule:#d9dce0;--shade:#f6f7f8;--link:#0072b2}\
-@media (prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e6e6;--quiet:#9aa4af;--rule:#3d434b;--shade:#1d2127;--link:#56b4e9}}\
-*{box-sizing:border-box}\
-body{margin:0 auto;max-width:84rem;padding:1rem;background:var(--paper);color:var(--ink);\
-font:1rem/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\
-h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0 1rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}\
-p{max-width:48rem;margin:.5rem 0}a{color:var(--link)}\
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));gap:1rem}\
-figure{margin:0;padding:.25rem 0;min-width:0}figure svg{display:block}\
-figcaption{color:var(--quiet);font-size:.9rem;max-width:40rem}\
-.table{overflow-x:auto;margin:.5rem 0 1rem}\
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
-.caption p{color:var(--quiet);margin:.75rem 0 0;font-size:.9rem}\
-th,td{padding:.2rem .7rem .2rem 0;text-align:left;white-space:nowrap;border-bottom:1px solid var(--rule)}\
-th{border-bottom:2px solid var(--rule)}td.n,th.n{text-align:right}tbody tr:hover{background:var(--shade)}\
-pre{background:var(--shade);padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9rem;border-radius:4px}\
-";
+/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a row of a table with many
+/// columns becomes a block. What is still too wide scrolls in its own box: its first column stays, and a shadow shows where more is.
+const STYLE: &str = include_str!("page.css");
+/// A table with more columns becomes blocks on a phone.
+const MOST_COLUMNS: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageProgram {
@@ -53,6 +39,22 @@ impl Page {
         Page { title: title.into(), body: String::new(), in_figures: false }
     }
 
+    /// Adds what most readers have come for: a figure, and a sentence that says what it means.
+    pub(crate) fn key_figure(self, figure: &str, sentence: &str) -> Page {
+        let (figure, sentence) = (escape(figure), escape(sentence));
+        self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
+    }
+
+    /// Adds how the report, or rows that it rests on, came about.
+    pub(crate) fn origin(self, origin: &Origin) -> Page {
+        let facts = origin
+            .rows()
+            .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)));
+        let facts: String = facts.collect();
+        let command = escape(&origin.command);
+        self.block(format_args!("<div class=\"origin\"><pre>{command}</pre>\n<dl>\n{facts}</dl></div>"))
+    }
+
     pub(crate) fn heading(self, text: &str) -> Page {
         self.block(format_args!("<h2>{}</h2>", escape(text)))
     }
@@ -66,21 +68,27 @@ impl Page {
     }
 
     pub(crate) fn table(self, table: &Table) -> Page {
-        let mut html = String::from("<div class=\"caption\">");
+        let mut html = String::new();
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
         let mut tell = |text: &str| html.push_str(text);
         if !table.caption.is_empty() {
-            tell(&format!("<p>{}</p>", escape(&table.caption)));
+            tell(&format!("<p class=\"caption\">{}</p>\n", escape(&table.caption)));
         }
-        tell("</div>\n<div class=\"table\"><table><thead><tr>");
+        let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
+        tell(&format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>"));
         for (name, align) in &table.columns {
             tell(&format!("<th{}>{}</th>", class(*align), escape(name)));
         }
         tell("</tr></thead>\n<tbody>\n");
         for row in &table.rows {
             tell("<tr>");
-            for (cell, (_, align)) in row.iter().zip(&table.columns) {
-                tell(&format!("<td{}>{}</td>", class(*align), escape(cell)));
+            for (cell, (name, align)) in row.iter().zip(&table.columns) {
+                let name = if blocks.is_empty() {
+                    String::new()
+                } else {
+                    format!(" data-name=\"{}\"", escape(name))
+                };
+                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(cell)));
             }
             tell("</tr>\n");
         }
@@ -88,8 +96,18 @@ impl Page {
         self.block(format_args!("{html}"))
     }
 
-    /// Adds a plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which
-    /// may be empty. Figures that follow each other stand side by side where there is room.
+    /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow each other stand side
+    /// by side where there is room.
+    pub(crate) fn plot(self, plot: &Plot, caption: &str) -> Page {
+        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+    }
+
+    /// The same for bars.
+    pub(crate) fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
+        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+    }
+
+    /// Adds the text of an SVG.
     pub(crate) fn figure(mut self, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
@@ -165,7 +183,48 @@ pub(super) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Plot;
+
+    #[test]
+    fn plots_without_data_are_left_out_and_rows_of_wide_tables_name_their_columns() {
+        let empty = Plot::new("empty", "x", "y").line("a", &[]).line("b", &[(1.0, f64::NAN)]);
+        let bars = BarPlot::new("no bars", "x", &["a"]);
+        let html = Page::new("T").plot(&empty, "").bar_plot(&bars, "").to_html();
+        assert!(!html.contains("<svg"), "{html}");
+        let numbers = ["one", "two & three", "four"];
+        let mut wide = Table::of_columns("", &["name"], &numbers);
+        wide.row(["a", "1", "2", "3"].map(String::from));
+        let mut narrow = Table::of_columns("", &["name"], &numbers[..2]);
+        narrow.row(["b", "4", "5"].map(String::from));
+        let html = Page::new("T").table(&wide).table(&narrow).to_html();
+        assert!(html.contains("<td class=\"n\" data-name=\"two &amp; three\">2</td>"), "{html}");
+        assert!(html.contains("<td class=\"n\">5</td>"), "{html}");
+    }
+
+    #[test]
+    fn a_page_names_what_made_it() {
+        let facts = vec![("openings".to_owned(), "<b>.pgn".to_owned()), ("seed".to_owned(), String::new())];
+        let origin = Origin {
+            command: "zeitnot match --a='x'".into(),
+            version: "1.2".into(),
+            date: "2026-01-02".into(),
+            facts,
+            ..Origin::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Origin::of_folder(folder.path()), None);
+        origin.write(folder.path()).unwrap();
+        assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
+        let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
+        for text in [
+            "<b>+12 Elo</b> A is ahead",
+            "zeitnot match --a=&#39;x&#39;",
+            "<dt>openings</dt><dd>&lt;b&gt;.pgn</dd>",
+            "2026-01-02",
+        ] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+        assert!(!html.contains("seed") && !html.contains("machine"), "what is not known is left out: {html}");
+    }
 
     #[test]
     fn a_page_holds_everything_and_loads_nothing() {

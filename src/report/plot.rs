@@ -100,6 +100,18 @@ impl Plot {
         self
     }
 
+    /// Whether there is any point to be drawn; a line needs two.
+    pub(crate) fn has_data(&self) -> bool {
+        let is_shown = |part: &&Part| {
+            let Part { x, y, .. } = part.on_axes(&self.x, &self.y);
+            [x.0, x.1, y.0, y.1].iter().all(|at| at.is_finite())
+        };
+        self.layers.iter().any(|(_, kind, parts)| {
+            let least = if *kind == LayerKind::Line { 2 } else { 1 };
+            parts.iter().filter(is_shown).count() >= least
+        })
+    }
+
     pub(crate) fn to_svg(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         Canvas { title: &self.title, names: &names, height: HEIGHT }.draw(|area| self.draw(area))
@@ -283,6 +295,10 @@ impl BarPlot {
     pub(crate) fn series(mut self, name: &str, bars: &[Bar]) -> BarPlot {
         self.series.push((name.to_owned(), bars.to_vec()));
         self
+    }
+
+    pub(crate) fn has_data(&self) -> bool {
+        self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
     }
 
     pub(crate) fn to_svg(&self) -> String {

@@ -315,10 +315,24 @@ impl ThroughputReport {
         table
     }
 
+    fn key_figure(&self) -> (String, String) {
+        match self.rows.iter().max_by(|a, b| a.median_nps.total_cmp(&b.median_nps)) {
+            Some(row) => {
+                let figure = format!("{:.0} evaluations per second", row.median_nps);
+                (
+                    figure,
+                    format!("with batches of {} positions, the fastest size. {}.", row.batch, self.title()),
+                )
+            }
+            None => ("Nothing".into(), format!("was measured. {}.", self.title())),
+        }
+    }
+
     fn document(&self) -> Document {
         Document {
             title: "Backend speed by batch size",
-            paragraphs: [self.title()].into_iter().chain(self.warning()).collect(),
+            key_figure: self.key_figure(),
+            paragraphs: self.warning().into_iter().collect(),
             code: Some(self.recommendation()),
             tables: vec![self.table()],
             #[cfg(feature = "lab")]

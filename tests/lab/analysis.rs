@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use zeitnot::lab::pgn::Games;
 
 use crate::common::{assert_refused, json, stderr, zeitnot};
-use crate::hostile_names::{NAMES, seen_by_a_browser};
+use crate::hostile_names::NAMES;
+use crate::pages::{assert_nothing_is_cut_off, seen_by_a_browser};
 
 /// Two games: one with clocks, whose first move is from the book, and one that ends in mate after two blunders.
 fn games(name: &str) -> String {
@@ -137,32 +138,6 @@ fn keys_lead_to_mistakes_and_lines_can_be_clicked() {
     assert!(dom.contains("data-told=\"3, 4, 0, 4, 3, 3 line, 3\""), "{}", &dom[dom.find("<body").unwrap()..]);
 }
 
-/// Shows the page in frames of three widths, and lists what is wider than its frame.
-const FRAMES: &str = r#"<!DOCTYPE html><body><script>
-const told = [];
-addEventListener('message', ({ data }) => { told.push(data); document.body.dataset.told = told.sort().join('; '); });
-for (const width of [390, 900, 1400]) {
-  const frame = document.createElement('iframe');
-  frame.src = 'index.html#20';
-  frame.style = `width:${width}px;height:900px`;
-  document.body.append(frame);
-}
-</script></body>"#;
-
-/// Tells the frame's parent what is cut off. What scrolls in its own box may be wider.
-const MEASURE: &str = r#"<script>
-setTimeout(() => {
-  const cut = document.documentElement.scrollWidth > innerWidth ? ['the page'] : [];
-  document.querySelectorAll('body *').forEach((one) => {
-    const { left, right, width } = one.getBoundingClientRect();
-    const isOut = width > 0 && (left < -1 || right > innerWidth + 1) && !one.closest('.table');
-    const isCut = getComputedStyle(one).overflowX === 'hidden' && one.scrollWidth > one.clientWidth && one.tagName !== 'svg';
-    if (isOut || isCut) cut.push(`${one.tagName} ${one.className.baseVal ?? one.className}`);
-  });
-  parent.postMessage(`${innerWidth}: ${cut.slice(0, 5).join(', ') || 'whole'}`, '*');
-}, 500);
-</script></body>"#;
-
 #[test]
 #[ignore = "needs Chromium"]
 fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
@@ -173,14 +148,7 @@ fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
         assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
-        let page = out.join("index.html");
-        let html = std::fs::read_to_string(&page).unwrap();
-        std::fs::write(&page, html.replace("</body>", MEASURE)).unwrap();
-        let frames = out.join("frames.html");
-        std::fs::write(&frames, FRAMES).unwrap();
-        let Some(dom) = seen_by_a_browser(&frames.display().to_string()) else { return };
-        let whole = "data-told=\"1400: whole; 390: whole; 900: whole\"";
-        assert!(dom.contains(whole), "{}", &dom[dom.find("<body").unwrap()..]);
+        assert_nothing_is_cut_off(&out);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tests that what stands in files gets into reports as text, whatever it is: also in a real browser, if one is here.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::common::{skipped, stderr, zeitnot};
+use crate::common::{stderr, zeitnot};
+use crate::pages::seen_by_a_browser;
 
 /// Names that change the page's title if a browser takes them for anything but text.
 pub const NAMES: [&str; 3] = [
@@ -38,28 +39,10 @@ fn page(folder: &Path, rows: &str, old: &str, name: &str) -> PathBuf {
     out.join("index.html")
 }
 
-/// Returns the page at a path, with `#` and a place in it if any, as a browser sees it after it has run what there is to run; `None`, with a message, where no browser is.
-pub fn seen_by_a_browser(page: &str) -> Option<String> {
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let seen = browsers.iter().find_map(|browser| {
-        let output = Command::new(browser)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"])
-            .arg(format!("file://{page}"))
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        Some(String::from_utf8_lossy(&output.stdout).into_owned()).filter(|dom| !dom.is_empty())
-    });
-    if seen.is_none() {
-        skipped("no Chromium is installed to look at the page");
-    }
-    seen
-}
-
 /// Writes the page of each kind of rows with each name in it, and hands it on with its title and the name.
 fn each_page(look: impl Fn(&Path, &str, &str)) {
     let made = tempfile::tempdir().unwrap();
-    let kinds = [(",A,", "Matches"), (",legacy,", "Time managers")];
+    let kinds = [(",A,", "Match"), (",legacy,", "Time managers")];
     for (rows, (old, title)) in rows(made.path()).iter().zip(kinds) {
         for name in NAMES {
             let folder = tempfile::tempdir().unwrap();

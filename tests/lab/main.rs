@@ -9,6 +9,7 @@ mod hostile_names;
 mod matches;
 mod moves_left;
 mod overwriting;
+mod pages;
 mod time_lab;
 mod training_data;
 mod tuning;

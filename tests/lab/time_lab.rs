@@ -66,7 +66,10 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     args.extend(files.iter().map(String::as_str));
     assert_eq!(json(&run(&args)), json(&whole));
     let page = |name: &str| std::fs::read_to_string(path(name).join("index.html")).unwrap();
-    assert_eq!(page("merged"), page("whole"));
+    let findings = |name: &str| page(name).split("How this was made").next().unwrap().to_owned();
+    assert_eq!(findings("merged"), findings("whole"));
+    assert_eq!(page("merged").matches("<pre>zeitnot timelab ").count(), 3, "the commands of the shards");
+    assert!(page("merged").contains("<pre>zeitnot report ") && page("whole").contains("<dt>version</dt>"));
     assert!(page("whole").contains("<svg"));
     for name in ["games.csv", "moves.csv"] {
         let read = |folder: &str| std::fs::read_to_string(path(folder).join(name)).unwrap();

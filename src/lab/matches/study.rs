@@ -27,6 +27,9 @@ const CURVES: [(&str, &str); 4] = [
     ("Error of the estimated moves left", "full moves, mean absolute"),
 ];
 
+/// The place of the nodes among them.
+const NODES: usize = 2;
+
 /// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
 type CurvePoint = [(f64, u64); CURVES.len()];
 
@@ -89,8 +92,7 @@ fn add_to_curves(points: &mut Vec<CurvePoint>, row: &MatchMoveRow) {
         points.resize(index + 1, CurvePoint::default());
     }
     let error_moves = row.moves_left.map(|estimate| (estimate - f64::from(row.really_left)).abs());
-    let of_clock = |ms: Option<f64>| Some(ms.unwrap_or(0.0));
-    let values = [of_clock(row.used_ms), of_clock(row.clock_ms), Some(row.nodes as f64), error_moves];
+    let values = [row.used_ms, row.clock_ms, Some(row.nodes as f64), error_moves];
     for ((sum, count), value) in points[index].iter_mut().zip(values) {
         *sum += value.unwrap_or(0.0);
         *count += u64::from(value.is_some());
@@ -99,7 +101,8 @@ fn add_to_curves(points: &mut Vec<CurvePoint>, row: &MatchMoveRow) {
 
 /// Returns the mean of one of [`CURVES`] by move number, as far as a tenth of the games goes on.
 fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
-    let moves = |point: &CurvePoint| point[0].1;
+    // Every move has nodes, but not every one a clock.
+    let moves = |point: &CurvePoint| point[NODES].1;
     let enough = points.first().map_or(0, |first| moves(first) / 10).max(1);
     let kept = points.iter().zip(1..).take_while(|(point, _)| moves(point) >= enough);
     let means = kept.map(|(point, number)| (f64::from(number), point[quantity]));
@@ -112,37 +115,59 @@ fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
 /// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
 pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
-    let mut page = Page::new("Matches").paragraph(
-        "Elo from pairs: two games from one opening with colours swapped count as one result. Normalized Elo measures the \
-         difference in standard deviations of a game; LOS is how likely A is the stronger one.",
-    );
-    page = page.table(&table(&summaries));
+    let title = match &summaries[..] {
+        [summary] => format!("Match: {} against {}", summary.names()[0], summary.names()[1]),
+        summaries => format!("Matches: {}", summaries.len()),
+    };
+    let mut page = Page::new(title);
+    let (figure, sentence) = match (&summaries[..], ranking) {
+        ([summary], _) => summary.key_figure(),
+        (_, Some(ranking)) => (ranking.best(), "has the most Elo of all players.".into()),
+        (summaries, None) => {
+            let decided = summaries.iter().filter(|summary| summary.is_decided()).count();
+            (
+                format!("{decided} of {} matches", summaries.len()),
+                "are decided: 0 Elo lies outside their intervals.".into(),
+            )
+        }
+    };
+    page = page.key_figure(&figure, &sentence);
+    if let [summary] = &summaries[..]
+        && let Some(sentence) = summary.sprt_in_words()
+    {
+        page = page.paragraph(&sentence);
+    }
     if let Some(ranking) = ranking {
         page = page.table(&ranking.table());
     }
+    page = page.table(&table(&summaries));
     if let Some(table) = pruning_table(&summaries) {
         page = page.table(&table);
     }
+    page = page.paragraph(
+        "Elo is computed from pairs: two games from one opening with colours swapped count as one result. The interval contains the \
+         true difference in 95 of 100 such matches. With 0 in it, the match is undecided. Few pairs get a wide one, even if all \
+         ended alike. Normalized Elo measures the difference in standard deviations of a game. LOS is how likely A is the stronger one.",
+    );
     for study in studies {
         let [a, b] = study.summary.names();
-        page = page.heading(&format!("{a} against {b}"));
+        if studies.len() > 1 {
+            page = page.heading(&format!("{a} against {b}"));
+        }
         let bars = tally_of(&study.games).pairs.map(|count| Bar { value: count as f64, error: None });
         let pairs =
             BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars);
-        page = page.figure(&pairs.to_svg(), "How the pairs ended.");
+        page = page.bar_plot(&pairs, "How the pairs ended.");
         let (line, band) = course(&study.games);
         let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
-        page = page.figure(&course.to_svg(), "Elo of A by the number of games, with its error of 95 %.");
-        if study.curves.iter().all(Vec::is_empty) {
-            continue;
-        }
+        page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
         for (quantity, (title, label)) in CURVES.into_iter().enumerate() {
             let mut plot = Plot::new(title, "move of the engine", label).y_from(0.0);
             for (points, name) in study.curves.iter().zip([a, b]) {
                 let line = curve(points, quantity);
                 plot = if line.is_empty() { plot } else { plot.line(name, &line) };
             }
-            page = page.figure(&plot.to_svg(), "");
+            page = page.plot(&plot, "");
         }
     }
     page
@@ -173,11 +198,14 @@ fn course(games: &[MatchGameRow]) -> LineAndBand {
     for (index, row) in games.iter().enumerate() {
         tally.add(row.pair, row.half_points.min(2) as u8);
         let is_shown = index % step == step - 1 || index + 1 == games.len();
-        let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.elo_error.is_finite()) else { continue };
+        let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.low.is_finite() && elo.high.is_finite())
+        else {
+            continue;
+        };
         if tally.games() >= FIRST_GAMES.min(games.len() as u64 / 2) {
             let games = tally.games() as f64;
             line.push((games, elo.elo));
-            band.push((games, elo.elo - elo.elo_error, elo.elo + elo.elo_error));
+            band.push((games, elo.low, elo.high));
         }
     }
     (line, band)

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::rows::{MatchGameRow, MatchMoveRow};
-use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, ratings};
+use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
 use crate::report::{Align, Table};
 use crate::time::StopReason;
 
@@ -92,8 +92,13 @@ pub(crate) struct MatchSummary {
     unpaired_games: u64,
     /// Points of A per game of a pair.
     score: Option<f64>,
+    /// Elo of A, and its interval of 95 %: half its width, and its ends. What is infinite is `null`.
     elo: Option<f64>,
     elo_error: Option<f64>,
+    elo_low: Option<f64>,
+    elo_high: Option<f64>,
+    /// What the interval says: `ahead`, `behind`, or `undecided` with 0 in it.
+    verdict: Option<Verdict>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
     los: Option<f64>,
@@ -135,7 +140,10 @@ impl MatchSummary {
             unpaired_games: tally.unpaired(),
             score: finite(|elo| elo.score),
             elo: finite(|elo| elo.elo),
-            elo_error: finite(|elo| elo.elo_error),
+            elo_error: finite(|elo| (elo.high - elo.low) / 2.0),
+            elo_low: finite(|elo| elo.low),
+            elo_high: finite(|elo| elo.high),
+            verdict: elo.as_ref().map(Elo::verdict),
             nelo: finite(|elo| elo.nelo),
             nelo_error: finite(|elo| elo.nelo_error),
             los: finite(|elo| elo.los),
@@ -162,24 +170,79 @@ impl MatchSummary {
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
+    /// Elo of A; infinite if one side has won all games.
+    fn elo(&self) -> String {
+        match (self.elo, self.score) {
+            (Some(elo), _) => format!("{elo:+.1}"),
+            (None, Some(score)) if score > 0.5 => "+∞".into(),
+            (None, Some(_)) => "-∞".into(),
+            (None, None) => "–".into(),
+        }
+    }
+
+    fn interval(&self) -> String {
+        let end =
+            |value: Option<f64>, none: &str| value.map_or(none.to_owned(), |value| format!("{value:+.0}"));
+        match self.verdict {
+            Some(_) => format!("{} to {}", end(self.elo_low, "-∞"), end(self.elo_high, "+∞")),
+            None => "–".into(),
+        }
+    }
+
+    fn nelo(&self) -> String {
+        match (self.nelo, self.nelo_error) {
+            (Some(nelo), Some(error)) => format!("{nelo:+.1} ± {error:.1}"),
+            _ => "–".into(),
+        }
+    }
+
+    /// The result as a figure and a sentence.
+    pub(super) fn key_figure(&self) -> (String, String) {
+        let MatchSummary { a, b, games, wins, draws, losses, .. } = self;
+        let of_games = format!("{games} games: {wins} won, {draws} drawn, {losses} lost by {a}.");
+        let Some(verdict) = self.verdict else {
+            return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
+        };
+        let (leader, other) = if self.score >= Some(0.5) { (a, b) } else { (b, a) };
+        let certainty = match verdict {
+            Verdict::Undecided => {
+                String::from("undecided. The interval contains 0, so that either may be the stronger one")
+            }
+            _ => format!("{leader} is stronger"),
+        };
+        let lead = match self.elo.map(f64::abs) {
+            Some(0.0) => format!("{a} and {b} are equal"),
+            Some(elo) => format!("{leader} is ahead of {other} by {elo:.0} Elo"),
+            None => format!("{leader} has won all games"),
+        };
+        (
+            format!("{} Elo ({})", self.elo().replace('-', "−"), self.interval().replace('-', "−")),
+            format!("{lead}: {certainty}. {of_games}"),
+        )
+    }
+
+    pub(super) fn is_decided(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Ahead | Verdict::Behind))
+    }
+
+    /// What the sequential test says, if there is one.
+    pub(super) fn sprt_in_words(&self) -> Option<String> {
+        let sprt = self.sprt.as_ref()?;
+        Some(format!(
+            "The sequential test of {} against {} {} Elo: {sprt}.",
+            sprt.elo0, sprt.elo1, sprt.model
+        ))
+    }
+
     pub(crate) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
-        if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
-            line += &format!("  Elo {elo:+.1} ± {error:.1}");
+        if self.verdict.is_some() {
+            line += &format!("  Elo {} ({})", self.elo(), self.interval());
         }
         if let Some(sprt) = &self.sprt {
             line += &format!("  LLR {:.2} [{:.2}, {:.2}]", sprt.llr, sprt.lower, sprt.upper);
         }
         line
-    }
-}
-
-/// Writes a value with its error; the error is ∞ where nothing bounds it.
-fn figure(value: Option<f64>, error: Option<f64>) -> String {
-    match (value, error) {
-        (Some(value), Some(error)) => format!("{value:+.1} ± {error:.1}"),
-        (Some(value), None) => format!("{value:+.1} ± ∞"),
-        _ => "–".into(),
     }
 }
 
@@ -192,9 +255,13 @@ impl fmt::Display for MatchSummary {
         if let Some(score) = self.score {
             writeln!(f, "score             {:.2} %", 100.0 * score)?;
         }
-        let interval = |value: Option<f64>| if value.is_some() { " (95 %)" } else { "" };
-        writeln!(f, "Elo               {}{}", figure(self.elo, self.elo_error), interval(self.elo))?;
-        writeln!(f, "normalized Elo    {}{}", figure(self.nelo, self.nelo_error), interval(self.nelo))?;
+        match self.verdict {
+            Some(verdict) => {
+                writeln!(f, "Elo               {} (95 %: {}), {verdict}", self.elo(), self.interval())?
+            }
+            None => writeln!(f, "Elo               –")?,
+        }
+        writeln!(f, "normalized Elo    {}", self.nelo())?;
         if let Some(los) = self.los {
             writeln!(f, "LOS               {:.2} %", 100.0 * los)?;
         }
@@ -228,6 +295,8 @@ pub(crate) fn table(matches: &[MatchSummary]) -> Table {
         ("drawn", Right),
         ("lost", Right),
         ("Elo", Right),
+        ("95 %", Right),
+        ("verdict", Left),
         ("normalized Elo", Right),
         ("LOS, %", Right),
         ("lost on time, A / B", Right),
@@ -235,11 +304,9 @@ pub(crate) fn table(matches: &[MatchSummary]) -> Table {
     if matches.iter().any(|summary| summary.sprt.is_some()) {
         columns.push(("SPRT", Left));
     }
-    let mut table = Table::new("Results of A; errors are those of 95 %", &columns);
+    let mut table = Table::new("Results of A; intervals and errors are those of 95 %", &columns);
     for summary in matches {
-        let MatchSummary {
-            a, b, games, wins, draws, losses, elo, nelo, time_losses: [a_lost, b_lost], ..
-        } = summary;
+        let MatchSummary { a, b, games, wins, draws, losses, time_losses: [a_lost, b_lost], .. } = summary;
         let cells = [
             a.clone(),
             b.clone(),
@@ -247,8 +314,10 @@ pub(crate) fn table(matches: &[MatchSummary]) -> Table {
             wins.to_string(),
             draws.to_string(),
             losses.to_string(),
-            figure(*elo, summary.elo_error),
-            figure(*nelo, summary.nelo_error),
+            summary.elo(),
+            summary.interval(),
+            summary.verdict.map_or("–".into(), |verdict| verdict.to_string()),
+            summary.nelo(),
             summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
             format!("{a_lost} / {b_lost}"),
         ];
@@ -313,6 +382,11 @@ impl Ranking {
         Some(Ranking { players })
     }
 
+    /// The name of the first.
+    pub(super) fn best(&self) -> String {
+        self.players.first().map_or(String::new(), |player| player.name.clone())
+    }
+
     pub(crate) fn table(&self) -> Table {
         let numbers = ["Elo", "± 95 %", "games", "score, %"];
         let mut table = Table::of_columns("All players; the mean of all is 0", &["player"], &numbers);
@@ -348,7 +422,7 @@ mod tests {
         }
         let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
         let text = MatchSummary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
-        assert!(text.contains("Elo               +279.6 ± ∞ (95 %)\n"), "{text}");
+        assert!(text.contains("Elo               +279.6 (95 %: -33 to +∞), undecided\n"), "{text}");
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");

@@ -17,6 +17,7 @@ use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
 use crate::network::{Backend, BatchEvaluator};
+use crate::report::Origin;
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
 
@@ -274,18 +275,9 @@ pub(crate) struct RunFacts {
     #[serde(default)]
     pub(crate) sample: u64,
     pub(crate) shard: String,
+    /// The run that wrote the rows. They do not depend on it, so that another one can go on with them.
     #[serde(default)]
-    pub(crate) origin: RunOrigin,
-}
-
-/// The run that wrote rows. They do not depend on it, so that another one can go on with them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunOrigin {
-    pub(crate) command: String,
-    /// The program's [`VERSION`](crate::version::VERSION), with the commit.
-    pub(crate) version: String,
-    /// The date on which the run began, UTC.
-    pub(crate) date: String,
+    pub(crate) origin: Origin,
 }
 
 impl RunFacts {

@@ -13,7 +13,7 @@ mod statistics;
 mod study;
 
 pub(crate) use estimators::{Estimator, MovesLeftSource};
-pub(crate) use measure::{Measurer, RunFacts, RunOrigin, Selection};
+pub(crate) use measure::{Measurer, RunFacts, Selection};
 pub(crate) use study::Study;
 
 use serde::{Deserialize, Serialize};

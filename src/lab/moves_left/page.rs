@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::measure::RunFacts;
 use super::statistics::{Difference, EstimatorFigures, Interval};
-use super::study::{Dimension, GroupFigures, PLIES, StudyReport};
+use super::study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
 use crate::lab::rows::RowError;
-use crate::report::{Page, Plot, Table};
+use crate::report::{Origin, Page, Plot, Table};
 
 /// Smallest share of all positions that a plotted group has; smaller groups show only noise.
 const FEWEST: f64 = 0.005;
@@ -62,7 +62,7 @@ impl StudyReport {
     /// Writes the page and its plots: tables, plots, and where the rows come from, if that is known.
     pub(crate) fn write_page(&self, facts: Option<&RunFacts>, folder: &Path) -> Result<PathBuf, RowError> {
         let plots = plots(self);
-        for (name, plot, _) in &plots {
+        for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
             let path = folder.join(name).with_extension("svg");
             std::fs::write(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
@@ -85,8 +85,12 @@ impl fmt::Display for StudyReport {
 }
 
 fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> Page {
-    let mut page = Page::new("Moves left: estimators against recorded games").paragraph(&format!(
-        "{} All estimates and errors are in full moves of one side; the horizontal axes by game progress count plies of both sides. \
+    let mut page = Page::new("Moves left: estimators against recorded games");
+    if let Some((figure, sentence)) = key_figure(report) {
+        page = page.key_figure(&figure, &sentence);
+    }
+    page = page.paragraph(&format!(
+        "{} All estimates and errors are in full moves of one side. The horizontal axes by game progress count plies of both sides. \
          Intervals are those of 95 %, by {}.",
         extent(report),
         report.unit.plural()
@@ -94,44 +98,65 @@ fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> 
     for note in &report.notes {
         page = page.paragraph(note);
     }
-    page = match facts {
-        Some(facts) => page.code(&facts.origin.command).table(&origin(facts)),
-        None => page
-            .paragraph("It is not known how the rows were measured: there is no movesleft.json beside them."),
-    };
     for (place, (heading, tables)) in tables(report).iter().enumerate() {
         if !tables.is_empty() {
             page = tables.iter().fold(page.heading(heading), |page, table| page.table(table));
         }
         if place == 0 {
             let through = page.heading("Through the game");
-            page =
-                plots.iter().fold(through, |page, (_, plot, caption)| page.figure(&plot.to_svg(), caption));
+            page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
         }
     }
-    page
+    page = page.heading("How this was made");
+    match facts {
+        Some(facts) => page.origin(&origin(facts)),
+        None => page
+            .paragraph("It is not known how the rows were measured: there is no movesleft.json beside them."),
+    }
 }
 
-fn origin(facts: &RunFacts) -> Table {
+/// The estimator with the smallest error over all positions, and whether it is the best for certain.
+fn key_figure(report: &StudyReport) -> Option<(String, String)> {
+    let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
+    let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
+    let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
+    let against = |pair: &&PairDifference| match () {
+        () if pair.name == *name => Some(pair.against.clone()),
+        () if pair.against == *name => Some(pair.name.clone()),
+        () => None,
+    };
+    let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
+    let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
+    let close: Vec<_> = close.filter_map(|pair| against(&pair)).collect();
+    let verdict = match (report.names.len(), &close[..]) {
+        (1, _) => String::new(),
+        (_, []) => " No other estimator is as near.".to_owned(),
+        (_, close) => format!(" Undecided against {}.", close.join(", ")),
+    };
+    Some((
+        format!("{:.1} moves off", best.mae),
+        format!(
+            "is the mean error of {name} (95 %: {}), the smallest of these estimators.{verdict}",
+            interval(best.ci)
+        ),
+    ))
+}
+
+fn origin(facts: &RunFacts) -> Origin {
     let RunFacts { pgn, network, nodes, filters, sample, origin, .. } = facts;
-    let mut table = Table::of_columns("The run that measured the positions", &["", ""], &[]);
-    let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
     let sample = match sample {
         0 | 1 => "every position".to_owned(),
         sample => format!("one position in {sample}"),
     };
-    for (name, value) in [
+    let filters = if filters.is_empty() { "none".to_owned() } else { filters.clone() };
+    let facts = [
         ("games", pgn.join(", ")),
         ("network", network.clone()),
-        ("filters", or(filters, "none")),
+        ("filters", filters),
         ("sample", sample),
         ("search", nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
-        ("version and commit", or(&origin.version, "not known")),
-        ("date", or(&origin.date, "not known")),
-    ] {
-        table.row([name.to_owned(), value]);
-    }
-    table
+    ];
+    Origin { facts: facts.map(|(name, value)| (name.to_owned(), value)).into(), ..origin.clone() }
 }
 
 /// What was measured, and how much of it an organizer ended.

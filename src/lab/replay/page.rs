@@ -102,17 +102,25 @@ const MOVES_LEFT: &str = "Moves left, estimated";
 
 /// The page: for each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
-    let mut page = Page::new("Time managers over recorded games").paragraph(
+    let mut page = Page::new("Time managers over recorded games");
+    if let Some(first) = study.managers.first() {
+        let used = 100.0 * first.summary.time_used.value().unwrap_or_default();
+        let mut told = study.managers.iter().map(in_words);
+        let sentence = told.next().unwrap_or_default();
+        page = page.key_figure(&format!("{used:.0} % of the clock"), &sentence);
+        page = told.fold(page, |page, sentence| page.paragraph(&sentence));
+    }
+    page = page.paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
          of the nodes in the tree at the end of the moves, divided by their mean, averaged over the games: a manager that \
          plays all moves with equal care has a small one. Curves are means over the games whose moves were kept.",
     );
     for control in study.controls() {
         page = page.heading(control).table(&table(study, control));
-        page = page.figure(&variation(study, control), "Less is steadier.");
+        page = page.bar_plot(&variation(study, control), "Less is steadier.");
         for (title, label, quantity) in MEANS {
             let lines = study.at(control).map(|figures| (figures.manager.as_str(), figures.curve(quantity)));
-            page = page.figure(&plot(title, label, lines).to_svg(), "");
+            page = page.plot(&plot(title, label, lines), "");
         }
     }
     for (game, rows) in &study.samples {
@@ -127,13 +135,12 @@ fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<
     lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
-fn variation(study: &ReplayStudy, control: &str) -> String {
+fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
     let names: Vec<&str> = study.at(control).map(|figures| figures.manager.as_str()).collect();
     let values = study.at(control).map(|figures| figures.summary.nodes_cv.value().unwrap_or(f64::NAN));
     let bars: Vec<Bar> = values.map(|value| Bar { value, error: None }).collect();
     BarPlot::new(format!("Variation of nodes at {control}"), "standard deviation ÷ mean", &names)
         .series("", &bars)
-        .to_svg()
 }
 
 fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
@@ -155,7 +162,7 @@ fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
             .first()
             .filter(|_| title == MOVES_LEFT)
             .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
-        page = page.figure(&plot(title, label, lines.chain(really_left)).to_svg(), "");
+        page = page.plot(&plot(title, label, lines.chain(really_left)), "");
     }
     page
 }

@@ -5,8 +5,10 @@ use serde::Serialize;
 
 use super::parameter::{Assignment, Parameter, assignments};
 use super::run::{IterationRow, TunePlan};
-use crate::report::{Page, Plot, Table};
+use crate::report::{Origin, Page, Plot, Table};
 
+/// A parameter that has moved less far, in deviations of what chance alone does, says nothing.
+const MEANT: f64 = 2.0;
 /// Most points of a plot.
 const POINTS: usize = 400;
 
@@ -284,19 +286,55 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     table
 }
 
-/// Returns the page: the table, the values to paste, the commands, the paths of all parameters together and of each.
-pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -> Page {
+/// What most readers want to know of a run: what stands out of chance most, if anything does.
+fn key_figure(plan: &TunePlan, study: &TuneStudy) -> (String, String) {
+    let games = study.games;
+    let undecided = |what: &str| ("undecided".to_owned(), format!("After {games} games {what}."));
+    if plan.gains.only_measures() {
+        let effects =
+            study.parameters.iter().flat_map(|found| found.effects.iter().map(move |effect| (found, effect)));
+        let clear =
+            effects.filter(|(_, effect)| effect.elo_error > 0.0 && effect.elo.abs() > effect.elo_error);
+        let largest = clear.max_by(|(_, a), (_, b)| a.elo.abs().total_cmp(&b.elo.abs()));
+        let Some((found, Effect { base, value, elo, elo_error })) = largest else {
+            return undecided("no value is certain to be better than the one that it is compared with");
+        };
+        let sentence = format!(
+            "is what {}={value} is worth against {base}, the largest difference that {games} games show.",
+            found.name
+        );
+        return (format!("{elo:+.0} ± {elo_error:.0} Elo"), sentence);
+    }
+    let largest = study.parameters.iter().zip(&plan.parameters);
+    let largest = largest.max_by(|(a, _), (b, _)| a.significance().abs().total_cmp(&b.significance().abs()));
+    match largest.filter(|(found, _)| found.significance().abs() >= MEANT) {
+        Some((found, parameter)) => (
+            format!("{} {} → {}", found.name, parameter.text(found.start), parameter.text(found.value)),
+            format!(
+                "has moved {:.1} times as far as chance alone would have, the most of all, in {games} games.",
+                found.significance().abs()
+            ),
+        ),
+        None => undecided("no value has moved further than chance alone may have moved it"),
+    }
+}
+
+/// Returns the page: the table, the values to paste, the paths of all parameters together and of each, and how they were found.
+pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, origin: &Origin, check: &str) -> Page {
+    let (figure, sentence) = key_figure(plan, study);
     if plan.gains.only_measures() {
         return Page::new("Comparison")
+            .key_figure(&figure, &sentence)
             .paragraph(
                 "All options vary at once and independently of each other, so that each line has all games. The Elo of a line \
                  is an average over the values of all other options.",
             )
             .table(&table(plan, study))
-            .paragraph("This run was made by:")
-            .code(run);
+            .heading("How this was made")
+            .origin(origin);
     }
     let mut page = Page::new("Tuning")
+        .key_figure(&figure, &sentence)
         .paragraph(
             "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \
              right where it was, or have had too few games, or a step too small. The spread says how much a value still wanders, \
@@ -308,8 +346,6 @@ pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -
         .code(&study.uci_lines)
         .paragraph("Whether they are stronger than the start, only a match tells:")
         .code(check)
-        .paragraph("This run was made by:")
-        .code(run)
         .heading("Paths");
     if study.parameters.len() > 1 {
         let mut plot = Plot::new("All parameters", "games", "moved from the start, steps");
@@ -317,7 +353,7 @@ pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -
             let line = points(plan, found, |point| (point.value - found.start) / found.step);
             plot = plot.line(&found.name, &line);
         }
-        page = page.figure(&plot.to_svg(), "A step is the perturbation at the end of the run.");
+        page = page.plot(&plot, "A step is the perturbation at the end of the run.");
     }
     for found in &study.parameters {
         let (path, noise) =
@@ -329,9 +365,9 @@ pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -
         let plot = Plot::new(&found.name, "games", &found.name)
             .band("where chance alone leads, 95 %", &band)
             .line(&found.name, &path);
-        page = page.figure(&plot.to_svg(), "");
+        page = page.plot(&plot, "");
     }
-    page
+    page.heading("How this was made").origin(origin)
 }
 
 /// Returns some of the points of a path, the first and the last among them, by games.

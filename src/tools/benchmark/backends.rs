@@ -175,17 +175,21 @@ impl Run {
 }
 
 impl BackendsReport {
-    fn headline(&self) -> String {
+    /// The speed of the fastest, and which that is.
+    fn headline(&self) -> (String, String) {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
-            Some((run, nps)) => format!(
-                "{nps} nodes per second on {}: {} is the fastest, with {}. --backend={}, or the option Backend, sets it.",
-                self.machine,
-                run.combination,
-                run.description(),
-                run.combination.backend
-            ),
-            None => format!("Nothing could be measured on {}.", self.machine),
+            Some((run, nps)) => {
+                let sentence = format!(
+                    "on {}: {} is the fastest, with {}. --backend={}, or the option Backend, sets it.",
+                    self.machine,
+                    run.combination,
+                    run.description(),
+                    run.combination.backend
+                );
+                (format!("{nps} nodes per second"), sentence)
+            }
+            None => ("Nothing".into(), format!("could be measured on {}.", self.machine)),
         }
     }
 
@@ -200,7 +204,8 @@ impl BackendsReport {
     fn document(&self) -> Document {
         Document {
             title: "Backends compared",
-            paragraphs: vec![self.headline()],
+            key_figure: self.headline(),
+            paragraphs: Vec::new(),
             code: Some(self.lines()),
             tables: vec![self.table()],
             #[cfg(feature = "lab")]
@@ -256,7 +261,8 @@ impl BackendsReport {
 
 impl fmt::Display for BackendsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n\n{}{}", self.headline(), self.table(), self.lines())
+        let (figure, sentence) = self.headline();
+        write!(f, "{figure} {sentence}\n\n{}{}", self.table(), self.lines())
     }
 }
 

@@ -140,9 +140,8 @@ impl BenchmarkReport {
     }
 
     fn document(&self) -> Document {
-        let headline = format!(
-            "{} nodes per second on {}, by {}, with {}.",
-            self.speed.figures.nps,
+        let sentence = format!(
+            "on {}, by {}, with {}.",
             self.machine,
             threads_text(self.speed.threads),
             self.speed.description
@@ -153,7 +152,8 @@ impl BenchmarkReport {
         }
         Document {
             title: "Zeitnot benchmark",
-            paragraphs: [headline].into_iter().chain(self.remarks()).collect(),
+            key_figure: (format!("{} nodes per second", self.speed.figures.nps), sentence),
+            paragraphs: self.remarks(),
             code: Some(format!("{}\n\n{}", self.card, self.speed.lines())),
             tables: vec![facts],
             #[cfg(feature = "lab")]

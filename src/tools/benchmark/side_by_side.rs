@@ -111,24 +111,43 @@ impl Run {
         (self.network.clone().unwrap_or_default(), self.limit.clone(), self.positions)
     }
 
-    fn cells(&self) -> [String; 12] {
+    fn figures(&self) -> [String; 6] {
         let percent = |share: f64| format!("{:.0}", 100.0 * share);
         let optional = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
         [
-            self.machine.to_string(),
-            self.backend.clone(),
-            self.description.clone(),
-            self.threads.to_string(),
-            self.minibatch_size.to_string(),
             format!("{:.0}", self.nps),
             format!("{:.1}", 100.0 * self.noise.expected_difference),
             format!("{}{}", if self.is_close { "≈ " } else { "" }, percent(self.share)),
             format!("{:.0}", self.evaluations_per_s),
             optional(self.device_busy, |busy| format!("{:.0}", 100.0 * busy)),
             optional(self.sensors.nodes_per_joule, |rate| format!("{rate:.1}")),
-            format!("{}, {}", self.version, self.file),
         ]
     }
+}
+
+/// What a run may differ in from others, by name.
+type Trait = (&'static str, Align, fn(&Run) -> String);
+
+/// The traits, the most telling first. The file tells runs apart that are alike in all else.
+const TRAITS: [Trait; 8] = [
+    ("release", Align::Left, |run| run.version.clone()),
+    ("machine", Align::Left, |run| run.machine.to_string()),
+    ("backend", Align::Left, |run| run.backend.clone()),
+    ("network, device", Align::Left, |run| run.description.clone()),
+    ("threads", Align::Right, |run| run.threads.to_string()),
+    ("batch", Align::Right, |run| run.minibatch_size.to_string()),
+    ("options", Align::Left, |run| run.options.join(" ")),
+    ("file", Align::Left, |run| run.file.clone()),
+];
+
+/// Returns the traits in which `runs` differ, and those that all have in common. One run differs by its file.
+fn traits(runs: &[Run]) -> (Vec<Trait>, Vec<Trait>) {
+    let differs = |of: &Trait| runs.iter().any(|run| of.2(run) != of.2(&runs[0]));
+    let (mut different, mut common): (Vec<_>, Vec<_>) = TRAITS.into_iter().partition(differs);
+    if different.is_empty() {
+        different.extend(common.pop());
+    }
+    (different, common)
 }
 
 impl SideBySide {
@@ -171,9 +190,39 @@ impl SideBySide {
         ]
     }
 
+    /// The fastest run of those that compare most, and how certain it is.
+    fn key_figure(&self) -> (String, String) {
+        let groups = self.runs.chunk_by(|a, b| a.task() == b.task());
+        let Some(group) = groups.max_by_key(|group| group.len()) else { return Default::default() };
+        let (different, _) = traits(group);
+        let name = |run: &Run| {
+            let parts = different.iter().map(|(_, _, value)| value(run)).filter(|value| !value.is_empty());
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        let sentence = match group {
+            [best, second, ..] if second.is_close => {
+                format!(
+                    "by {}. Undecided: {} is slower by no more than chance may do.",
+                    name(best),
+                    name(second)
+                )
+            }
+            [best, second, ..] => format!(
+                "by {}, the fastest. The next one, {}, has {:.0} % of that.",
+                name(best),
+                name(second),
+                100.0 * second.share
+            ),
+            [best, ..] => format!("by {}.", name(best)),
+            [] => String::new(),
+        };
+        (format!("{:.0} nodes per second", group[0].nps), sentence)
+    }
+
     fn document(&self) -> Document {
         Document {
             title: "Benchmarks side by side",
+            key_figure: self.key_figure(),
             paragraphs: self.paragraphs(),
             code: None,
             tables: self.tables(),
@@ -189,26 +238,18 @@ impl SideBySide {
     }
 }
 
-fn table((network, limit, positions): &Task, runs: &[Run]) -> Table {
-    let right = |name| (name, Align::Right);
-    let columns = [
-        ("machine", Align::Left),
-        ("backend", Align::Left),
-        ("network, device", Align::Left),
-        right("threads"),
-        right("batch"),
-        right("nps"),
-        right("± %"),
-        right("of best, %"),
-        right("evals/s"),
-        right("busy %"),
-        right("nodes/J"),
-        ("release, file", Align::Left),
-    ];
-    let network = if network.is_empty() { "no network" } else { &network[..network.len().min(12)] };
-    let mut table = Table::new(format!("{network}, {positions} positions, {limit} each"), &columns);
+/// Returns the table of runs that compare. Its first columns are what they differ in, its caption has what they have in common.
+fn table((_, limit, positions): &Task, runs: &[Run]) -> Table {
+    let (different, common) = traits(runs);
+    let figures =
+        ["nps", "± %", "of best, %", "evals/s", "busy %", "nodes/J"].map(|name| (name, Align::Right));
+    let columns: Vec<_> = different.iter().map(|&(name, align, _)| (name, align)).chain(figures).collect();
+    let common =
+        common.iter().map(|(name, _, value)| (name, value(&runs[0]))).filter(|(_, value)| !value.is_empty());
+    let common: String = common.map(|(name, value)| format!("; {name}: {value}")).collect();
+    let mut table = Table::new(format!("{positions} positions, {limit} each{common}"), &columns);
     for run in runs {
-        table.row(run.cells());
+        table.row(different.iter().map(|(_, _, value)| value(run)).chain(run.figures()));
     }
     table
 }

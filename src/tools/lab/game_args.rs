@@ -74,6 +74,24 @@ impl GameArgs {
         self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
     }
 
+    /// What a report names of the games, beside their limits.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let plies = self.opening_plies.map(|plies| format!(", the first {plies} plies")).unwrap_or_default();
+        let openings = match &self.openings {
+            Some(path) => format!("{}{plies}", path.display()),
+            None => "the start position".into(),
+        };
+        let rules = [
+            self.adjudicate_draw.as_ref().map(|rule| format!("draw {rule}")),
+            self.adjudicate_win.as_ref().map(|rule| format!("win {rule}")),
+            self.adjudicate_syzygy.as_ref().map(|_| "Syzygy tables".to_owned()),
+            self.max_plies.map(|plies| format!("draw at {plies} plies")),
+        ];
+        let rules: Vec<_> = rules.into_iter().flatten().collect();
+        let rules = if rules.is_empty() { "none".into() } else { rules.join("; ") };
+        vec![("openings", openings), ("adjudication", rules), ("seed", self.seed.to_string())]
+    }
+
     /// Reads the openings, and says so if `pairs` pairs of games need more of them.
     pub(super) fn read_openings(&self, pairs: u64) -> Result<Openings, Failure> {
         let Some(path) = &self.openings else { return Ok(Openings::standard()) };

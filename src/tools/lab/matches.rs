@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{Progress, RunId, Shard, interruption, tell_stopped};
+use super::run::{MADE, Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::LabError;
 use crate::lab::matches::{
@@ -19,6 +19,7 @@ use crate::lab::matches::{
     MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
     PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
+use crate::report::{Origin, Page};
 use crate::time::NoTimeControl;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -104,8 +105,10 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         files.finish()?;
     }
     if let Some(folder) = &args.out {
+        let origin = origin(&facts(args, &config));
+        origin.write(folder)?;
         let files = MatchRowFiles::paths(folder);
-        write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, folder)?;
+        write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, &[origin], folder)?;
     }
     if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
         tell_stopped(args.out.is_some());
@@ -118,10 +121,46 @@ fn write_page(
     studies: &[MatchStudy],
     ranking: Option<&Ranking>,
     files: &[PathBuf],
+    origins: &[Origin],
     folder: &Path,
 ) -> Result<(), Failure> {
-    matches::add_games(matches::page(studies, ranking), studies, files)?.write(folder)?;
+    let page = matches::page(studies, ranking).heading(MADE);
+    let page = origins.iter().fold(page, Page::origin);
+    matches::add_games(page, studies, files)?.write(folder)?;
     Ok(())
+}
+
+/// What a report names of a match: the engines, what limits them, and the games.
+fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, String)> {
+    let network = |team: &Team| match team {
+        Team::Own(setup) => setup.backend().info().description.clone(),
+        Team::External(engine) => format!("{}, an external engine", engine.name),
+    };
+    let either = |names: [&'static str; 3], [a, b]: [String; 2]| {
+        if a == b { vec![(names[0], a)] } else { vec![(names[1], a), (names[2], b)] }
+    };
+    let options =
+        |text: &str| if text.trim().is_empty() { "the common options".into() } else { text.to_owned() };
+    let common: Vec<_> =
+        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+    let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
+    let mut facts = vec![
+        ("options of A", options(&args.a)),
+        ("options of B", options(&args.b)),
+        ("common options", common),
+    ];
+    facts.extend(either(
+        ["network", "network of A", "network of B"],
+        [0, 1].map(|side| network(&config.teams[side])),
+    ));
+    let limits = config.rules.limits.map(|limit| match limit {
+        SideLimit::Nodes(_) => format!("{limit} a move"),
+        SideLimit::Clock(_) => limit.to_string(),
+    });
+    facts.extend(either(["limit", "limit of A", "limit of B"], limits));
+    facts.extend(args.game.facts());
+    facts.push(("games at once", config.concurrency.to_string()));
+    facts
 }
 
 fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
@@ -377,7 +416,7 @@ pub(super) fn report(
     }
     let ranking = MatchStudy::ranking(&studies);
     if let Some(folder) = out {
-        write_page(&studies, ranking.as_ref(), files, folder)?;
+        write_page(&studies, ranking.as_ref(), files, &origins(files), folder)?;
     }
     let matches = studies.into_iter().map(|study| study.summary).collect();
     let report = MatchesReport { matches, ranking };

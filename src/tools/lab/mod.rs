@@ -6,7 +6,7 @@ mod game_args;
 mod matches;
 mod movesleft;
 mod report;
-mod run;
+pub(super) mod run;
 mod timelab;
 mod tune;
 

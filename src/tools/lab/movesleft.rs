@@ -10,13 +10,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use jiff::Timestamp;
 
-use super::run::{Progress, RecordedGames, Shard, command_line, end_on_interruption, quoted};
+use super::run::{Progress, RecordedGames, Shard, end_on_interruption, origin, quoted};
 use crate::engine::OpenedBackend;
-use crate::lab::moves_left::{
-    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
-};
+use crate::lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, Selection, Study};
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged};
 use crate::lab::runner::{self, Jobs, Next};
@@ -24,7 +21,6 @@ use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::version::VERSION;
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
@@ -148,11 +144,7 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
         filters: args.selection.flags(),
         sample: args.selection.sample,
         shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
-        origin: RunOrigin {
-            command: command_line(),
-            version: VERSION.into(),
-            date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        },
+        origin: origin(&[]),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -15,8 +16,11 @@ use crate::engine::{EngineSetup, Settings};
 use crate::files::hex;
 use crate::lab::matches::{Adjudication, MatchRules, Openings};
 use crate::lab::pgn::{GameError, Games, RecordedGame};
+use crate::report::Origin;
 use crate::tools::Failure;
+use crate::tools::measure::machine::MachineInfo;
 use crate::tools::output::eprint_message;
+use crate::version::VERSION;
 
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
@@ -100,6 +104,31 @@ pub(super) fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
     format!("zeitnot{}", words.collect::<String>())
+}
+
+/// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
+pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
+    Origin {
+        command: command_line(),
+        version: VERSION.into(),
+        date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        machine: MachineInfo::this().to_string(),
+        facts: facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+    }
+}
+
+/// The heading of the origins of a page.
+pub(super) const MADE: &str = "How this was made";
+/// Most origins of a page; more are alike but for their shards.
+const MOST_ORIGINS: usize = 8;
+
+/// The origins of rows in these files, as far as they are known, and of the report on them.
+pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
+    let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let known = folders.into_iter().filter_map(Origin::of_folder).take(MOST_ORIGINS);
+    known.chain([origin(&[])]).collect()
 }
 
 /// Returns `text` as a shell reads it as one word.

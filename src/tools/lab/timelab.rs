@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{Progress, RecordedGames, Shard};
+use super::run::{MADE, Progress, RecordedGames, Shard, origin, origins};
 use crate::lab::LabError;
 use crate::lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
@@ -189,7 +189,11 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        replay::page(&study).write(folder)?;
+        let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
+        let games = if names.is_empty() { "the built-in sample".into() } else { names.join(", ") };
+        let origin = origin(&[("games", games), ("speed", format!("{nps:.0} nodes per second"))]);
+        origin.write(folder)?;
+        replay::page(&study).heading(MADE).origin(&origin).write(folder)?;
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(
@@ -247,7 +251,8 @@ pub(super) fn report(
     }
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
-        replay::page(&study).write(folder)?;
+        let page = replay::page(&study).heading(MADE);
+        origins(files).iter().fold(page, |page, origin| page.origin(origin)).write(folder)?;
     }
     output.write(&study, &study)?;
     Ok(ExitStatus::Success)

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error};
-use super::run::{Progress, RunId, command_line, interruption, quoted, tell_stopped};
+use super::run::{Progress, RunId, interruption, origin, quoted, tell_stopped};
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use crate::lab::rows::RowError;
@@ -64,6 +64,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
     let settings = game_args::settings_under(limit, args.settings.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
+    let network = setup.backend().info().description.clone();
     let threads = game_args::threads(&args.settings);
     setup.told(threads).iter().for_each(eprint_message);
     game_args::idle_options(limit, &args.settings).iter().for_each(eprint_message);
@@ -98,12 +99,12 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         progress.show(games(&rows), texts.join(" "));
         if shown.elapsed() >= PAGE_EVERY {
             shown = Instant::now();
-            TuneResult::new(args, &plan, &rows).write_page().map_err(RowError::io(&args.out))?;
+            TuneResult::new(args, &plan, &rows, &network).write_page().map_err(RowError::io(&args.out))?;
         }
         Ok(())
     })?;
     progress.finish();
-    let result = TuneResult::new(args, &plan, &rows);
+    let result = TuneResult::new(args, &plan, &rows, &network);
     result.write_page()?;
     if !result.study.is_whole() {
         tell_stopped(true);
@@ -216,22 +217,28 @@ struct TuneResult<'a> {
     plan: &'a TunePlan,
     #[serde(skip)]
     args: &'a TuneArgs,
+    #[serde(skip)]
+    facts: Vec<(&'static str, String)>,
 }
 
 impl<'a> TuneResult<'a> {
-    fn new(args: &'a TuneArgs, plan: &'a TunePlan, rows: &[IterationRow]) -> TuneResult<'a> {
+    fn new(args: &'a TuneArgs, plan: &'a TunePlan, rows: &[IterationRow], network: &str) -> TuneResult<'a> {
         let study = TuneStudy::new(plan, rows);
-        TuneResult { check: check_command(args, &study), study, plan, args }
+        let limit = args.game.limit().map(|limit| limit.to_string());
+        let mut facts =
+            vec![("network", network.to_owned()), ("limit of a move or game", limit.unwrap_or_default())];
+        facts.extend(args.game.facts());
+        TuneResult { check: check_command(args, &study), study, plan, args, facts }
     }
 
     fn write_page(&self) -> io::Result<PathBuf> {
-        tuning::page(self.plan, &self.study, &command_line(), &self.check).write(&self.args.out)
+        tuning::page(self.plan, &self.study, &origin(&self.facts), &self.check).write(&self.args.out)
     }
 }
 
 impl fmt::Display for TuneResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TuneResult { study, check, plan, args } = self;
+        let TuneResult { study, check, plan, args, .. } = self;
         writeln!(f, "{}", tuning::table(plan, study))?;
         if plan.gains.only_measures() {
             return Ok(());

@@ -508,7 +508,8 @@ impl PositionRow {
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     pub(super) title: &'static str,
-    /// The headline first: machine, network, speed.
+    /// What most readers have come for: a figure, and the sentence of which it is the beginning.
+    pub(super) key_figure: (String, String),
     pub(super) paragraphs: Vec<String>,
     /// Text to be shown as it is.
     pub(super) code: Option<String>,
@@ -528,7 +529,7 @@ pub(super) struct Figure {
 
 impl Document {
     fn to_markdown(&self) -> String {
-        let mut text = format!("# {}\n", self.title);
+        let mut text = format!("# {}\n\n{} {}\n", self.title, self.key_figure.0, self.key_figure.1);
         self.paragraphs.iter().for_each(|paragraph| text += &format!("\n{paragraph}\n"));
         self.code.iter().for_each(|code| text += &format!("\n```\n{}\n```\n", code.trim_end()));
         self.tables.iter().for_each(|table| text += &format!("\n{}", table.to_markdown()));
@@ -547,11 +548,14 @@ impl Document {
 
     #[cfg(feature = "lab")]
     fn write_page(&self, folder: &Path) -> Result<(), Failure> {
-        let mut page = crate::report::Page::new(self.title);
+        let (figure, sentence) = &self.key_figure;
+        let mut page = crate::report::Page::new(self.title).key_figure(figure, sentence);
         page = self.paragraphs.iter().fold(page, |page, paragraph| page.paragraph(paragraph));
-        page = self.code.iter().fold(page, |page, code| page.code(code));
         page = self.figures.iter().fold(page, |page, figure| page.figure(&figure.svg, figure.caption));
-        self.tables.iter().fold(page, |page, table| page.table(table)).write(folder)?;
+        page = self.tables.iter().fold(page, |page, table| page.table(table));
+        page = self.code.iter().fold(page, |page, code| page.code(code));
+        let origin = super::lab::run::origin(&[]).without_folders();
+        page.heading("How this was made").origin(&origin).write(folder)?;
         let mut figures = self.figures.iter();
         Ok(figures.try_for_each(|figure| fs::write(folder.join(figure.file), &figure.svg))?)
     }
