@@ -169,3 +169,59 @@ pub(super) struct ServerStatus {
     /// How long the device has computed.
     pub(super) busy_ms: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::chess::Variant;
+
+    #[test]
+    fn probabilities_are_between_0_and_1_and_add_up() {
+        assert_eq!(wdl(0.25, 0.5), [0.375, 0.5, 0.125]);
+        assert_eq!(wdl(1.0, 0.0), [1.0, 0.0, 0.0]);
+        // A backend may be off by a little.
+        assert_eq!(wdl(-1.0, 1e-3), [0.0, 1e-3, 0.9995]);
+    }
+
+    #[test]
+    fn moves_of_a_line_are_written_as_they_stand_after_one_another() {
+        let root = History::from_fen("r3k2r/8/8/8/8/8/P7/R3K2R b KQkq - 0 1", Variant::Standard);
+        let mut game = root.clone().unwrap();
+        let line = ["e8g8", "e1c1", "f8e8"].map(|text| {
+            let mv = game.current().read_move(text).unwrap();
+            game.push(mv);
+            mv
+        });
+        assert_eq!(formatted(&root.unwrap(), &line), ["e8g8", "e1c1", "f8e8"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out_or_null() {
+        let id = json!("a");
+        let answer = Answer {
+            id: &id,
+            ply: 2,
+            turn: name_of(Color::White),
+            is_final: true,
+            reason: None,
+            best: None,
+            figures: None,
+            moves: Vec::new(),
+            warnings: &[],
+        };
+        let bare = json!({ "id": "a", "ply": 2, "turn": "white", "final": true, "best": null, "moves": [] });
+        assert_eq!(serde_json::to_value(&answer).unwrap(), bare);
+        let error = ErrorAnswer { id: &Value::Null, error: "no", field: None, ply: None };
+        assert_eq!(
+            serde_json::to_value(&error).unwrap(),
+            json!({ "id": null, "error": "no", "field": null })
+        );
+        let action = ActionAnswer { id: &id, action: "cancel", result: Cancelled { cancelled: 3 } };
+        let expected = json!({ "id": "a", "action": "cancel", "cancelled": 3 });
+        assert_eq!(serde_json::to_value(&action).unwrap(), expected);
+        let action = ActionAnswer { id: &id, action: "clear_cache", result: () };
+        assert_eq!(serde_json::to_value(&action).unwrap(), json!({ "id": "a", "action": "clear_cache" }));
+    }
+}

@@ -444,3 +444,115 @@ fn report_if_due(order: &mut Order, player: &EnginePlayer, reported: &mut Instan
         *reported = Instant::now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crossbeam::channel::{Sender, unbounded};
+
+    use super::*;
+    use crate::search::SearchInfo;
+    use crate::serve::Searcher;
+    use crate::time::{GoLimits, Nodes};
+
+    /// Tells the number of an order when it is answered, and whether it was searched.
+    struct Told(u32, Sender<(u32, bool)>);
+
+    impl Listener for Told {
+        fn info(&mut self, _: &History, _: &SearchInfo) {}
+        fn note(&mut self, _: &str) {}
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.1.send((self.0, answer.result.is_some())).unwrap();
+        }
+    }
+
+    /// Makes numbered orders of one visit each.
+    struct Orders {
+        searcher: Searcher,
+        sender: Sender<(u32, bool)>,
+    }
+
+    impl Orders {
+        fn order(&self, number: u32, owner: u64, priority: i32) -> Order {
+            let request = GoRequest::new(GoLimits { nodes: Some(Nodes(1)), ..GoLimits::default() });
+            let listener = Box::new(Told(number, self.sender.clone()));
+            let order = self.searcher.order(Arc::new(History::start()), &[0], request, listener);
+            Order { owner, priority, stop: Arc::default(), ..order }
+        }
+    }
+
+    #[test]
+    fn owners_take_turns_and_higher_priorities_come_first() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let mut queue = Queue::default();
+        for (number, owner, priority) in
+            [(1, 7, 0), (2, 7, 0), (3, 7, 0), (4, 8, 0), (5, 9, -1), (6, 8, 5), (7, 8, 0)]
+        {
+            queue.push(orders.order(number, owner, priority));
+        }
+        queue.push(orders.order(8, 9, 0));
+        // Owner 7 has come first and 9 last, and each has one turn before the next round.
+        let expected = [6, 1, 4, 8, 2, 7, 3, 5];
+        for (left, number) in (0..8).rev().zip(expected) {
+            queue.pop().unwrap().give_up(None);
+            assert_eq!((receiver.try_recv().unwrap(), queue.len), ((number, false), left));
+        }
+        assert!(queue.pop().is_none() && queue.levels.is_empty());
+    }
+
+    #[test]
+    fn stopped_orders_leave_the_queue_and_others_keep_their_places() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let mut queue = Queue::default();
+        for number in 1..=6 {
+            let order = orders.order(number, u64::from(number % 2), i32::from(number == 6));
+            order.stop.store(number % 3 == 0, Ordering::Relaxed);
+            queue.push(order);
+        }
+        assert_eq!(queue.remove_stopped().len(), 2);
+        assert_eq!(queue.len, 4);
+        std::iter::from_fn(|| queue.pop()).for_each(|order| order.give_up(None));
+        let numbers: Vec<_> = receiver.try_iter().map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 2, 5, 4]);
+    }
+
+    #[test]
+    fn a_full_queue_takes_all_orders_of_a_query_or_none() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 3), sender };
+        let pool = &orders.searcher.pool;
+        // The only place is taken by a search without an end.
+        let blocker = orders.order(0, 1, 0);
+        let stop = blocker.stop.clone();
+        let endless = GoRequest::new(GoLimits { infinite: true, ..GoLimits::default() });
+        pool.submit(vec![Order { request: endless, ..blocker }]).unwrap();
+        while pool.status().searching == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let several =
+            |numbers: std::ops::Range<u32>| numbers.map(|number| orders.order(number, 1, 0)).collect();
+        pool.submit(several(1..3)).unwrap();
+        assert_eq!(pool.submit(several(3..5)), Err(QueueFull { waiting: 2, most: 3 }));
+        assert_eq!(
+            pool.submit(several(5..9)).unwrap_err().to_string(),
+            "the queue is full: 2 positions wait, of 3 that may"
+        );
+        pool.submit(several(9..10)).unwrap();
+        assert_eq!(pool.status().waiting, 3);
+        stop.store(true, Ordering::Relaxed);
+        let answered: Vec<_> = receiver.iter().take(4).collect();
+        assert_eq!(answered, [(0, true), (1, true), (2, true), (9, true)]);
+    }
+
+    #[test]
+    fn a_pool_that_ends_answers_what_it_was_given() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(2, 100), sender };
+        orders.searcher.pool.submit((0..50).map(|number| orders.order(number, 1, 0)).collect()).unwrap();
+        drop(orders);
+        let mut numbers: Vec<_> = receiver.iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..50).collect::<Vec<_>>());
+    }
+}

@@ -284,3 +284,116 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
         refuse(&field, "the server has one for all queries; give it on its command line")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::Searcher;
+
+    const NODES: u64 = 700;
+
+    fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {
+        let defaults = Defaults { setup: Searcher::random(1, 0).setup.clone(), nodes: NODES };
+        lines.iter().map(|line| Command::parse(line, &defaults)).collect()
+    }
+
+    fn query(line: &str) -> Query {
+        match parse(&[line]).remove(0) {
+            Ok(Command::Search(query)) => *query,
+            Ok(_) => panic!("{line}: an action"),
+            Err(error) => panic!("{line}: {error:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused_with_its_field() {
+        let cases = [
+            ("", "", "expected a JSON object"),
+            ("[]", "", "expected a JSON object"),
+            (r#"{"id":1}{"id":2}"#, "", "trailing characters"),
+            (r#"{"moves":[]}"#, "id", "expected a string or a number"),
+            (r#"{"id":{"a":1}}"#, "id", "expected a string or a number"),
+            (r#"{"id":null,"action":"cancel"}"#, "id", "expected a string or a number"),
+            (r#"{"id":1,"node":5}"#, "node", "did you mean nodes?"),
+            (r#"{"id":1,"action":"stop"}"#, "action", "expected cancel, cancel_all"),
+            (r#"{"id":1,"action":"cancel","nodes":5}"#, "nodes", "an action has no such field"),
+            (r#"{"id":1,"fen":5}"#, "fen", "expected a string"),
+            (r#"{"id":1,"fen":"8/8/8/8/8/8/8/8 w - - 0 1"}"#, "fen", ""),
+            (r#"{"id":1,"moves":"e4"}"#, "moves", "expected a list of strings"),
+            (r#"{"id":1,"moves":["e4",5]}"#, "moves", "expected a list of strings"),
+            (r#"{"id":1,"moves":["e4","e4"]}"#, "moves", "move 2: "),
+            (r#"{"id":1,"plies":[1]}"#, "plies", "from 0 to 0"),
+            (r#"{"id":1,"plies":[]}"#, "plies", "expected \"all\""),
+            (r#"{"id":1,"plies":[-1],"moves":["e4"]}"#, "plies", "from 0 to 1"),
+            (r#"{"id":1,"nodes":0}"#, "nodes", "from 1 to 4294967295, found 0"),
+            (r#"{"id":1,"nodes":1.5}"#, "nodes", "found 1.5"),
+            (r#"{"id":1,"nodes":99999999999999999999999}"#, "nodes", "found 1e"),
+            (r#"{"id":1,"movetime":"5"}"#, "movetime", "expected a whole number"),
+            (r#"{"id":1,"infinite":1}"#, "infinite", "expected true or false"),
+            (r#"{"id":1,"report_every":9}"#, "report_every", "from 10 "),
+            (r#"{"id":1,"priority":9999999999}"#, "priority", "expected a whole number"),
+            (r#"{"id":1,"searchmoves":["e5"]}"#, "searchmoves", ""),
+            (r#"{"id":1,"moves":["e4"],"plies":"all","searchmoves":["e5"]}"#, "searchmoves", "one position"),
+            (r#"{"id":1,"options":[]}"#, "options", "expected an object"),
+            (r#"{"id":1,"options":{"CPuct":[]}}"#, "options.CPuct", "expected a string, a number"),
+            (r#"{"id":1,"options":{"NoSuch":1}}"#, "options.NoSuch", ""),
+            (r#"{"id":1,"options":{"Threads":2}}"#, "options.Threads", "the server has one for all queries"),
+            (r#"{"id":1,"options":{"Backend":"trivial"}}"#, "options.Backend", "the server has one"),
+        ];
+        let lines = cases.map(|(line, ..)| line);
+        for ((line, field, reason), parsed) in cases.into_iter().zip(parse(&lines)) {
+            let Err(error) = parsed else { panic!("{line} is taken") };
+            assert_eq!(error.field, field, "{line}: {error:?}");
+            assert!(error.reason.contains(reason), "{line}: {error:?}");
+            let has_id = line.starts_with(r#"{"id":1,"#);
+            assert_eq!(error.id, if has_id { 1.into() } else { Value::Null }, "{line}");
+        }
+    }
+
+    #[test]
+    fn deep_json_is_refused_and_does_not_fill_the_stack() {
+        let deep = format!(r#"{{"id":1,"moves":{}"#, "[".repeat(1_000_000));
+        assert!(parse(&[&deep]).remove(0).is_err_and(|error| error.reason.contains("recursion limit")));
+    }
+
+    #[test]
+    fn any_limit_replaces_the_default() {
+        let nodes = |line: &str| query(line).request.limits.nodes;
+        assert_eq!(nodes(r#"{"id":1}"#), Some(Nodes(NODES)));
+        assert_eq!(nodes(r#"{"id":1,"nodes":5,"movetime":10}"#), Some(Nodes(5)));
+        for limit in [r#""movetime":10"#, r#""depth":3"#, r#""mate":2"#, r#""infinite":true"#] {
+            assert_eq!(nodes(&format!(r#"{{"id":1,{limit}}}"#)), None, "{limit}");
+        }
+        assert_eq!(nodes(r#"{"id":1,"infinite":false}"#), Some(Nodes(NODES)));
+    }
+
+    #[test]
+    fn positions_are_those_after_the_moves_named() {
+        let plies = |fields: &str| {
+            let query = query(&format!(r#"{{"id":"x","moves":["e4","e7e5","Nf3"]{fields}}}"#));
+            assert_eq!(query.game.len(), 4);
+            query.plies.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(plies(""), [3]);
+        assert_eq!(plies(r#","plies":"all""#), [0, 1, 2, 3]);
+        assert_eq!(plies(r#","plies":[2,0,2]"#), [0, 2], "each once");
+        // Moves at the root belong to the position that is searched.
+        let query = query(r#"{"id":1,"moves":["e4","e5"],"plies":[1],"searchmoves":["c5","e7e5"]}"#);
+        assert_eq!(query.request.root_moves.len(), 2);
+    }
+
+    #[test]
+    fn options_belong_to_their_query() {
+        let defaults = Defaults { setup: Searcher::random(1, 0).setup.clone(), nodes: NODES };
+        let setup = |line: &str| match Command::parse(line, &defaults) {
+            Ok(Command::Search(query)) => query.setup,
+            _ => panic!("{line}"),
+        };
+        let plain = setup(r#"{"id":1,"chess960":false}"#);
+        assert!(Arc::ptr_eq(&plain, &defaults.setup), "nothing was changed");
+        let changed = setup(r#"{"id":1,"multipv":3,"options":{"CPuct":2.5,"ScoreType":"WDL_mu"}}"#);
+        assert_eq!(changed.settings().info.multi_pv, 3);
+        assert_ne!(*changed.settings(), *defaults.setup.settings());
+        assert_eq!(*setup(r#"{"id":1}"#).settings(), *defaults.setup.settings());
+    }
+}

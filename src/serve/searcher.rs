@@ -112,3 +112,15 @@ impl Drop for Searcher {
         self.pool.remove_stopped();
     }
 }
+
+#[cfg(test)]
+impl Searcher {
+    /// A searcher of one thread whose positions are evaluated at random.
+    pub(super) fn random(searches: usize, queue: usize) -> Searcher {
+        let mut settings = Settings::default();
+        for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
+            settings.set(name, value).unwrap();
+        }
+        Searcher::open(settings, |_, _| searches, queue).unwrap()
+    }
+}

@@ -95,7 +95,12 @@ impl Server {
     pub(crate) fn connect(self: &Arc<Server>) -> (Client, Answers) {
         let (sender, receiver) = unbounded();
         self.clients.fetch_add(1, Ordering::Relaxed);
-        let queries = Arc::new(Queries { number: self.number(), sender, open: Mutex::default() });
+        let queries = Arc::new(Queries {
+            number: self.number(),
+            sender,
+            is_gone: AtomicBool::new(false),
+            open: Mutex::default(),
+        });
         let answers = Answers { receiver, queries: Arc::downgrade(&queries), server: self.clone() };
         (Client { server: self.clone(), queries }, answers)
     }
@@ -126,6 +131,8 @@ struct Queries {
     /// The client's number.
     number: u64,
     sender: Sender<Vec<u8>>,
+    /// Whether the client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
+    is_gone: AtomicBool,
     /// Those that are not answered yet, by their numbers.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
 }
@@ -144,6 +151,10 @@ struct OpenQuery {
 impl Queries {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenQuery>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
     }
 
     fn send(&self, answer: &impl Serialize) {
@@ -182,13 +193,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If it cannot be read
-    /// any more, all of them end.
+    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If the client cannot
+    /// be read or written to any more, all of them end.
     pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
         let mut lines = Lines::new(input);
         let end = loop {
-            while self.queries.sender.len() > self.server.limits.queue {
+            while self.queries.sender.len() > self.server.limits.queue && !self.queries.is_gone() {
                 thread::sleep(UNREAD_PAUSE);
+            }
+            if self.queries.is_gone() {
+                break Ok(());
             }
             match lines.next() {
                 Some(Ok((_, line))) if line.trim().is_empty() => {}
@@ -203,7 +217,8 @@ impl Client {
                 None => break Ok(()),
             }
         };
-        self.queries.stop(|query| query.is_infinite || end.is_err());
+        let ends_all = end.is_err() || self.queries.is_gone();
+        self.queries.stop(|query| query.is_infinite || ends_all);
         self.server.searcher.pool.remove_stopped();
         end
     }
@@ -306,6 +321,7 @@ impl Answers {
             if self.receiver.is_empty() { output.flush() } else { Ok(()) }
         });
         if let (Err(_), Some(queries)) = (&written, self.queries.upgrade()) {
+            queries.is_gone.store(true, Ordering::Relaxed);
             queries.stop(|_| true);
             self.server.searcher.pool.remove_stopped();
         }
@@ -385,6 +401,202 @@ impl Listener for Reply {
             reason: Some(reason.unwrap_or_else(|| "cancelled".into())),
             best: best.map(|mv| root.format_move(mv)),
             ..self.answer_of(root, info)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn server(queue: usize) -> Arc<Server> {
+        let mut settings = Settings::default();
+        for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
+            settings.set(name, value).unwrap();
+        }
+        Arc::new(Server::new(settings, ServerLimits { searches: Some(1), queue, nodes: 10 }).unwrap())
+    }
+
+    /// Reads `input` to its end, and returns what is written meanwhile, in its order.
+    fn answers_to(server: &Arc<Server>, input: &[u8]) -> Vec<Value> {
+        let (client, answers) = server.connect();
+        let mut output = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(|| client.read(input).unwrap());
+            answers.write(&mut output).unwrap();
+        });
+        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Waits for what another thread does.
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_followed_cost_nothing_but_themselves() {
+        let long = format!(r#"{{"id":1,"fen":"{}"}}"#, "x".repeat(5_000_000));
+        let input = [
+            b"\r\n  \n{\n".to_vec(),
+            long.into_bytes(),
+            b"\n{\"id\":\"a\",\"nodes\":0}\n\xff\xfe{}\n{\"id\":2,\"nodes\":1}".to_vec(),
+        ]
+        .concat();
+        let answers = answers_to(&server(10), &input);
+        let of = |index: usize, key: &str| answers[index][key].clone();
+        assert_eq!(answers.len(), 5, "{answers:#?}");
+        assert!(
+            of(0, "error").as_str().unwrap().starts_with("line 3: expected a JSON object"),
+            "{answers:#?}"
+        );
+        assert!(of(1, "error").as_str().unwrap().contains("longer than"), "{answers:#?}");
+        assert_eq!((of(2, "id"), of(2, "field")), (json!("a"), json!("nodes")));
+        assert_eq!(of(3, "id"), Value::Null);
+        // The last line needs no end.
+        assert_eq!((of(4, "id"), of(4, "final")), (json!(2), json!(true)));
+    }
+
+    #[test]
+    fn a_game_that_is_over_is_answered_without_a_search() {
+        let line = br#"{"id":1,"moves":["f3","e5","g4","Qh4"],"plies":"all"}"#;
+        let answers = answers_to(&server(10), line);
+        let last = answers.iter().find(|answer| answer["ply"] == 4).unwrap();
+        assert_eq!((&last["reason"], &last["best"]), (&json!("checkmate"), &Value::Null), "{last}");
+        assert_eq!(answers.len(), 5);
+        // A stalemate, in a query of its own.
+        let line = br#"{"id":1,"fen":"7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"}"#;
+        assert_eq!(answers_to(&server(0), line)[0]["reason"], "stalemate");
+    }
+
+    /// Input of lines, which tells how many were taken from it.
+    struct Counted<'a> {
+        left: usize,
+        taken: &'a AtomicUsize,
+    }
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            const LINE: &[u8] = b"{\"id\":1,\"action\":\"version\"}\n";
+            if self.left == 0 {
+                return Ok(0);
+            }
+            self.left -= 1;
+            self.taken.fetch_add(1, Ordering::Relaxed);
+            buffer[..LINE.len()].copy_from_slice(LINE);
+            Ok(LINE.len())
+        }
+    }
+
+    #[test]
+    fn who_does_not_read_answers_is_not_read_either_and_loses_none() {
+        const LINES: usize = 1000;
+        let (server, taken) = (server(5), AtomicUsize::new(0));
+        let (client, answers) = server.connect();
+        thread::scope(|scope| {
+            let input = BufReader::with_capacity(64, Counted { left: LINES, taken: &taken });
+            let reader = scope.spawn(|| client.read(input));
+            wait_until(|| answers.receiver.len() > 5);
+            thread::sleep(10 * UNREAD_PAUSE);
+            assert_eq!((answers.receiver.len(), taken.load(Ordering::Relaxed)), (6, 6));
+            let mut output = Vec::new();
+            answers.write(&mut output).unwrap();
+            reader.join().unwrap().unwrap();
+            assert_eq!(output.split(|&byte| byte == b'\n').count(), LINES + 1);
+        });
+        assert_eq!(server.clients(), 1);
+        drop(answers);
+        assert_eq!(server.clients(), 0);
+    }
+
+    /// Ends with an error after what it holds.
+    struct Broken<'a>(&'a [u8]);
+
+    impl Read for Broken<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::ErrorKind::ConnectionReset.into()),
+                count => Ok(count),
+            }
+        }
+    }
+
+    const ENDLESS: &[u8] =
+        b"{\"id\":1,\"infinite\":true}\n{\"id\":2,\"nodes\":4000000000}\n{\"id\":3,\"nodes\":5}\n";
+
+    #[test]
+    fn searches_of_a_client_that_cannot_be_read_end() {
+        let (server, mut output) = (server(10), Vec::new());
+        let (client, answers) = server.connect();
+        assert!(client.read(BufReader::new(Broken(ENDLESS))).is_err());
+        answers.write(&mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!(output.matches("\"cancelled\"").count(), 3, "{output}");
+        wait_until(|| server.status().pool.searching == 0);
+    }
+
+    #[test]
+    fn the_end_of_the_input_ends_endless_searches_only() {
+        let input = b"{\"id\":1,\"infinite\":true}\n{\"id\":3,\"nodes\":50}\n";
+        let answers = answers_to(&server(10), input);
+        let reason = |id: u32| &answers.iter().find(|answer| answer["id"] == id).unwrap()["reason"];
+        assert_eq!(reason(1), "cancelled");
+        assert_ne!(reason(3), "cancelled");
+    }
+
+    /// Takes some answers, and then nothing more.
+    struct Gone(usize);
+
+    impl Write for Gone {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A regression: it waited for ever that somebody reads the answers.
+    #[test]
+    fn who_cannot_be_written_to_is_not_read_any_more_whatever_is_unread() {
+        let (server, taken) = (server(5), AtomicUsize::new(0));
+        let (client, answers) = server.connect();
+        thread::scope(|scope| {
+            let input = BufReader::with_capacity(64, Counted { left: 1000, taken: &taken });
+            let reader = scope.spawn(|| client.read(input));
+            wait_until(|| answers.receiver.len() > 5);
+            assert!(answers.write(&mut Gone(0)).is_err());
+            reader.join().unwrap().unwrap();
+        });
+        assert!(taken.load(Ordering::Relaxed) < 20, "{taken:?}");
+    }
+
+    #[test]
+    fn searches_of_a_client_that_cannot_be_written_to_end_while_its_input_is_open() {
+        let server = server(10);
+        let (client, answers) = server.connect();
+        let (input, mut sender) = io::pipe().unwrap();
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| client.read(BufReader::new(input)));
+            sender.write_all(ENDLESS).unwrap();
+            wait_until(|| server.status().pool.searching == 1 && server.status().pool.waiting == 2);
+            sender
+                .write_all(b"{\"id\":4,\"action\":\"version\"}\n{\"id\":5,\"action\":\"version\"}\n")
+                .unwrap();
+            assert!(answers.write(&mut Gone(1)).is_err());
+            wait_until(|| server.status().pool.searching == 0);
+            assert_eq!(server.status().pool.waiting, 0);
+            drop(sender);
+            reader.join().unwrap().unwrap();
         });
     }
 }

@@ -124,3 +124,88 @@ fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
         let _ = stream.shutdown(Shutdown::Both);
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, Read};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A server with `queue`, a client's end of a connection to it, and the thread that serves it.
+    fn connect(queue: usize) -> (Arc<Server>, TcpStream, thread::JoinHandle<()>) {
+        let mut settings = Settings::default();
+        for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
+            settings.set(name, value).unwrap();
+        }
+        let limits = ServerLimits { searches: Some(1), queue, nodes: 10 };
+        let server = Arc::new(Server::new(settings, limits).unwrap());
+        let listener = bind("127.0.0.1:0", false).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let own = server.clone();
+        (server, client, thread::spawn(move || serve_stream(&own, &stream)))
+    }
+
+    fn version_lines(count: usize) -> Vec<u8> {
+        b"{\"id\":1,\"action\":\"version\"}\n".repeat(count)
+    }
+
+    #[test]
+    fn only_this_machine_is_served_unless_more_is_asked_for() {
+        let refusal = |address: &str| bind(address, false).unwrap_err().to_string();
+        assert!(refusal("0.0.0.0:0").contains("--listen-anywhere"), "{}", refusal("0.0.0.0:0"));
+        assert!(bind("0.0.0.0:0", true).is_ok());
+        assert!(refusal("nowhere").starts_with("--listen nowhere: "), "{}", refusal("nowhere"));
+    }
+
+    #[test]
+    fn a_client_that_has_ended_its_input_gets_all_answers_and_then_the_end() {
+        let (server, mut client, served) = connect(100);
+        client.write_all(b"{\"id\":1,\"nodes\":200}\n{\"id\":2,\"infinite\":true}\n{\"id\":3}\n").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        assert_eq!(text.matches("\"final\":true").count(), 3, "{text}");
+        served.join().unwrap();
+        assert_eq!(server.clients(), 0);
+    }
+
+    #[test]
+    fn a_client_that_reads_slowly_gets_every_answer() {
+        const LINES: usize = 20_000;
+        let (_, client, served) = connect(10);
+        // More than the system keeps in its buffers, so that both ends wait for each other's.
+        thread::scope(|scope| {
+            let sent = scope.spawn(|| {
+                (&client).write_all(&version_lines(LINES)).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut reader = BufReader::with_capacity(100, &client);
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            thread::sleep(Duration::from_millis(100));
+            let others = reader.lines().map_while(Result::ok).count();
+            assert_eq!(others + 1, LINES);
+            sent.join().unwrap();
+        });
+        served.join().unwrap();
+    }
+
+    #[test]
+    fn a_client_that_goes_without_reading_frees_its_place() {
+        let (server, mut client, served) = connect(10);
+        client.write_all(b"{\"id\":1,\"infinite\":true}\n").unwrap();
+        client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+        // Until the server does not read any more either.
+        while client.write_all(&version_lines(1000)).is_ok() {}
+        assert_eq!(server.clients(), 1);
+        drop(client);
+        let start = Instant::now();
+        while server.clients() > 0 {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(1));
+        }
+        served.join().unwrap();
+    }
+}
