@@ -1,22 +1,26 @@
 //! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`; empty lines and those that begin with `#` are
-//! passed over. `lc0_flags` puts its lines before what stands on the command line, and `setup --auto` writes one.
+//! passed over. `lc0_flags` puts its lines before what stands on the command line. `setup --auto` and `benchmark --write` write lines
+//! of ours into one ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
+use super::Failure;
 use crate::files::{self, Lines};
 use crate::foreign::in_our_words;
+use crate::network::folders;
 
 /// The configuration files that are looked for beside the program; the first that is there is read.
-pub(super) const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
+const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 
 /// The flags whose values are files to read, or several folders. Relative ones are looked for beside the configuration first: a GUI
 /// starts the engine in whatever folder it likes.
 const FILES: [&str; 2] = ["weights", "syzygy-paths"];
 
 /// Returns the configuration file that is read in `folder`.
-pub(super) fn config_file(folder: &Path) -> Option<PathBuf> {
+fn config_file(folder: &Path) -> Option<PathBuf> {
     CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
 
@@ -97,11 +101,175 @@ fn with_files_found(line: &str, folder: &Path) -> String {
     joined.map_or_else(|_| line.into(), |value| format!("{flag}={}", value.to_string_lossy()))
 }
 
+/// The first line of ours in a configuration file …
+const BEGIN: &str = "# Set by Zeitnot, which replaces these lines:";
+/// … and the last.
+const END: &str = "# End of what Zeitnot has set.";
+
+/// A flag with the value that it is to have; `None` if it is to have no line.
+pub(super) type Change<'a> = (&'a str, Option<String>);
+
+/// A configuration file into which lines of ours are written. All others stay as they are.
+#[derive(Debug)]
+pub(super) struct WritableConfig {
+    path: PathBuf,
+    /// What is in the file; `None` if it is not there.
+    text: Option<String>,
+}
+
+impl WritableConfig {
+    /// The file `path`, or else the one that is read in the program's folder, or that will be.
+    pub(super) fn open(path: Option<&Path>) -> Result<WritableConfig, Failure> {
+        let of_program = || {
+            let folder = folders::executable().unwrap_or_default();
+            config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]))
+        };
+        let path = path.map_or_else(of_program, Path::to_path_buf);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(WritableConfig { path, text: Some(text) }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(WritableConfig { path, text: None }),
+            Err(error) => {
+                let reason = in_our_words(&error);
+                Err(Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
+            }
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Says which of the user's own lines set one of `flags`. They stay, so that nothing may be written beside them.
+    pub(super) fn taken_lines(&self, flags: &[&str]) -> Vec<String> {
+        let path = self.path.display();
+        let lines = users_lines(self.text.as_deref().unwrap_or_default(), flags);
+        lines.map(|(number, line)| format!("{path}, line {number}, is yours and stays: {line}")).collect()
+    }
+
+    /// Writes our lines: those that are there, with `changes`. Returns what was written, for people.
+    pub(super) fn write(&self, changes: &[Change]) -> Result<String, Failure> {
+        let old = self.text.as_deref().unwrap_or_default();
+        let own = changed_lines(old, changes);
+        let path = self.path.display();
+        fs::write(&self.path, with_own_lines(old, &own)).map_err(|error| {
+            let flags: Vec<_> = own.iter().map(|line| format!("--{line}")).collect();
+            Failure::Input(format!(
+                "cannot write to {path} ({}). Start the engine with {}",
+                in_our_words(&error),
+                flags.join(" ")
+            ))
+        })?;
+        let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
+        Ok(format!("{what} {path}: {}", own.join(", ")))
+    }
+}
+
+impl fmt::Display for WritableConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+/// Returns where our lines begin and end, if a file has them.
+fn own_block(text: &str) -> Option<(usize, usize)> {
+    let begin = text.find(BEGIN)?;
+    Some((begin, begin + text[begin..].find(END)? + END.len()))
+}
+
+/// Returns our lines in `text` with `changes`.
+fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
+    let block = own_block(text).map_or("", |(begin, end)| &text[begin..end]);
+    let is_kept = |line: &&str| {
+        !line.is_empty() && !line.starts_with('#') && changes.iter().all(|(flag, _)| *flag != flag_of(line))
+    };
+    let kept = block.lines().map(str::trim).filter(is_kept).map(str::to_owned);
+    let new = changes.iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?)));
+    kept.chain(new).collect()
+}
+
+/// Returns the text of a configuration file with `own` lines at its end, or in the place of those that an earlier run wrote.
+fn with_own_lines(text: &str, own: &[String]) -> String {
+    let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
+    match own_block(text) {
+        Some((begin, end)) => {
+            let rest = text[end..].strip_prefix("\r\n").or_else(|| text[end..].strip_prefix('\n'));
+            format!("{}{own}{}", &text[..begin], rest.unwrap_or_default())
+        }
+        None => {
+            let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            format!("{text}{newline}{own}")
+        }
+    }
+}
+
+/// Returns the user's own lines about `flags`, with their numbers.
+fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize, &'a str)> {
+    let mut is_ours = false;
+    let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {
+        is_ours = *line == BEGIN || is_ours && *line != END;
+        !is_ours
+    });
+    lines.filter(|(_, line)| flags.contains(&flag_of(line)))
+}
+
+/// Returns the flag that a line sets, without dashes.
+fn flag_of(line: &str) -> &str {
+    line.split('=').next().unwrap_or_default().trim().trim_start_matches('-')
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
+
+    fn set(text: &str, changes: &[Change]) -> String {
+        with_own_lines(text, &changed_lines(text, changes))
+    }
+
+    fn to(value: &str) -> Option<String> {
+        Some(value.into())
+    }
+
+    #[test]
+    fn only_our_lines_are_replaced() {
+        let gpu = [("backend", to("webgpu")), ("fallback", to("cpu"))];
+        assert_eq!(set("", &gpu), format!("{BEGIN}\nbackend=webgpu\nfallback=cpu\n{END}\n"));
+        let mine = "# mine\nthreads=2";
+        let both = set(mine, &gpu) + "weights=a.pb.gz\n";
+        assert!(both.starts_with("# mine\nthreads=2\n# Set by"), "{both}");
+        let cpu = [("backend", to("native")), ("fallback", None)];
+        let again = set(&both, &cpu);
+        assert_eq!(again, format!("# mine\nthreads=2\n{BEGIN}\nbackend=native\n{END}\nweights=a.pb.gz\n"));
+        assert_eq!(set(&again, &cpu), again);
+        let more = set(&again, &[("minibatch-size", to("8"))]);
+        assert!(
+            more.contains(&format!("{BEGIN}\nbackend=native\nminibatch-size=8\n{END}\nweights")),
+            "{more}"
+        );
+        assert!(set(&more.replace('\n', "\r\n"), &gpu).contains("\nminibatch-size=8\nbackend=webgpu\n"));
+        // Without its end a block is no longer ours.
+        assert!(set(&format!("{BEGIN}\nthreads=2\n"), &cpu).contains("threads=2"));
+    }
+
+    #[test]
+    fn lines_of_the_users_are_told_from_ours() {
+        let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
+        let lines: Vec<_> = users_lines(&text, &["backend", "backend-opts"]).collect();
+        assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
+        assert_eq!(users_lines(&text, &["threads"]).collect::<Vec<_>>(), [(5, "threads=2")]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named_with_what_to_do_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = WritableConfig::open(Some(&folder.path().join("none/zeitnot.config"))).unwrap();
+        let error = config.write(&[("threads", to("2")), ("backend", None)]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot write to ") && error.ends_with("Start the engine with --threads=2"),
+            "{error}"
+        );
+        let error = WritableConfig::open(Some(folder.path())).unwrap_err().to_string();
+        assert!(error.contains("cannot be read"), "{error}");
+    }
 
     #[test]
     fn lines_are_flags() {

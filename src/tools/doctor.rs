@@ -414,7 +414,7 @@ impl DoctorReport {
 
 impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MachineInfo { cpu, cores, memory_gb, system, gpus } = &self.machine;
+        let MachineInfo { cpu, cores, memory_gb, system, gpus, .. } = &self.machine;
         writeln!(f, "machine   {cpu}, {cores} cores")?;
         writeln!(f, "          {system}{}", memory_gb.map_or(String::new(), |gb| format!(", {gb} GB")))?;
         gpus.iter().try_for_each(|gpu| writeln!(f, "          {gpu}"))?;

@@ -3,7 +3,7 @@
 //! does not need.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
 
@@ -232,6 +232,11 @@ impl Translation {
             }
         }
         Ok((Cli::try_parse_from(right)?, mistakes))
+    }
+
+    /// Returns the configuration file that is read, if there is one.
+    pub(super) fn config_path(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|config| config.path.clone())
     }
 
     /// Returns what is wrong with the configuration file itself.

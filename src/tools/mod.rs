@@ -145,7 +145,10 @@ impl Cli {
             // Fails with the help.
             with_all_in_help(Cli::command()).try_get_matches_from(translation.arguments())?;
         }
-        let parsed = Cli::try_parse_from(translation.arguments());
+        let mut parsed = Cli::try_parse_from(translation.arguments());
+        if let Ok(Cli { command: Some(Command::Benchmark(args)), .. }) = &mut parsed {
+            args.config = translation.config_path();
+        }
         if !translation.plays {
             return parsed;
         }

@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::config_file::{CONFIG_FILES, config_file};
+use super::config_file::{Change, WritableConfig};
 use super::doctor::{BackendReport, Candidate};
 use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
@@ -23,7 +23,6 @@ use crate::foreign::in_our_words;
 use crate::network::backends::native;
 use crate::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use crate::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
-use crate::network::folders;
 use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
 
 #[derive(Debug, Args)]
@@ -127,9 +126,7 @@ struct Auto<'a> {
     machine: Machine,
     /// Whether the machine is not this one.
     is_described: bool,
-    config: PathBuf,
-    /// What is in that file, if it is there.
-    text: Option<String>,
+    config: WritableConfig,
     network: NetworkArgs,
 }
 
@@ -156,24 +153,13 @@ struct AutoReport<'a> {
 impl Auto<'_> {
     fn new(args: &SetupArgs) -> Result<Auto<'_>, Failure> {
         let machine = args.machine.as_deref().map(described).transpose()?;
-        let folder = folders::executable().unwrap_or_default();
-        let config = config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]));
-        let text = match fs::read_to_string(&config) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                let reason = in_our_words(&error);
-                return Err(Failure::Input(format!("{}: cannot be read: {reason}", config.display())));
-            }
-        };
         let mut settings = Settings::default();
         settings.network.weights_file = args.weights.clone().unwrap_or_default();
         Ok(Auto {
             args,
             is_described: machine.is_some(),
             machine: machine.unwrap_or_else(Machine::this),
-            config,
-            text,
+            config: WritableConfig::open(None)?,
             network: NetworkArgs { settings },
         })
     }
@@ -259,7 +245,7 @@ impl Auto<'_> {
     }
 
     fn say_what_would_follow(&self, provider: Provider, output: &mut Output) -> Result<ExitStatus, Failure> {
-        let config = self.config.display();
+        let config = &self.config;
         output.write_ahead(&format_args!(
             "would check {provider} against {}, search {POSITIONS} positions with both, and write the faster one to {config}\n",
             native::NAME
@@ -331,7 +317,6 @@ impl Auto<'_> {
         backend: &str,
         output: &mut Output,
     ) -> Result<bool, Failure> {
-        let config = self.config.display().to_string();
         let taken = self.taken_lines();
         if !taken.is_empty() {
             let advice = format!("To use {backend}, write backend={backend} there.");
@@ -341,25 +326,16 @@ impl Auto<'_> {
             ))?;
             return Ok(false);
         }
-        let text = with_own_lines(self.text.as_deref().unwrap_or_default(), backend);
-        fs::write(&self.config, text).map_err(|error| {
-            Failure::Input(format!(
-                "cannot write to {config} ({}). Start the engine with --backend={backend}",
-                in_our_words(&error)
-            ))
-        })?;
-        let what = if self.text.is_some() { "its own lines in" } else { "a new file" };
-        output
-            .write_ahead(&format_args!("config     {what} {config}: {}\n", own_lines(backend).join(", ")))?;
-        (report.backend, report.config) = (Some(backend.into()), Some(config));
+        let written = self.config.write(&own_lines(backend))?;
+        output.write_ahead(&format_args!("config     {written}\n"))?;
+        (report.backend, report.config) =
+            (Some(backend.into()), Some(self.config.path().display().to_string()));
         Ok(true)
     }
 
     /// Says which lines of the user's stay as they are.
     fn taken_lines(&self) -> Vec<String> {
-        let config = self.config.display();
-        let lines = users_lines(self.text.as_deref().unwrap_or_default());
-        lines.map(|(number, line)| format!("{config}, line {number}, is yours and stays: {line}")).collect()
+        self.config.taken_lines(&OF_A_BACKEND)
     }
 }
 
@@ -421,71 +397,16 @@ fn grouped(number: f64) -> String {
     text
 }
 
-/// The first line of ours in a configuration file …
-const BEGIN: &str = "# Set by `zeitnot setup --auto`, which replaces these lines:";
-/// … and the last.
-const END: &str = "# End of what `zeitnot setup --auto` has set.";
-
-fn own_lines(backend: &str) -> Vec<String> {
+/// The lines of a backend in the configuration file.
+pub(super) fn own_lines(backend: &str) -> [Change<'static>; 2] {
     // A GPU may be gone one day.
-    let fallback = (backend != native::NAME).then(|| "fallback=cpu".to_owned());
-    [format!("backend={backend}")].into_iter().chain(fallback).collect()
-}
-
-/// Returns the text of a configuration file with our lines at its end, or in the place of those that an earlier run wrote.
-fn with_own_lines(text: &str, backend: &str) -> String {
-    let own = format!("{BEGIN}\n{}\n{END}\n", own_lines(backend).join("\n"));
-    let begin = text.find(BEGIN);
-    let end = begin.and_then(|begin| Some(begin + text[begin..].find(END)? + END.len()));
-    match begin.zip(end) {
-        Some((begin, end)) => {
-            let rest = text[end..].strip_prefix("\r\n").or_else(|| text[end..].strip_prefix('\n'));
-            format!("{}{own}{}", &text[..begin], rest.unwrap_or_default())
-        }
-        None => {
-            let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-            format!("{text}{newline}{own}")
-        }
-    }
-}
-
-/// Returns the user's own lines about the backend, with their numbers.
-fn users_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut is_ours = false;
-    let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {
-        is_ours = *line == BEGIN || is_ours && *line != END;
-        !is_ours
-    });
-    lines.filter(|(_, line)| {
-        let flag = line.split('=').next().unwrap_or_default();
-        OF_A_BACKEND.contains(&flag.trim().trim_start_matches('-'))
-    })
+    let fallback = (backend != native::NAME).then(|| "cpu".to_owned());
+    [("backend", Some(backend.into())), ("fallback", fallback)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_our_lines_are_replaced() {
-        let new = with_own_lines("", "webgpu");
-        assert_eq!(new, format!("{BEGIN}\nbackend=webgpu\nfallback=cpu\n{END}\n"));
-        let mine = "# mine\nthreads=2";
-        let both = with_own_lines(mine, "webgpu") + "weights=a.pb.gz\n";
-        assert!(both.starts_with("# mine\nthreads=2\n# Set by"), "{both}");
-        let again = with_own_lines(&both, "native");
-        assert_eq!(again, format!("# mine\nthreads=2\n{BEGIN}\nbackend=native\n{END}\nweights=a.pb.gz\n"));
-        assert_eq!(with_own_lines(&again, "native"), again);
-        // Without its end a block is no longer ours.
-        assert!(with_own_lines(&format!("{BEGIN}\nthreads=2\n"), "native").contains("threads=2"));
-    }
-
-    #[test]
-    fn lines_of_the_users_are_told_from_ours() {
-        let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
-        let lines: Vec<_> = users_lines(&text).collect();
-        assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
-    }
 
     #[test]
     fn speeds_stand_side_by_side() {

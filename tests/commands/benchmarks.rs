@@ -168,17 +168,49 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
 }
 
 #[test]
-fn the_card_stands_before_the_last_line() {
-    let output = run(&["benchmark", "--backend=random", "--nodes=200", "--num-positions=2", "--threads=1"]);
+fn a_benchmark_closes_with_a_card_and_advice() {
+    let line = ["benchmark", "--backend=random", "--nodes=200", "--num-positions=2", "--threads=1"];
+    let output = run(&line);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    let card = lines[lines.len() - 2];
-    assert!(
-        card.starts_with("zeitnot card 1 | ") && card.contains("1 thread | net none | 2 x 200 nodes"),
-        "{card}"
-    );
-    assert!(lines[lines.len() - 1].ends_with(" nps"), "{text}");
+    let [.., card, advice] = &lines[..] else { panic!("{text}") };
+    assert!(card.starts_with("Zeitnot ") && card.contains(" nps ±"), "{card}");
+    assert!(card.contains(", no network, random, 1 thread, batch "), "{card}");
+    assert!(card.chars().count() <= 120, "{card}");
+    assert!(advice.starts_with("Advice: "), "{advice}");
+    assert!(text.contains("\ntried             batch 16: "), "{text}");
+    let plain = run(&[&line[..], &["--no-advice"]].concat());
+    let text = String::from_utf8(plain.stdout).unwrap();
+    assert!(text.lines().last().unwrap().starts_with("Zeitnot ") && !text.contains("tried "), "{text}");
+}
+
+/// A device that takes its time for each batch is faster with large ones, whatever else the machine does.
+#[test]
+fn clearly_better_settings_are_recommended_and_written() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("my.config");
+    fs::write(&config, "# mine\nnncache=0\n").unwrap();
+    let named = format!("--config={}", config.display());
+    let slow = "--backend=simulated(latency-us=2000,per-position-ns=0,max-batch=256,clock=virtual)";
+    let line = ["benchmark", slow, "--nodes=4000", "--num-positions=2", "--minibatch-size=1", "--json"];
+    let asked = ["--batches=64", "--thread-counts=1", "--write", &named];
+    let report = json(&run(&[&line[..], &asked].concat()));
+    let recommended = &report["advice"]["recommended"];
+    assert_eq!((&recommended["batch"], &recommended["threads"]), (&64.into(), &1.into()), "{report:#}");
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.starts_with("# mine\nnncache=0\n") && text.contains("\nminibatch-size=64\n"), "{text}");
+    assert!(!text.contains("threads"), "{text}");
+
+    // The user's own lines stay, and the answer is no.
+    let own = "minibatch-size=1\nnncache=0\n";
+    fs::write(&config, own).unwrap();
+    let output = run(&[&line[..], &asked].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = json(&output)["advice"]["config"].as_str().unwrap().to_owned();
+    assert!(said.contains("line 1, is yours and stays: minibatch-size=1"), "{said}");
+    assert_eq!(fs::read_to_string(&config).unwrap(), own);
+    assert_refused(&run(&["benchmark", "--backend=random", "--write", "--no-advice"]), "cannot be used with");
 }
 
 /// A regression: the report named the folder of the network and began with remarks.
@@ -279,7 +311,7 @@ fn report_puts_benchmarks_side_by_side() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let line = ["benchmark", "--nodes=100", "--num-positions=2", "--threads=1", "--json"];
     let one = run_json(&[&line[..], &["--backend=random"]].concat());
-    assert!(one["card"].as_str().unwrap().starts_with("zeitnot card 1 | "), "{one}");
+    assert!(one["card"].as_str().unwrap().starts_with("Zeitnot "), "{one}");
     let mut slower = one.clone();
     slower["nps"] = (one["nps"].as_f64().unwrap() * 0.5).into();
     slower["machine"]["cpu"] = "Another | CPU".into();

@@ -11,10 +11,12 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{BenchmarkArgs, Document};
+use super::advice::{Advice, Asked, Measured, Sample};
+use super::{BenchmarkArgs, Document, write_advice};
 use crate::params::Params;
 use crate::report::{Align, Table};
 use crate::tools::measure::machine::MachineInfo;
+use crate::tools::measure::processors::Processors;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output, child_process};
 use crate::version::VERSION;
@@ -32,22 +34,22 @@ pub(super) struct BackendsArgs {
     /// `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes says otherwise
     #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
     backends: Option<String>,
-    /// With --backends: numbers of threads, each with all backends [default: what the engine chooses]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "backends",
+    /// Numbers of threads to try; with --backends each with all backends [default: what suits the processors]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     thread_counts: Vec<usize>,
-    /// With --backends: batch sizes, each with all backends and numbers of threads [default: what the engine chooses]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "backends",
+    /// Batch sizes to try; with --backends each with all backends and numbers of threads [default: half and twice that in force]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
           value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
     batches: Vec<usize>,
 }
 
 /// What one run is to measure; `None` is the engine's choice.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Combination {
-    backend: String,
-    threads: Option<usize>,
-    batch: Option<usize>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Combination {
+    pub(super) backend: String,
+    pub(super) threads: Option<usize>,
+    pub(super) batch: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,6 +66,7 @@ struct BackendsReport {
     version: &'static str,
     machine: MachineInfo,
     runs: Vec<Run>,
+    advice: Advice,
 }
 
 /// Runs the benchmarks. Exit code 1 if one could not be measured.
@@ -83,6 +86,8 @@ pub(super) fn run(
         Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
         None => TIME_BY_NODES,
     };
+    let config = args.config_to_write()?;
+    super::warn_if_busy();
     let mut runs = Vec::new();
     for combination in args.backends.combinations()? {
         eprint_message(format_args!("measuring {combination}"));
@@ -99,17 +104,24 @@ pub(super) fn run(
         runs.push(Run { combination, error, report });
     }
     let is_complete = runs.iter().all(|run| run.error.is_none());
-    let report = BackendsReport { version: VERSION, machine: MachineInfo::this(), runs };
+    let measured: Vec<_> = runs.iter().filter_map(Run::measured).collect();
+    let mut advice = Advice::of_measured(&measured);
+    let written = write_advice(Some(&mut advice), config.as_ref());
+    let report = BackendsReport { version: VERSION, machine: MachineInfo::this(), runs, advice };
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
         report.document().write(folder, "benchmark.json", &report)?;
     }
-    Ok(if is_complete { ExitStatus::Success } else { ExitStatus::Negative })
+    Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }
 
 impl BackendsArgs {
     pub(super) fn are_given(&self) -> bool {
         self.backends.is_some()
+    }
+
+    pub(super) fn asked<'a>(&'a self, processors: &'a Processors) -> Asked<'a> {
+        Asked { thread_counts: &self.thread_counts, batches: &self.batches, processors }
     }
 
     fn combinations(&self) -> Result<Vec<Combination>, Failure> {
@@ -140,6 +152,17 @@ impl BackendsArgs {
 }
 
 impl Combination {
+    /// Names what is not the same in `other`.
+    pub(super) fn beside(&self, other: &Combination) -> String {
+        let Combination { backend, threads, batch } = self;
+        let parts = [
+            Some(backend.clone()).filter(|_| *backend != other.backend),
+            threads.filter(|_| *threads != other.threads).map(|threads| format!("threads {threads}")),
+            batch.filter(|_| *batch != other.batch).map(|batch| format!("batch {batch}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     fn command(&self, args: &BenchmarkArgs, movetime: Option<i64>) -> Vec<String> {
         let flags = [
             ("backend", Some(self.backend.clone())),
@@ -151,21 +174,36 @@ impl Combination {
         let flags = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let flags = flags.chain(args.positions.flags()).chain(args.settings.changed());
         let flags = flags.map(|(name, value)| format!("--{name}={value}"));
-        ["benchmark", "--json"].map(String::from).into_iter().chain(flags).collect()
+        ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(flags).collect()
     }
 }
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.backend)?;
-        self.threads.map_or(Ok(()), |threads| write!(f, ", threads {threads}"))?;
-        self.batch.map_or(Ok(()), |batch| write!(f, ", batch {batch}"))
+        f.write_str(&self.beside(&Combination::default()))
     }
 }
 
 impl Run {
     fn figure(&self, path: &str) -> Option<f64> {
         self.report.as_ref()?.pointer(path)?.as_f64()
+    }
+
+    /// The run's searches; `None` if it failed.
+    fn measured(&self) -> Option<Measured<'_>> {
+        let number = |path: &str| self.figure(path).map(|number| number as usize);
+        let (threads, queues) = (number("/threads")?, number("/queues")?);
+        let sample = |row: &Value| {
+            let figure = |name: &str| row.get(name).and_then(Value::as_f64);
+            let nps = figure("nodes")? / (figure("time_ms")? / 1e3).max(1e-9);
+            Some(Sample::new(nps, figure("mean_batch")?, threads, queues))
+        };
+        let rows = self.report.as_ref()?.get("positions")?.as_array()?;
+        Some(Measured {
+            setting: &self.combination,
+            samples: rows.iter().filter_map(sample).collect(),
+            drift: self.figure("/noise/expected_difference")?,
+        })
     }
 
     fn description(&self) -> &str {
@@ -206,7 +244,7 @@ impl BackendsReport {
             title: "Backends compared",
             key_figure: self.headline(),
             paragraphs: Vec::new(),
-            code: Some(self.lines()),
+            code: Some(format!("{}{}\n", self.lines(), self.advice)),
             tables: vec![self.table()],
             #[cfg(feature = "lab")]
             figures: {
@@ -262,7 +300,7 @@ impl BackendsReport {
 impl fmt::Display for BackendsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (figure, sentence) = self.headline();
-        write!(f, "{figure} {sentence}\n\n{}{}", self.table(), self.lines())
+        writeln!(f, "{figure} {sentence}\n\n{}{}{}", self.table(), self.lines(), self.advice)
     }
 }
 

@@ -1,9 +1,12 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
 //! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names the machine, says how
-//! quiet it was and what its GPUs told. On demand it compares the run with an earlier one, or several [`backends`] with each other.
+//! quiet it was and what its GPUs told, and closes with [`advice`] on what to set. On demand it compares the run with an earlier one,
+//! or several [`backends`] with each other.
 
+mod advice;
 mod backends;
+mod card;
 #[cfg(feature = "lab")]
 pub(super) mod side_by_side;
 
@@ -14,21 +17,24 @@ use std::{fmt, fs};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use super::config_file::WritableConfig;
 use super::measure::Document;
 #[cfg(feature = "lab")]
 use super::measure::Figure;
 use super::measure::gpus::SensorReport;
-use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise};
+use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, Others};
 use super::measure::{
     BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, tell, write_facts,
 };
+use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
 use crate::engine::Settings;
 use crate::network::throughput::SortedSamples;
 use crate::network::without_folder;
 use crate::report::{Align, Table};
 use crate::time::{GoLimits, Millis};
-use backends::BackendsArgs;
+use advice::{Advice, AdviceArgs};
+use backends::{BackendsArgs, Combination};
 
 /// The time of each search unless the user says otherwise. It is Lc0's.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -51,7 +57,23 @@ pub(super) struct BenchmarkArgs {
     #[command(flatten)]
     backends: BackendsArgs,
     #[command(flatten)]
+    advice: AdviceArgs,
+    /// The configuration file that was read, if there is one.
+    #[arg(skip)]
+    pub(super) config: Option<PathBuf>,
+    #[command(flatten)]
     settings: Settings,
+}
+
+impl BenchmarkArgs {
+    /// Opens the file to which the advice is to be written, before anything is measured.
+    fn config_to_write(&self) -> Result<Option<WritableConfig>, Failure> {
+        self.advice.write.then(|| WritableConfig::open(self.config.as_deref())).transpose()
+    }
+
+    fn wants_advice(&self) -> bool {
+        !self.advice.no_advice && self.compare.is_none()
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +88,16 @@ struct BenchmarkReport {
     comparison: Option<Comparison>,
     /// The run in one line.
     card: String,
+    advice: Option<Advice>,
+}
+
+/// Says that the machine has other work before time is spent on measuring it.
+fn warn_if_busy() {
+    if let Some(others) = Others::now().filter(Others::are_busy) {
+        eprint_message(format_args!(
+            "the machine is busy: other programs use {others}. Close them for figures that count"
+        ));
+    }
 }
 
 /// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
@@ -76,26 +108,39 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         return backends::run(args, positions.len(), output);
     }
     let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
+    let config = args.config_to_write()?;
+    warn_if_busy();
     let start = Instant::now();
     let mut engine = engine(&args.settings)?;
     let ready = start.elapsed();
     tell(&engine);
     let mut monitor = MachineMonitor::start(engine.threads(), positions.len());
     let between = || monitor.between_searches();
-    let speed = search_all(&mut engine, positions, &limits, &args.settings, output, between)?;
+    let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
     let machine = MachineInfo::this();
     let ready_s = ready.as_secs_f64();
-    let card = String::new();
-    let mut report = BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card };
-    report.card = report.line();
+    let card = card::of(&speed, &machine, &noise);
+    let mut advice = None;
+    if args.wants_advice() {
+        let asked = args.backends.asked(&machine.processors);
+        advice = Some(Advice::by_races(engine, &args.settings, &positions, &limits, &asked)?);
+    }
+    let written = write_advice(advice.as_mut(), config.as_ref());
+    let mut report =
+        BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card, advice };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
         report.document().write(folder, "benchmark.json", &report)?;
     }
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
-    Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
+    Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
+}
+
+/// Writes the advice, if it is to be written. Returns false if it could not be taken; what was measured is reported in any case.
+fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
+    advice.zip(config).map_or(Ok(true), |(advice, config)| advice.write(config))
 }
 
 impl BenchmarkReport {
@@ -104,39 +149,18 @@ impl BenchmarkReport {
         facts.push(("ready", format!("after {:.2} s", self.ready_s)));
         facts.extend(self.machine.facts());
         facts.extend(self.sensors.facts());
+        facts.extend(self.advice.iter().flat_map(Advice::facts));
         facts
     }
 
     /// Sentences about the noise of the run and the comparison with an earlier one.
     fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
-        [self.noise.verdict()].into_iter().chain(comparison).collect()
+        self.noise.verdict().into_iter().chain(comparison).collect()
     }
 
-    /// The run in one line, which is the same for all, so that those of many machines can stand side by side.
-    fn line(&self) -> String {
-        let SpeedReport { figures, threads, .. } = &self.speed;
-        let network = self.speed.network.as_ref().map_or("none", |hash| &hash[..hash.len().min(12)]);
-        let noise = match self.noise.is_noisy {
-            true => "noisy".into(),
-            false => format!("±{:.1} %", 100.0 * self.noise.expected_difference),
-        };
-        let busy = self.speed.device_busy.map_or("–".into(), |busy| format!("{:.0} %", 100.0 * busy));
-        let energy = self.sensors.nodes_per_joule.map_or("–".into(), |rate| format!("{rate:.1}"));
-        format!(
-            "zeitnot card 1 | {} nps {noise} | {:.0} evals/s | batch {:.1} | busy {busy} | {energy} nodes/J | {}, {} | \
-             net {network} | {} x {} | {} x{} | {}",
-            figures.nps,
-            self.speed.evaluations_per_s,
-            figures.mean_batch,
-            self.speed.description,
-            threads_text(*threads),
-            self.speed.positions.len(),
-            self.speed.limit,
-            self.machine.gpus.first().unwrap_or(&self.machine.cpu),
-            self.machine.cores,
-            self.speed.version
-        )
+    fn advice_lines(&self) -> String {
+        self.advice.as_ref().map(|advice| format!("{advice}\n")).unwrap_or_default()
     }
 
     fn document(&self) -> Document {
@@ -154,7 +178,7 @@ impl BenchmarkReport {
             title: "Zeitnot benchmark",
             key_figure: (format!("{} nodes per second", self.speed.figures.nps), sentence),
             paragraphs: self.remarks(),
-            code: Some(format!("{}\n\n{}", self.card, self.speed.lines())),
+            code: Some(format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines())),
             tables: vec![facts],
             #[cfg(feature = "lab")]
             figures: {
@@ -195,9 +219,9 @@ impl fmt::Display for BenchmarkReport {
         writeln!(f)?;
         write_facts(f, self.facts())?;
         writeln!(f)?;
+        writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)?;
         self.remarks().iter().try_for_each(|remark| writeln!(f, "{remark}"))?;
-        writeln!(f, "{}", self.card)?;
-        writeln!(f, "{} nodes {} nps", self.speed.figures.nodes, self.speed.figures.nps)
+        write!(f, "{}\n{}", self.card, self.advice_lines())
     }
 }
 

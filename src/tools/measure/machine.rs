@@ -1,7 +1,6 @@
 //! The machine on which something is measured: what it is, how quiet it was, and what its GPUs told.
 
 use std::hint::black_box;
-use std::num::NonZero;
 use std::time::{Duration, Instant};
 use std::{fmt, fs};
 
@@ -9,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Facts;
 use super::gpus::{GpuMeter, SensorReport};
+use super::processors::{OthersMeter, Processors};
+use crate::network::cores;
 use crate::network::throughput::SortedSamples;
 use crate::system::gpus::{Gpu, nvidia_gpus};
 use crate::system::{self, cpu_name};
@@ -18,6 +19,8 @@ pub(in crate::tools) struct MachineInfo {
     pub(in crate::tools) cpu: String,
     /// The number of processors that this program may use.
     pub(in crate::tools) cores: usize,
+    #[serde(default)]
+    pub(in crate::tools) processors: Processors,
     /// 10⁹ bytes.
     pub(in crate::tools) memory_gb: Option<f64>,
     /// The operating system and its kernel.
@@ -35,7 +38,8 @@ impl MachineInfo {
         let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
         MachineInfo {
             cpu: cpu_name(),
-            cores: std::thread::available_parallelism().map_or(1, NonZero::get),
+            cores: cores(),
+            processors: Processors::this(),
             memory_gb: bytes.map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
             system: match file("/proc/sys/kernel/osrelease").trim() {
                 "" => format!("{name}, {}", std::env::consts::ARCH),
@@ -48,8 +52,14 @@ impl MachineInfo {
     pub(in crate::tools) fn facts(&self) -> Facts {
         let memory = self.memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
         let processor = ("processor", format!("{}, {} cores{memory}", self.cpu, self.cores));
+        let special = self.processors.in_words().map(|words| ("cores", words));
         let graphics = (!self.gpus.is_empty()).then(|| ("graphics", self.gpus.join("; ")));
-        [processor].into_iter().chain(graphics).chain([("system", self.system.clone())]).collect()
+        [processor]
+            .into_iter()
+            .chain(special)
+            .chain(graphics)
+            .chain([("system", self.system.clone())])
+            .collect()
     }
 }
 
@@ -90,16 +100,17 @@ pub(in crate::tools) struct MachineMonitor {
     /// Millions of the control's rounds per second, all threads.
     rates: Vec<f64>,
     gpus: GpuMeter,
+    others: OthersMeter,
 }
 
 impl MachineMonitor {
     pub(in crate::tools) fn start(threads: usize, searches: usize) -> MachineMonitor {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         MachineMonitor {
-            threads: threads.clamp(1, cores),
+            threads: threads.clamp(1, cores()),
             controls: CONTROLS.div_ceil(searches + 1),
             rates: Vec::new(),
             gpus: GpuMeter::default(),
+            others: OthersMeter::start(),
         }
     }
 
@@ -119,7 +130,8 @@ impl MachineMonitor {
     /// Returns what was measured while `nodes` were searched in `seconds`.
     pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, SensorReport) {
         self.between_searches();
-        (MachineNoise::of(&self.rates), self.gpus.finish(nodes, seconds))
+        let others = self.others.busy_since_last().map(Others::of);
+        (MachineNoise { others, ..MachineNoise::of(&self.rates) }, self.gpus.finish(nodes, seconds))
     }
 }
 
@@ -148,6 +160,46 @@ pub(in crate::tools) struct MachineNoise {
     /// whichever is more. 19 of 20 differ by less.
     pub(in crate::tools) expected_difference: f64,
     pub(in crate::tools) is_noisy: bool,
+    /// What other programs did meanwhile, where the system tells it.
+    #[serde(default)]
+    pub(in crate::tools) others: Option<Others>,
+}
+
+/// What other programs take of the processors that this one may use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::tools) struct Others {
+    /// The number of processors that they keep busy, as a mean.
+    busy: f64,
+    of: usize,
+}
+
+/// The share of the processors from which on other programs make a machine a busy one.
+const BUSY: f64 = 0.05;
+/// The time for which the processors are watched before a measurement.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl Others {
+    fn of(busy: f64) -> Others {
+        Others { busy, of: cores() }
+    }
+
+    /// Looks at the machine while this program does nothing. `None` where the system does not tell.
+    pub(in crate::tools) fn now() -> Option<Others> {
+        let mut meter = OthersMeter::start();
+        std::thread::sleep(LOOK);
+        meter.busy_since_last().map(Others::of)
+    }
+
+    pub(in crate::tools) fn are_busy(&self) -> bool {
+        self.busy >= BUSY * self.of as f64
+    }
+}
+
+impl fmt::Display for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let processors = if self.of == 1 { "processor" } else { "processors" };
+        write!(f, "{:.1} of {} {processors}", self.busy.min(self.of as f64), self.of)
+    }
 }
 
 impl MachineNoise {
@@ -166,19 +218,23 @@ impl MachineNoise {
             controls: rates.len(),
             expected_difference,
             is_noisy: expected_difference > LARGEST_DIFFERENCE,
+            others: None,
         }
     }
 
-    pub(in crate::tools) fn verdict(&self) -> String {
+    /// Says how noisy the machine was, and what other work it had.
+    pub(in crate::tools) fn verdict(&self) -> Vec<String> {
         let (deviation, difference) = (100.0 * self.control_deviation, 100.0 * self.expected_difference);
-        if self.is_noisy {
+        let noise = if self.is_noisy {
             format!(
-                "The machine was noisy: its speed varied by {deviation:.1} %, so that two such runs may differ by \
-                 {difference:.1} %."
+                "The machine was noisy ({deviation:.1} %): two such runs may differ by {difference:.1} %."
             )
         } else {
             format!("The machine was quiet: two such runs should differ by less than {difference:.1} %.")
-        }
+        };
+        let others = self.others.filter(Others::are_busy);
+        let others = others.map(|others| format!("Other programs used {others} meanwhile."));
+        [noise].into_iter().chain(others).collect()
     }
 }
 
@@ -189,18 +245,21 @@ mod tests {
     #[test]
     fn a_steady_machine_is_quiet_and_others_are_not() {
         let quiet = MachineNoise::of(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]);
-        assert!(quiet.expected_difference < 0.01 && quiet.verdict().contains("quiet"), "{quiet:?}");
+        assert!(quiet.expected_difference < 0.01 && quiet.verdict()[0].contains("quiet"), "{quiet:?}");
         let drifting = MachineNoise::of(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]);
         assert!(drifting.expected_difference > 0.1 && drifting.is_noisy, "{drifting:?}");
         let varying = MachineNoise::of(&[90.0, 110.0]);
         assert_eq!(varying.control_rate, 100.0);
         assert!((varying.control_deviation - 0.02f64.sqrt()).abs() < 1e-9);
-        let verdict = varying.verdict();
-        assert!(
-            verdict.starts_with("The machine was noisy: its speed varied by 14.1 %, so that"),
-            "{verdict}"
-        );
+        let verdict = varying.verdict().concat();
+        assert!(verdict.starts_with("The machine was noisy (14.1 %): two such runs may differ"), "{verdict}");
         assert_eq!(MachineNoise::of(&[5.0]).expected_difference, 0.0);
+        let with = |busy: f64| {
+            let others = Some(Others { busy, of: 16 });
+            MachineNoise { others, ..varying.clone() }.verdict()
+        };
+        assert_eq!(with(0.7).len(), 1);
+        assert_eq!(with(0.9)[1], "Other programs used 0.9 of 16 processors meanwhile.");
     }
 
     #[test]

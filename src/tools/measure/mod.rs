@@ -3,6 +3,7 @@
 
 pub(super) mod gpus;
 pub(super) mod machine;
+pub(super) mod processors;
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -360,7 +361,9 @@ pub(super) struct SpeedReport {
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     /// The batch size in force.
-    minibatch_size: usize,
+    pub(super) minibatch_size: usize,
+    /// Batches that the device has at once; 0 if the cores evaluate.
+    pub(super) queues: usize,
     /// The limit that ended the searches, as in "10000 ms".
     pub(super) limit: String,
     /// The options that were not at their defaults, as flags.
@@ -422,6 +425,7 @@ pub(super) fn search_all(
         network: engine.network_sha256().map(str::to_owned),
         threads: engine.threads(),
         minibatch_size: engine.batch_size(),
+        queues: backend.queues,
         limit: limit_text(limits),
         options: settings.changed().into_iter().map(option_text).collect(),
         figures,

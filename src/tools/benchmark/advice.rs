@@ -1,0 +1,618 @@
+//! What to set: the settings in force against others, by the strength that their speed is worth.
+//!
+//! More nodes per second are worth Elo, and visits that do not know of each other's results cost some; games have shown how much of
+//! both. Short searches find the best backend, then the best number of threads, then the best batch size. New searches, in turn with
+//! those of the settings in force, show whether the gain is more than noise.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::Combination;
+use crate::engine::{Engine, Settings};
+use crate::network::backends::native;
+use crate::network::throughput::SortedSamples;
+use crate::search::worth_under_way;
+use crate::time::{GoLimits, Millis};
+use crate::tools::config_file::{Change, WritableConfig};
+use crate::tools::measure::processors::Processors;
+use crate::tools::measure::{engine, search};
+use crate::tools::output::eprint_message;
+use crate::tools::setup::own_lines;
+use crate::tools::{Failure, measure};
+
+/// What twice as many nodes are worth, by games at 400 nodes a move against 200. In longer searches it is less.
+const ELO_OF_DOUBLING: f64 = 100.0;
+/// On a core, batches up to this size cost nothing that games could show …
+const SMALL_BATCH: f64 = 8.0;
+/// … and those of this size or more cost this much in a tree of so many visits.
+const LARGE_BATCH: f64 = 16.0;
+const ELO_OF_LARGE_BATCHES: f64 = 40.0;
+const VISITS_OF_LARGE_BATCHES: f64 = 400.0;
+/// The time a move for which strength is estimated. In longer searches visits under way cost less.
+const SECONDS_A_MOVE: f64 = 1.0;
+
+/// The longest search of a race.
+const LONGEST_SEARCH: Millis = Millis(1000.0);
+/// The rounds in which settings are compared, each with a position of its own …
+const ROUNDS: usize = 3;
+/// … and those that decide about the best one.
+const DECIDING_ROUNDS: usize = 8;
+/// A recommendation must gain this much, as 5 % more nodes do.
+const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
+/// The most threads that are tried with a device unless the user names more: they only feed it.
+const THREADS_OF_A_DEVICE: usize = 4;
+
+#[derive(Debug, Args)]
+pub(super) struct AdviceArgs {
+    /// Look for no better settings after the measurement
+    #[arg(long)]
+    pub(super) no_advice: bool,
+    /// Put the recommended settings into zeitnot.config, which the engine and all commands read
+    #[arg(long, conflicts_with_all = ["no_advice", "compare"])]
+    pub(super) write: bool,
+}
+
+/// The speed of one search, with the strength that it is worth.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sample {
+    nps: f64,
+    /// Elo above a level that is the same for all.
+    elo: f64,
+}
+
+impl Sample {
+    /// `threads` search threads made batches of `mean_batch`, for a backend that has `queues` batches at once or needs their cores (0).
+    pub(super) fn new(nps: f64, mean_batch: f64, threads: usize, queues: usize) -> Sample {
+        let visits = (nps * SECONDS_A_MOVE).max(1.0);
+        let elo = ELO_OF_DOUBLING * visits.log2();
+        let elo = if queues > 0 {
+            let worth = worth_under_way((mean_batch * queues as f64) as u32, visits as u32);
+            elo + ELO_OF_DOUBLING * f64::from(worth).log2()
+        } else {
+            let leaves = mean_batch * threads as f64;
+            let size = ((leaves - SMALL_BATCH) / (LARGE_BATCH - SMALL_BATCH)).clamp(0.0, 1.0);
+            elo - ELO_OF_LARGE_BATCHES * size * (VISITS_OF_LARGE_BATCHES / visits).min(1.0)
+        };
+        Sample { nps, elo }
+    }
+}
+
+/// What a race decides in turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    Backend,
+    Threads,
+    Batch,
+}
+
+/// Runs searches.
+trait Racer {
+    /// What may beat `setting`.
+    fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure>;
+    fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure>;
+}
+
+/// Settings that were tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Trial {
+    #[serde(flatten)]
+    setting: Combination,
+    /// The mean of the searches.
+    nps: f64,
+    /// Estimated strength above that of the settings in force.
+    elo: f64,
+}
+
+/// Settings that are clearly better than those in force.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Recommendation {
+    #[serde(flatten)]
+    setting: Combination,
+    elo: f64,
+    /// Half the width of the 95 % interval, by how the searches differ.
+    elo_error: f64,
+    #[serde(skip)]
+    in_force: Combination,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Advice {
+    in_force: Combination,
+    trials: Vec<Trial>,
+    recommended: Option<Recommendation>,
+    /// What was written to the configuration file, or why nothing was.
+    config: Option<String>,
+}
+
+/// Races the settings in force against others.
+fn race(racer: &mut impl Racer, in_force: &Combination) -> Result<Advice, Failure> {
+    let (mut best, mut lead) = (in_force.clone(), 0.0);
+    let mut trials: Vec<Trial> = Vec::new();
+    for stage in [Stage::Backend, Stage::Threads, Stage::Batch] {
+        let candidates = racer.candidates(stage, &best)?;
+        let mut samples = vec![Vec::new(); candidates.len()];
+        for round in 0..ROUNDS {
+            if candidates.is_empty() {
+                break;
+            }
+            let reference = racer.search(&best, round)?;
+            for (setting, samples) in candidates.iter().zip(&mut samples) {
+                let sample = racer.search(setting, round)?;
+                samples.push(Sample { elo: lead + sample.elo - reference.elo, ..sample });
+            }
+        }
+        let trial = |(setting, samples): (Combination, Vec<Sample>)| Trial {
+            setting,
+            nps: mean(samples.iter().map(|sample| sample.nps)),
+            elo: mean(samples.iter().map(|sample| sample.elo)),
+        };
+        let stage: Vec<_> = candidates.into_iter().zip(samples).map(trial).collect();
+        if let Some(winner) = stage.iter().max_by(|a, b| a.elo.total_cmp(&b.elo))
+            && winner.elo > lead + LEAST_GAIN
+        {
+            (best, lead) = (winner.setting.clone(), winner.elo);
+        }
+        trials.extend(stage);
+    }
+    let recommended = if best == *in_force { None } else { decide(racer, in_force, best)? };
+    Ok(Advice { in_force: in_force.clone(), trials, recommended, config: None })
+}
+
+/// Searches with both settings in turn, and recommends `best` if it is clearly better.
+fn decide(
+    racer: &mut impl Racer,
+    in_force: &Combination,
+    best: Combination,
+) -> Result<Option<Recommendation>, Failure> {
+    let mut gains = Vec::new();
+    for round in 0..DECIDING_ROUNDS {
+        // A machine that slows down does as much harm to one as to the other.
+        let gain = if round % 2 == 0 {
+            let old = racer.search(in_force, round)?.elo;
+            racer.search(&best, round)?.elo - old
+        } else {
+            let new = racer.search(&best, round)?.elo;
+            new - racer.search(in_force, round)?.elo
+        };
+        gains.push(gain);
+    }
+    Ok(Recommendation::of(in_force, best, &gains, 0.0))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    SortedSamples::of(&values.collect::<Vec<_>>()).mean()
+}
+
+/// Returns within how many standard errors of their mean 95 % of means of `count` samples lie, by Student's t distribution.
+fn errors_of_95_percent(count: usize) -> f64 {
+    const BY_FREEDOM: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+    match count.saturating_sub(1) {
+        0 => f64::INFINITY,
+        freedom => BY_FREEDOM.get(freedom - 1).copied().unwrap_or(1.96 + 2.7 / freedom as f64),
+    }
+}
+
+impl Recommendation {
+    /// Recommends `best` if `gains` in Elo leave no doubt, when by chance all of them together may be off by the share `drift` of speed.
+    fn of(in_force: &Combination, best: Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
+        let samples = SortedSamples::of(gains);
+        let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
+        let elo_error = errors_of_95_percent(gains.len()) * chance + ELO_OF_DOUBLING * (1.0 + drift).log2();
+        let elo = samples.mean();
+        let is_clear = elo > elo_error && elo > LEAST_GAIN;
+        is_clear.then(|| Recommendation { setting: best, elo, elo_error, in_force: in_force.clone() })
+    }
+
+    /// The names of the options to set, under UCI and as flags, and their values.
+    fn options(&self) -> Vec<(&'static str, &'static str, String)> {
+        let (new, old) = (&self.setting, &self.in_force);
+        let number = |new: Option<usize>, old| new.filter(|_| new != old).map(|number| number.to_string());
+        let backend = (new.backend != old.backend).then(|| new.backend.clone());
+        let options = [
+            ("Backend", "backend", backend),
+            ("Threads", "threads", number(new.threads, old.threads)),
+            ("MinibatchSize", "minibatch-size", number(new.batch, old.batch)),
+        ];
+        options.into_iter().filter_map(|(name, flag, value)| Some((name, flag, value?))).collect()
+    }
+
+    /// What changes in our lines of the configuration file.
+    fn changes(&self) -> Vec<Change<'static>> {
+        let mut changes = Vec::new();
+        if self.setting.backend != self.in_force.backend {
+            changes.extend(own_lines(&self.setting.backend));
+            // What suited another backend holds no longer.
+            changes.extend([("threads", None), ("minibatch-size", None)]);
+        }
+        for (_, flag, value) in self.options() {
+            changes.retain(|(other, _)| *other != flag);
+            changes.push((flag, Some(value)));
+        }
+        changes
+    }
+}
+
+impl fmt::Display for Recommendation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<_> =
+            self.options().into_iter().map(|(name, _, value)| format!("{name}={value}")).collect();
+        write!(f, "set {}: about +{:.0} ± {:.0} Elo", options.join(", "), self.elo, self.elo_error)
+    }
+}
+
+/// Settings that were measured one after the other, each with a sample for each position.
+pub(super) struct Measured<'a> {
+    pub(super) setting: &'a Combination,
+    pub(super) samples: Vec<Sample>,
+    /// The share by which the machine may have become faster or slower meanwhile.
+    pub(super) drift: f64,
+}
+
+impl Advice {
+    /// Compares what was measured already with the first of them.
+    pub(super) fn of_measured(runs: &[Measured<'_>]) -> Advice {
+        let Some((first, others)) = runs.split_first() else { return Advice::default() };
+        let gains = |run: &Measured<'_>| -> Vec<f64> {
+            run.samples.iter().zip(&first.samples).map(|(new, old)| new.elo - old.elo).collect()
+        };
+        let trial = |run: &Measured<'_>| Trial {
+            setting: run.setting.clone(),
+            nps: mean(run.samples.iter().map(|sample| sample.nps)),
+            elo: mean(gains(run).into_iter()),
+        };
+        let trials: Vec<_> = others.iter().map(trial).collect();
+        let best = others.iter().zip(&trials).max_by(|a, b| a.1.elo.total_cmp(&b.1.elo));
+        let recommended = best.and_then(|(run, trial)| {
+            Recommendation::of(first.setting, trial.setting.clone(), &gains(run), first.drift.max(run.drift))
+        });
+        Advice { in_force: first.setting.clone(), trials, recommended, config: None }
+    }
+
+    /// Races the settings with which `engine` has searched `positions` against others. `asked` may name numbers of threads and
+    /// batch sizes to try.
+    pub(super) fn by_races(
+        engine: Engine,
+        settings: &Settings,
+        positions: &[String],
+        limits: &GoLimits,
+        asked: &Asked<'_>,
+    ) -> Result<Advice, Failure> {
+        let movetime = limits.movetime.map_or(LONGEST_SEARCH, |time| Millis(time.0.min(LONGEST_SEARCH.0)));
+        let in_force = Combination {
+            backend: settings.network.backend.to_string(),
+            threads: Some(engine.threads()),
+            batch: Some(engine.batch_size()),
+        };
+        eprint_message("looking for better settings");
+        let mut racer = EngineRacer {
+            settings,
+            engines: vec![(in_force.backend.clone(), engine)],
+            positions,
+            limits: GoLimits { movetime: Some(movetime), ..limits.clone() },
+            asked,
+        };
+        race(&mut racer, &in_force)
+    }
+
+    /// Puts the recommendation into a configuration file. Returns false if lines of the user's stand against it.
+    pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
+        let Some(recommended) = &self.recommended else {
+            self.config = Some("nothing to write".into());
+            return Ok(true);
+        };
+        let changes = recommended.changes();
+        let flags: Vec<_> = changes.iter().map(|(flag, _)| *flag).collect();
+        let taken = config.taken_lines(&flags);
+        if taken.is_empty() {
+            self.config = Some(config.write(&changes)?);
+            return Ok(true);
+        }
+        let wanted: Vec<_> =
+            recommended.options().iter().map(|(_, flag, value)| format!("{flag}={value}")).collect();
+        self.config = Some(format!("{}. Write {} there", taken.join(", "), wanted.join(", ")));
+        Ok(false)
+    }
+
+    /// Names what was tried, a line each.
+    pub(super) fn facts(&self) -> measure::Facts {
+        let line = |trial: &Trial| {
+            let Trial { setting, nps, elo } = trial;
+            ("tried", format!("{}: {nps:.0} nps, {elo:+.0} Elo", setting.beside(&self.in_force)))
+        };
+        self.trials.iter().map(line).collect()
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.recommended, self.trials.len()) {
+            (Some(recommended), _) => write!(f, "Advice: {recommended}.")?,
+            (None, 0) => f.write_str("Advice: there is nothing else to try.")?,
+            (None, 1) => f.write_str("Advice: change nothing. The other setting is not clearly better.")?,
+            (None, tried) => {
+                write!(f, "Advice: change nothing. None of {tried} other settings is clearly better.")?;
+            }
+        }
+        match &self.config {
+            Some(config) => write!(f, "\nConfiguration: {config}."),
+            None if self.recommended.is_some() => f.write_str(" --write saves it."),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The numbers that the user asks to try; if none, those that suit backend and machine.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) thread_counts: &'a [usize],
+    pub(super) batches: &'a [usize],
+    pub(super) processors: &'a Processors,
+}
+
+impl Asked<'_> {
+    /// Numbers of threads beside `threads`: never more than processors, unless they are asked for.
+    fn threads(&self, threads: usize, queues: usize) -> BTreeSet<usize> {
+        let mut counts = match (self.thread_counts, queues) {
+            ([], 0) => self.processors.thread_counts(),
+            ([], _) => (1..=THREADS_OF_A_DEVICE.min(self.processors.usable)).collect(),
+            (asked, _) => asked.iter().copied().collect(),
+        };
+        counts.remove(&threads);
+        counts
+    }
+
+    /// Batch sizes beside `batch`, for a backend that takes up to `largest`.
+    fn batches(&self, batch: usize, largest: usize) -> BTreeSet<usize> {
+        let sizes = if self.batches.is_empty() { &[batch / 2, batch * 2] } else { self.batches };
+        sizes.iter().copied().filter(|&size| size != batch && (1..=largest).contains(&size)).collect()
+    }
+}
+
+/// Races engines of this process, one for each backend.
+struct EngineRacer<'a> {
+    settings: &'a Settings,
+    engines: Vec<(String, Engine)>,
+    positions: &'a [String],
+    limits: GoLimits,
+    asked: &'a Asked<'a>,
+}
+
+impl EngineRacer<'_> {
+    fn engine(&mut self, setting: &Combination) -> Result<&mut Engine, Failure> {
+        let engine = self.engines.iter_mut().find(|(backend, _)| *backend == setting.backend);
+        let (_, engine) = engine.ok_or_else(|| Failure::Input(format!("{}: not open", setting.backend)))?;
+        let number = |number: Option<usize>| number.unwrap_or(0).to_string();
+        engine.set_option("Threads", &number(setting.threads))?;
+        engine.set_option("MinibatchSize", &number(setting.batch))?;
+        engine.prepare()?;
+        Ok(engine)
+    }
+
+    /// Opens the native backend beside another one that evaluates a network; `None` if it cannot.
+    fn native(&mut self, setting: &Combination) -> Result<Option<Combination>, Failure> {
+        let engine_now = self.engine(setting)?;
+        let is_other = engine_now.backend().is_some_and(|info| info.name != native::NAME);
+        if !is_other || engine_now.network_sha256().is_none() {
+            return Ok(None);
+        }
+        let mut settings = self.settings.clone();
+        settings.network.threads = None;
+        settings.search.minibatch_size = None;
+        settings.set("Backend", native::NAME).map_err(crate::engine::EngineError::from)?;
+        settings.set("BackendOptions", "").map_err(crate::engine::EngineError::from)?;
+        let Ok(engine) = engine(&settings) else { return Ok(None) };
+        let backend = native::NAME.to_owned();
+        let setting = Combination {
+            backend: backend.clone(),
+            threads: Some(engine.threads()),
+            batch: Some(engine.batch_size()),
+        };
+        self.engines.push((backend, engine));
+        Ok(Some(setting))
+    }
+}
+
+impl Racer for EngineRacer<'_> {
+    fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
+        if stage == Stage::Backend {
+            return Ok(self.native(setting)?.into_iter().collect());
+        }
+        let asked = self.asked;
+        let engine = self.engine(setting)?;
+        let (threads, batch) = (engine.threads(), engine.batch_size());
+        let Some(info) = engine.backend() else { return Ok(Vec::new()) };
+        let with_threads = |threads| Combination { threads: Some(threads), ..setting.clone() };
+        let with_batch = |batch| Combination { batch: Some(batch), ..setting.clone() };
+        Ok(match stage {
+            Stage::Threads => asked.threads(threads, info.queues).into_iter().map(with_threads).collect(),
+            _ => asked.batches(batch, info.max_batch).into_iter().map(with_batch).collect(),
+        })
+    }
+
+    fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure> {
+        // Positions of all phases: the list goes from openings to endings.
+        let rounds = DECIDING_ROUNDS.min(self.positions.len());
+        let position = self.positions[round % rounds * self.positions.len() / rounds].clone();
+        let limits = self.limits.clone();
+        let engine = self.engine(setting)?;
+        let queues = engine.backend().map_or(0, |info| info.queues);
+        let threads = engine.threads();
+        let (row, _) = search(engine, position, &limits)?;
+        let figures = &row.figures;
+        Ok(Sample::new(figures.per_second(figures.nodes), figures.mean_batch, threads, queues))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn setting(backend: &str, threads: usize, batch: usize) -> Combination {
+        Combination { backend: backend.into(), threads: Some(threads), batch: Some(batch) }
+    }
+
+    /// A machine whose speeds are known.
+    struct Made<F> {
+        nps: F,
+        /// The share by which each search is faster or slower than the last.
+        noise: f64,
+        searches: usize,
+    }
+
+    impl<F: Fn(&Combination) -> f64> Racer for Made<F> {
+        fn candidates(&mut self, stage: Stage, best: &Combination) -> Result<Vec<Combination>, Failure> {
+            let (threads, batch) = (best.threads.unwrap(), best.batch.unwrap());
+            Ok(match stage {
+                Stage::Backend => vec![setting("native", 4, 8)],
+                Stage::Threads => vec![setting(&best.backend, threads / 2, batch)],
+                Stage::Batch => vec![
+                    setting(&best.backend, threads, batch / 2),
+                    setting(&best.backend, threads, batch * 2),
+                ],
+            })
+        }
+
+        fn search(&mut self, setting: &Combination, _: usize) -> Result<Sample, Failure> {
+            self.searches += 1;
+            // Pseudo-random, the same in each run.
+            let noise = (self.searches * 7919 % 101) as f64 / 50.0 - 1.0;
+            let nps = (self.nps)(setting) * (1.0 + self.noise * noise);
+            Ok(Sample::new(nps, setting.batch.unwrap() as f64, setting.threads.unwrap(), 2))
+        }
+    }
+
+    fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
+        race(&mut Made { nps, noise, searches: 0 }, &setting("auto", 2, 32)).unwrap()
+    }
+
+    #[test]
+    fn the_best_settings_are_found_one_after_the_other() {
+        // The other backend is slower, one thread is better than two, and batches do not matter.
+        let nps = |setting: &Combination| match setting.threads {
+            Some(1) => 30_000.0,
+            _ if setting.backend == "auto" => 20_000.0,
+            _ => 15_000.0,
+        };
+        let advice = advise(0.01, nps);
+        let recommended = advice.recommended.as_ref().unwrap();
+        assert_eq!(recommended.setting, setting("auto", 1, 32), "{advice:?}");
+        assert_eq!(advice.trials.len(), 4);
+        let text = advice.to_string();
+        assert!(
+            text.starts_with("Advice: set Threads=1: about +") && text.ends_with("--write saves it."),
+            "{text}"
+        );
+        assert!(recommended.elo > 50.0 && recommended.elo < 70.0, "{recommended:?}");
+    }
+
+    #[test]
+    fn noise_is_no_reason_to_recommend_anything() {
+        let slightly_better =
+            |setting: &Combination| if setting.threads == Some(1) { 20_900.0 } else { 20_000.0 };
+        assert_eq!(advise(0.0, |_| 20_000.0).recommended, None);
+        assert_eq!(advise(0.0, slightly_better).recommended, None, "less than 5 %");
+        let better = |setting: &Combination| if setting.threads == Some(1) { 23_000.0 } else { 20_000.0 };
+        assert!(advise(0.02, better).recommended.is_some());
+        let advice = advise(0.6, better);
+        assert_eq!(advice.recommended, None, "{advice:?}");
+        assert_eq!(advice.to_string(), "Advice: change nothing. None of 4 other settings is clearly better.");
+    }
+
+    #[test]
+    fn visits_under_way_cost_strength() {
+        let elo = |nps, batch, threads, queues| Sample::new(nps, batch, threads, queues).elo;
+        assert_eq!(elo(20_000.0, 8.0, 1, 0) - elo(10_000.0, 8.0, 1, 0), ELO_OF_DOUBLING);
+        // On cores: nothing up to 8, and in small trees all that games have shown.
+        assert_eq!(elo(400.0, 1.0, 1, 0), elo(400.0, 4.0, 2, 0));
+        assert_eq!(elo(400.0, 8.0, 1, 0) - elo(400.0, 16.0, 1, 0), 40.0);
+        assert_eq!(elo(400.0, 8.0, 1, 0), elo(400.0, 8.0, 4, 0) + 40.0);
+        assert!((elo(40_000.0, 8.0, 1, 0) - elo(40_000.0, 64.0, 1, 0) - 0.4).abs() < 1e-6);
+        // A device: the search's own rule.
+        assert!(elo(1000.0, 64.0, 1, 2) > elo(1000.0, 256.0, 1, 2) + 5.0);
+        assert!(elo(100_000.0, 64.0, 1, 2) < elo(100_000.0, 256.0, 1, 2) + 0.2);
+    }
+
+    #[test]
+    fn more_threads_than_processors_are_tried_only_if_asked_for() {
+        let processors = Processors::read(Path::new("/no/such/folder"), 6);
+        let asked = |thread_counts, batches| Asked { thread_counts, batches, processors: &processors };
+        let list = |set: BTreeSet<usize>| set.into_iter().collect::<Vec<_>>();
+        assert_eq!(list(asked(&[], &[]).threads(6, 0)), [3]);
+        assert_eq!(list(asked(&[], &[]).threads(1, 2)), [2, 3, 4]);
+        assert_eq!(list(asked(&[12, 6], &[]).threads(6, 0)), [12]);
+        assert_eq!(list(asked(&[], &[]).batches(6, 1024)), [3, 12]);
+        assert_eq!(list(asked(&[], &[]).batches(1, 1)), [0; 0]);
+        assert_eq!(list(asked(&[], &[32, 64]).batches(32, 1024)), [64]);
+    }
+
+    #[test]
+    fn what_was_measured_one_after_the_other_may_have_drifted() {
+        let settings = [setting("webgpu", 1, 64), setting("native", 2, 8)];
+        let advise = |factor: f64, drift| {
+            let run = |index: usize, factor: f64| Measured {
+                setting: &settings[index],
+                samples: [900.0, 1000.0, 1100.0].map(|nps| Sample::new(nps * factor, 8.0, 1, 0)).into(),
+                drift,
+            };
+            Advice::of_measured(&[run(0, 1.0), run(1, factor)]).recommended
+        };
+        assert_eq!(advise(1.2, 0.02).unwrap().setting, settings[1]);
+        assert_eq!(advise(1.2, 0.25), None);
+        assert_eq!(advise(0.5, 0.0), None);
+        assert!(Advice::of_measured(&[]).recommended.is_none());
+    }
+
+    #[test]
+    fn only_what_changes_is_written() {
+        let recommend = |best: Combination, in_force: Combination| Recommendation {
+            setting: best,
+            elo: 20.0,
+            elo_error: 5.0,
+            in_force,
+        };
+        let threads = recommend(setting("auto", 1, 8), setting("auto", 2, 8)).changes();
+        assert_eq!(threads, [("threads", Some("1".into()))]);
+        let best = Combination { batch: None, ..setting("native", 1, 8) };
+        let changes = recommend(best, setting("cuda", 2, 64)).changes();
+        assert_eq!(
+            changes,
+            [
+                ("fallback", None),
+                ("minibatch-size", None),
+                ("backend", Some("native".into())),
+                ("threads", Some("1".into())),
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_of_the_users_are_not_overruled() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeitnot.config");
+        let config = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            WritableConfig::open(Some(&path)).unwrap()
+        };
+        let recommended = Recommendation {
+            setting: setting("auto", 1, 8),
+            elo: 20.0,
+            elo_error: 5.0,
+            in_force: setting("auto", 2, 8),
+        };
+        let mut advice = Advice { recommended: Some(recommended), ..Advice::default() };
+        assert!(!advice.write(&config("# mine\nthreads=2\n")).unwrap());
+        assert!(
+            advice.to_string().contains("line 2, is yours and stays: threads=2. Write threads=1 there."),
+            "{advice}"
+        );
+        assert!(advice.write(&config("# mine\nhash=64\n")).unwrap());
+        assert!(advice.to_string().contains("its own lines in "), "{advice}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# mine\nhash=64\n") && text.contains("\nthreads=1\n"), "{text}");
+    }
+}

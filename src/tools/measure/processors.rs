@@ -1,0 +1,341 @@
+//! The processors that this program may use, as Linux describes them: threads of one core, efficiency cores, and nodes of memory, as
+//! two sockets have. And how many of them other programs keep busy.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::cores;
+use crate::system::{self, cpu_time};
+
+/// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest core. Cores of one kind
+/// differ by less.
+const FAST: f64 = 0.85;
+/// Lists of processors end here, whatever a file says.
+const MOST: usize = 8192;
+/// Where processors are described.
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// What this program may compute on. A processor is what runs one thread. Other systems than Linux tell only how many there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::tools) struct Processors {
+    /// As many as this program may keep busy at once.
+    pub(in crate::tools) usable: usize,
+    /// All on which its threads may run; 0 if not known, like all that follows.
+    allowed: usize,
+    /// The cores that these belong to.
+    cores: usize,
+    /// The processors of fast cores …
+    fast: usize,
+    /// … and these cores.
+    fast_cores: usize,
+    nodes: usize,
+    /// The processors of the smallest node.
+    of_a_node: usize,
+}
+
+impl Processors {
+    pub(super) fn this() -> Processors {
+        Processors::read(Path::new("/"), cores())
+    }
+
+    /// Reads what the files below `root` tell of a machine that keeps `usable` processors busy for this program.
+    pub(in crate::tools) fn read(root: &Path, usable: usize) -> Processors {
+        let allowed = allowed(root);
+        let fast = fast_ones(root, &allowed);
+        let cores_of = |cpus: &BTreeSet<usize>| {
+            let siblings =
+                |&cpu: &usize| list(root, &format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"));
+            // A processor without siblings is a core of its own.
+            let core = |cpu| siblings(cpu).and_then(|all| all.first().copied()).unwrap_or(*cpu);
+            cpus.iter().map(core).collect::<BTreeSet<_>>().len()
+        };
+        let nodes: Vec<usize> = nodes(root, &allowed).iter().map(BTreeSet::len).collect();
+        Processors {
+            usable,
+            allowed: allowed.len(),
+            cores: cores_of(&allowed),
+            fast: fast.len(),
+            fast_cores: cores_of(&fast),
+            nodes: nodes.len(),
+            of_a_node: nodes.iter().copied().min().unwrap_or(0),
+        }
+    }
+
+    /// The numbers of threads that may suit these processors: all of them and half, one for each core, those of the fast cores, and
+    /// those of one node.
+    pub(in crate::tools) fn thread_counts(&self) -> BTreeSet<usize> {
+        let Processors { usable, cores, fast, fast_cores, of_a_node, .. } = *self;
+        let counts = [usable, usable.div_ceil(2), cores, fast, fast_cores, of_a_node];
+        counts.into_iter().filter(|count| (1..=usable).contains(count)).collect()
+    }
+
+    /// Says in what they differ from as many cores that are all alike; `None` if in nothing.
+    pub(super) fn in_words(&self) -> Option<String> {
+        let Processors { allowed, cores, fast_cores, nodes, .. } = *self;
+        let slow = cores.saturating_sub(fast_cores);
+        let parts = [
+            (cores < allowed).then(|| format!("{allowed} threads on {cores} cores")),
+            (slow > 0).then(|| format!("{slow} efficiency cores")),
+            (nodes > 1).then(|| format!("{nodes} nodes of memory")),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// Returns the processors on which this program's threads may run, as far as the system tells.
+fn allowed(root: &Path) -> BTreeSet<usize> {
+    let status = read(root, "proc/self/status").unwrap_or_default();
+    system::value(&status, "Cpus_allowed_list").map(numbers).unwrap_or_default()
+}
+
+/// Returns those of `allowed` that belong to no efficiency core: of Intel's two kinds the one that Linux calls `core`, or else those
+/// with about the capacity, or the highest frequency, of the fastest.
+fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
+    if let Some(fast) = list(root, "sys/devices/cpu_core/cpus") {
+        let fast: BTreeSet<_> = fast.intersection(allowed).copied().collect();
+        if !fast.is_empty() {
+            return fast;
+        }
+    }
+    for file in ["cpu_capacity", "cpufreq/cpuinfo_max_freq"] {
+        let speed = |cpu: &usize| read(root, &format!("{CPUS}/cpu{cpu}/{file}"))?.trim().parse::<f64>().ok();
+        let speeds: Option<Vec<f64>> = allowed.iter().map(speed).collect();
+        if let Some(speeds) = speeds {
+            let fastest = speeds.iter().copied().fold(0.0, f64::max);
+            let is_fast = |(cpu, speed)| (speed >= FAST * fastest).then_some(cpu);
+            return allowed.iter().copied().zip(speeds).filter_map(is_fast).collect();
+        }
+    }
+    allowed.clone()
+}
+
+/// Returns the processors of each node that has any of `allowed`.
+fn nodes(root: &Path, allowed: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
+    const NODES: &str = "sys/devices/system/node";
+    let with_processors = list(root, &format!("{NODES}/has_cpu")).unwrap_or_default();
+    let processors = |node| list(root, &format!("{NODES}/node{node}/cpulist")).unwrap_or_default();
+    let nodes =
+        with_processors.into_iter().map(|node| processors(node).intersection(allowed).copied().collect());
+    nodes.filter(|node: &BTreeSet<usize>| !node.is_empty()).collect()
+}
+
+fn read(root: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(root.join(file)).ok()
+}
+
+fn list(root: &Path, file: &str) -> Option<BTreeSet<usize>> {
+    read(root, file).map(|text| numbers(&text))
+}
+
+/// Reads a list as in `0-3,8`.
+fn numbers(text: &str) -> BTreeSet<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = first.parse().ok()?..=last.parse::<usize>().ok()?.min(MOST);
+        Some(range)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
+}
+
+/// Tells how many processors other programs keep busy, of those that this one may use.
+#[derive(Debug)]
+pub(super) struct OthersMeter {
+    processors: BTreeSet<usize>,
+    last: Reading,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    /// The CPU time of this program.
+    own: Option<Duration>,
+    ticks: Ticks,
+}
+
+/// Sums over processors, in the system's units of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ticks {
+    busy: u64,
+    all: u64,
+}
+
+impl OthersMeter {
+    pub(super) fn start() -> OthersMeter {
+        let processors = allowed(Path::new("/"));
+        OthersMeter { last: Reading::now(&processors), processors }
+    }
+
+    /// Returns how many processors others have kept busy since the last call, as a mean; `None` where the system does not tell, or if
+    /// no time has passed.
+    pub(super) fn busy_since_last(&mut self) -> Option<f64> {
+        let now = Reading::now(&self.processors);
+        let last = std::mem::replace(&mut self.last, now);
+        let own = now.own?.saturating_sub(last.own?).as_secs_f64();
+        let share = now.ticks.share_since(last.ticks)?;
+        let used = share * self.processors.len() as f64;
+        Some((used - own / now.at.duration_since(last.at).as_secs_f64().max(1e-9)).max(0.0))
+    }
+}
+
+impl Reading {
+    fn now(processors: &BTreeSet<usize>) -> Reading {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Reading { at: Instant::now(), own: cpu_time(), ticks: Ticks::of(&stat, processors) }
+    }
+}
+
+impl Ticks {
+    /// Adds up the lines of `processors` in `/proc/stat`. What a virtual machine's host has taken counts as busy.
+    fn of(stat: &str, processors: &BTreeSet<usize>) -> Ticks {
+        let mut ticks = Ticks::default();
+        for line in stat.lines() {
+            let mut words = line.split_whitespace();
+            let processor = words.next().and_then(|word| word.strip_prefix("cpu")?.parse().ok());
+            if !processor.is_some_and(|processor| processors.contains(&processor)) {
+                continue;
+            }
+            // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of user and nice.
+            let times: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
+            let idle: u64 = times.iter().skip(3).take(2).sum();
+            let all: u64 = times.iter().sum();
+            ticks.all += all;
+            ticks.busy += all - idle;
+        }
+        ticks
+    }
+
+    fn share_since(self, earlier: Ticks) -> Option<f64> {
+        let all = self.all.checked_sub(earlier.all).filter(|&all| all > 0)?;
+        Some(self.busy.saturating_sub(earlier.busy) as f64 / all as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files of Linux below a folder of the test's own.
+    struct Files(tempfile::TempDir);
+
+    impl Files {
+        /// A machine that lets this program run on the processors in `allowed`.
+        fn of(allowed: &str) -> Files {
+            let files = Files(tempfile::tempdir().unwrap());
+            files.write("proc/self/status", &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"))
+        }
+
+        fn write(self, file: &str, text: &str) -> Files {
+            let path = self.0.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+            self
+        }
+
+        /// Writes one file for each processor.
+        fn each(
+            self,
+            cpus: impl Iterator<Item = usize>,
+            file: &str,
+            text: impl Fn(usize) -> String,
+        ) -> Files {
+            cpus.fold(self, |files, cpu| files.write(&format!("{CPUS}/cpu{cpu}/{file}"), &text(cpu)))
+        }
+
+        fn read(&self, usable: usize) -> Processors {
+            Processors::read(self.0.path(), usable)
+        }
+    }
+
+    fn counts(processors: &Processors) -> Vec<usize> {
+        processors.thread_counts().into_iter().collect()
+    }
+
+    #[test]
+    fn fast_cores_of_a_hybrid_processor_are_told_from_efficiency_cores() {
+        // Eight fast cores with two threads each, eight efficiency cores.
+        let siblings = |cpu: usize| match cpu {
+            0..16 => format!("{}-{}\n", cpu / 2 * 2, cpu / 2 * 2 + 1),
+            _ => format!("{cpu}\n"),
+        };
+        let files = Files::of("0-23").each(0..24, "topology/thread_siblings_list", siblings);
+        let files =
+            files.write("sys/devices/cpu_core/cpus", "0-15\n").write("sys/devices/cpu_atom/cpus", "16-23\n");
+        let processors = files.read(24);
+        assert_eq!(processors.in_words().unwrap(), "24 threads on 16 cores, 8 efficiency cores");
+        assert_eq!(counts(&processors), [8, 12, 16, 24]);
+        // A container that has two processors' time.
+        assert_eq!(counts(&files.read(2)), [1, 2]);
+        // Pinned to efficiency cores: they are all alike.
+        let pinned = files.write("proc/self/status", "Cpus_allowed_list:\t16-19\n").read(4);
+        assert_eq!((pinned.in_words(), counts(&pinned)), (None, vec![2, 4]));
+    }
+
+    #[test]
+    fn capacities_and_frequencies_tell_efficiency_cores_too() {
+        for (file, fast, slow) in
+            [("cpu_capacity", "1024", "446"), ("cpufreq/cpuinfo_max_freq", "5100000", "3300000")]
+        {
+            let files = Files::of("0-9");
+            let files = files.each(0..10, file, |cpu| if cpu < 4 { fast.into() } else { slow.into() });
+            let processors = files.read(10);
+            assert_eq!(processors.in_words().unwrap(), "6 efficiency cores", "{file}");
+            assert_eq!(counts(&processors), [4, 5, 10]);
+        }
+        // Favoured cores have higher frequencies and are of the same kind.
+        let files = Files::of("0-3")
+            .each(0..4, "cpufreq/cpuinfo_max_freq", |cpu| (5_000_000 + cpu * 100_000).to_string());
+        assert_eq!(files.read(4).in_words(), None);
+    }
+
+    #[test]
+    fn two_sockets_are_two_nodes_of_memory() {
+        let files = Files::of("0-63")
+            .each(0..64, "topology/thread_siblings_list", |cpu| format!("{},{}", cpu % 32, cpu % 32 + 32))
+            .write("sys/devices/system/node/has_cpu", "0-1\n")
+            .write("sys/devices/system/node/node0/cpulist", "0-15,32-47\n")
+            .write("sys/devices/system/node/node1/cpulist", "16-31,48-63\n");
+        let processors = files.read(64);
+        assert_eq!(processors.in_words().unwrap(), "64 threads on 32 cores, 2 nodes of memory");
+        assert_eq!(counts(&processors), [32, 64]);
+        let pinned = files.write("proc/self/status", "Cpus_allowed_list:\t0-15\n").read(16);
+        assert_eq!((pinned.in_words(), counts(&pinned)), (None, vec![8, 16]));
+    }
+
+    #[test]
+    fn where_nothing_is_told_only_the_number_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let processors = Processors::read(folder.path(), 6);
+        assert_eq!((processors.in_words(), counts(&processors)), (None, vec![3, 6]));
+        let odd = Files::of("0-5").each(0..6, "topology/thread_siblings_list", |_| "x".into());
+        assert_eq!(odd.write("sys/devices/cpu_core/cpus", "").read(6).in_words(), None);
+    }
+
+    #[test]
+    fn lists_are_read_whatever_they_hold() {
+        assert_eq!(numbers("0-2,8\n"), BTreeSet::from([0, 1, 2, 8]));
+        assert_eq!(numbers(""), BTreeSet::new());
+        assert_eq!(numbers("3-1,x,-,7"), BTreeSet::from([7]));
+        assert_eq!(numbers("0-99999999999999").len(), MOST + 1);
+    }
+
+    #[test]
+    fn time_that_others_took_is_counted_on_our_processors_only() {
+        let stat = |busy: u64, idle: u64| {
+            format!(
+                "cpu  1 1 1 1\ncpu0 {busy} 10 10 {idle} 20 5 5 10 7 0\ncpu1 9999 0 0 1 0 0 0 0 0 0\nintr 5\n"
+            )
+        };
+        let ours = BTreeSet::from([0]);
+        let before = Ticks::of(&stat(60, 880), &ours);
+        assert_eq!(before, Ticks { busy: 100, all: 1000 });
+        let share = Ticks::of(&stat(135, 905), &ours).share_since(before);
+        assert_eq!(share, Some(0.75));
+        assert_eq!(before.share_since(before), None);
+        assert_eq!(Ticks::of("cpu0 x", &ours).share_since(before), None);
+    }
+}
