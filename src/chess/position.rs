@@ -122,12 +122,12 @@ impl Position {
 
     /// Returns all legal moves, always in the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
-        let moves = self.chess.legal_moves();
-        let moves = moves.iter().copied().map(Move::from_shakmaty);
-        match self.king_en_prise {
-            None => moves.collect(),
-            Some(king) => moves.filter(|m| m.to_square() != king).collect(),
+        let mut moves = MoveList::new();
+        moves.extend(self.chess.legal_moves().iter().copied().map(Move::from_shakmaty));
+        if let Some(king) = self.king_en_prise {
+            moves.retain(|m| m.to_square() != king);
         }
+        moves
     }
 
     /// Says whether the legal move `m` is a capture, a promotion or a check.

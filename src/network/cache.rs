@@ -8,6 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam::queue::SegQueue;
+use crossbeam::utils::CachePadded;
 use dashmap::DashMap;
 
 use super::Evaluation;
@@ -71,7 +72,8 @@ pub(crate) struct EvalCache {
     /// Keys in the order of their insertion; each key of `entries` stands here once.
     order: SegQueue<u64>,
     capacity: usize,
-    len: AtomicUsize,
+    /// It changes with every evaluation, and must not share a cache line with what is only read.
+    len: CachePadded<AtomicUsize>,
 }
 
 impl EvalCache {
@@ -81,7 +83,7 @@ impl EvalCache {
             entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
             order: SegQueue::new(),
             capacity,
-            len: AtomicUsize::new(0),
+            len: CachePadded::default(),
         }
     }
 

@@ -8,14 +8,16 @@
 //! go if all values stayed as they are. The evaluations of what it finds go into the cache.
 
 use std::num::NonZero;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backup::Batch;
 use super::select::{Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use super::{backup, select};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
-use crate::search::state::{CollisionScaling, SearchContext, SearchParams, SearchState, VisitBudget};
+use crate::search::state::{
+    CollisionScaling, SearchContext, SearchCounters, SearchParams, SearchState, VisitBudget,
+};
 use crate::search::tree::{
     Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
 };
@@ -105,7 +107,7 @@ impl Gatherer {
                 break;
             }
         }
-        search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
+        self.counts.add_to(&search.counters);
         let new = self.waiting_leaves() - before;
         search.budget.begin_leaves(new);
         spend_host_time(&search.context, new + self.counts.known + self.counts.collisions);
@@ -412,8 +414,8 @@ impl Gatherer {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
         }
-        self.finish_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
-        search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
+        self.end_in_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
+        self.counts.cache_hits += 1;
         self.cancel(&search.context.tree, visits - 1);
     }
 
@@ -433,16 +435,12 @@ impl Gatherer {
         }
     }
 
-    /// Ends the visits in a node whose value is certain, or taken to be.
+    /// Ends the visits in a node whose value is certain, taken to be, or in the cache.
     fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
-        self.finish_known(search, visits, value);
-        search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
-    }
-
-    fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
-        search.counters.count_depths(depth * visits as usize, depth);
+        self.counts.depth_sum += depth * visits as usize;
+        self.counts.max_depth = self.counts.max_depth.max(depth);
         self.counts.known += visits;
     }
 
@@ -653,6 +651,22 @@ struct GatherCounts {
     pub(super) spare: u32,
     /// Draws by repetition that were none any more and became leaves again.
     reopened: u32,
+    /// Visits that ended in cache hits.
+    cache_hits: u32,
+    /// Sum of the depths of visits that ended in terminals and cache hits, and the depth of the deepest one.
+    depth_sum: usize,
+    max_depth: usize,
+}
+
+impl GatherCounts {
+    /// Adds them to the counters of the search all at once, since these are shared by all threads.
+    fn add_to(&self, counters: &SearchCounters) {
+        let add = |counter: &AtomicU64, count: u32| counter.fetch_add(count.into(), Ordering::Relaxed);
+        add(&counters.collisions, self.collisions);
+        add(&counters.cache_hits, self.cache_hits);
+        add(&counters.terminals, self.known - self.cache_hits);
+        counters.count_depths(self.depth_sum, self.max_depth);
+    }
 }
 
 #[derive(Debug)]
