@@ -232,7 +232,7 @@ pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
 }
 
 /// Visits for each candidate from which on [`take_together`] costs less than single runs.
-const MANY_VISITS: usize = 4;
+const MANY_VISITS: usize = 8;
 /// Newton's method needs fewer steps.
 const MAX_STEPS: u32 = 16;
 
