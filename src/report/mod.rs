@@ -23,4 +23,4 @@ pub(crate) use page::PageProgram;
 #[cfg(feature = "lab")]
 pub(crate) use plot::{Bar, BarPlot, Plot};
 pub use table::Table;
-pub(crate) use table::{Align, terminal_width, write_fact};
+pub(crate) use table::{Align, terminal_width, write_fact, write_fact_in};

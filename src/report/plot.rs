@@ -260,6 +260,8 @@ fn density(points: &[Part], x: &Range<f64>, y: &Range<f64>) -> Vec<ShadedCell> {
 
 /// Height of a bar, units.
 const BAR: u32 = 19;
+/// The longest name that stands beside its bars, characters.
+const LONG_NAME: u32 = 23;
 /// Space between groups of bars, units.
 const GAP: u32 = 13;
 
@@ -307,8 +309,17 @@ impl BarPlot {
         Canvas { title: &self.title, names: &names, height }.draw(|area| self.draw(area))
     }
 
+    /// Height of a group: the bars, and above them its name where names are too long to stand beside them.
     fn group(&self) -> u32 {
-        BAR * self.series.len() as u32 + GAP
+        self.name_line() + BAR * self.series.len() as u32 + GAP
+    }
+
+    fn longest_name(&self) -> u32 {
+        self.categories.iter().map(|name| name.chars().count() as u32).max().unwrap_or(0)
+    }
+
+    fn name_line(&self) -> u32 {
+        if self.longest_name() > LONG_NAME { BAR } else { 0 }
     }
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
@@ -321,10 +332,10 @@ impl BarPlot {
         // Zero is an end of the axis unless bars go both ways.
         let x = if x.start > -0.04 * x.end { 0.0..x.end * 1.08 } else { x };
         let bottom = (self.categories.len() as u32 * self.group()).max(1) as f64;
-        let longest = self.categories.iter().map(|name| name.chars().count() as u32).max().unwrap_or(0);
+        let beside = if self.name_line() > 0 { 8 } else { self.longest_name() * 21 / 2 + 14 };
         let mut chart = ChartBuilder::on(area)
             .x_label_area_size(px(54))
-            .y_label_area_size(px((longest * 21 / 2 + 14).clamp(40, 260)))
+            .y_label_area_size(px(beside.max(8)))
             .margin_right(px(14))
             .build_cartesian_2d(Ticked { axis: &self.axis, range: x.clone() }, bottom..0.0)?;
         mesh(&mut chart.configure_mesh())
@@ -338,7 +349,8 @@ impl BarPlot {
                 if !bar.value.is_finite() {
                     continue;
                 }
-                let top = f64::from(category as u32 * self.group() + GAP / 2 + place as u32 * BAR);
+                let top = category as u32 * self.group() + GAP / 2 + self.name_line() + place as u32 * BAR;
+                let top = f64::from(top);
                 let corners = [(zero, top + 1.0), (bar.value, top + f64::from(BAR) - 1.0)];
                 chart.draw_series([Rectangle::new(corners, series(place).filled())])?;
                 let middle = top + f64::from(BAR) / 2.0;
@@ -362,9 +374,12 @@ impl BarPlot {
         let (_, origin) = area.get_pixel_range();
         let group = f64::from(bottom.1 - top.1) / self.categories.len().max(1) as f64;
         for (i, name) in self.categories.iter().enumerate() {
-            let y = top.1 - origin.start + ((i as f64 + 0.5) * group) as i32;
-            let style = text().pos(Pos::new(HPos::Right, VPos::Center));
-            area.draw(&Text::new(name.clone(), (top.0 - px(8) as i32, y), style))?;
+            let middle = |from: f64| top.1 - origin.start + from as i32;
+            let (x, y, side) = match self.name_line() {
+                0 => (top.0 - px(8) as i32, middle((i as f64 + 0.5) * group), HPos::Right),
+                line => (top.0, middle(i as f64 * group + f64::from(px(GAP + line)) / 2.0), HPos::Left),
+            };
+            area.draw(&Text::new(name.clone(), (x, y), text().pos(Pos::new(side, VPos::Center))))?;
         }
         Ok(())
     }
@@ -718,6 +733,18 @@ mod tests {
         }
         assert!(!svg.contains("NaN") && !svg.contains("#01"));
         assert!(BarPlot::new("nothing", "x", &[]).to_svg().contains("</svg>"));
+    }
+
+    /// A regression: `smooth(mle-pieces,move-weight=stakes)` began outside the picture.
+    #[test]
+    fn long_names_stand_above_their_bars() {
+        let bar = Bar { value: 2.0, error: None };
+        let places = ["short", "smooth(mle-pieces,move-weight=stakes,timeuse=tree)"].map(|name| {
+            let svg = BarPlot::new("t", "x", &[name]).series("", &[bar]).to_svg();
+            let place = svg[..svg.find(name).unwrap()].rsplit("<text ").next().unwrap().to_owned();
+            place.contains("text-anchor=\"end\"")
+        });
+        assert_eq!(places, [true, false]);
     }
 
     #[test]

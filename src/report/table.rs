@@ -75,7 +75,8 @@ pub(crate) fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, val
     write_fact_in(f, name, indent, value, terminal_width())
 }
 
-fn write_fact_in(
+/// Writes as [`write_fact`] in at most `width` characters, if that is given.
+pub(crate) fn write_fact_in(
     f: &mut impl fmt::Write,
     name: &str,
     indent: usize,
@@ -91,10 +92,10 @@ fn write_fact_in(
 }
 
 impl Table {
-    /// Writes the table in at most `width` characters, or as wide as it is. No number and no word is broken. Columns without room
+    /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and no word is broken. Columns without room
     /// beside the others follow below, behind the first one again. Where two have no room, each row becomes a block.
-    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        writeln!(f, "{}", self.caption)?;
+    pub(crate) fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        write_fact_in(f, "", 0, &self.caption, width)?;
         let width = width.unwrap_or(usize::MAX);
         let least = |column: &usize| self.width_of(*column, longest_piece);
         let all: Vec<usize> = (0..self.columns.len()).collect();

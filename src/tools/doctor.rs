@@ -25,7 +25,7 @@ use crate::network::folders;
 use crate::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use crate::network::weights::Model;
 use crate::network::{Backend, BackendError, Processor, cores};
-use crate::report::{Align, Table};
+use crate::report::{Align, Table, terminal_width, write_fact_in};
 use crate::setup::{Machine, missing, obstacle};
 use crate::system::gpus::Gpu;
 use crate::system::vulkan;
@@ -414,12 +414,21 @@ impl DoctorReport {
 
 impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_width())
+    }
+}
+
+impl DoctorReport {
+    /// Writes the report in at most `width` characters, if that is given.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let MachineInfo { cpu, cores, memory_gb, system, gpus, .. } = &self.machine;
-        writeln!(f, "machine   {cpu}, {cores} cores")?;
-        writeln!(f, "          {system}{}", memory_gb.map_or(String::new(), |gb| format!(", {gb} GB")))?;
-        gpus.iter().try_for_each(|gpu| writeln!(f, "          {gpu}"))?;
+        write_fact_in(f, "machine", 10, &format!("{cpu}, {cores} cores"), width)?;
+        let memory = memory_gb.map_or(String::new(), |gb| format!(", {gb} GB"));
+        write_fact_in(f, "", 10, &format!("{system}{memory}"), width)?;
+        gpus.iter().try_for_each(|gpu| write_fact_in(f, "", 10, gpu, width))?;
         for Part { name, is_here, detail } in &self.parts {
-            writeln!(f, "{} {name:<24} {detail}", if *is_here { "✓" } else { "–" })?;
+            let mark = if *is_here { "✓" } else { "–" };
+            write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
         }
         let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, largest error of q, same best move";
         let columns = [
@@ -434,14 +443,22 @@ impl fmt::Display for DoctorReport {
         for backend in &self.backends {
             table.row(backend.cells());
         }
-        writeln!(f, "\n{table}")?;
-        self.advice().iter().try_for_each(|advice| writeln!(f, "{advice}"))?;
+        writeln!(f)?;
+        table.write(f, width)?;
+        writeln!(f)?;
+        self.advice().iter().try_for_each(|advice| write_fact_in(f, "", 0, advice, width))?;
         let works = |name: &str| self.backends.iter().any(|backend| backend.works && backend.backend == name);
         if let Some(provider) = self.recommended.filter(|name| !works(name)) {
-            writeln!(f, "{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up")?;
+            let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
+            write_fact_in(f, "", 0, &text, width)?;
         }
         let mut remedies = self.backends.iter().filter(|backend| !backend.remedy.is_empty());
-        remedies.try_for_each(|backend| writeln!(f, "{}: {}", backend.backend, backend.remedy))
+        remedies.try_for_each(|backend| {
+            let mut lines = backend.remedy.lines();
+            let first = lines.next().unwrap_or_default();
+            write_fact_in(f, "", 0, &format!("{}: {first}", backend.backend), width)?;
+            lines.try_for_each(|line| write_fact_in(f, "", 0, line, width))
+        })
     }
 }
 
@@ -553,6 +570,36 @@ mod tests {
             named.starts_with("webgpu evaluates 3.0 times as fast") && named.contains("--backend=webgpu")
         );
         assert_eq!(advice("cuda", 9000.0, 1.0), None, "its numbers are wrong");
+    }
+
+    #[test]
+    fn the_report_fits_the_terminal() {
+        let machine = MachineInfo {
+            cpu: "A Processor With A Name That Is Longer Than Most, 64-Core".into(),
+            gpus: vec!["NVIDIA H100 80GB HBM3, driver 550.54.15, 81559 MiB of memory in all".into()],
+            ..MachineInfo::default()
+        };
+        let part = Part::new(
+            "CUDA",
+            Err("no library of it is in any of the folders that the loader looks into on this system".into()),
+        );
+        let mut broken = report("webgpu", 3000.0, "a description of some length, fp16 on the GPU", 0.0);
+        broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
+        let backends = vec![report(AUTO, 1000.0, "fp32", 0.0), broken];
+        let doctor = DoctorReport {
+            version: VERSION,
+            machine,
+            gpus: Vec::new(),
+            parts: vec![part],
+            backends,
+            recommended: None,
+        };
+        for width in [60, 80, 120] {
+            let mut text = String::new();
+            doctor.write(&mut text, Some(width)).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(text.contains("or take another") && text.contains("3000"), "{text}");
+        }
     }
 
     #[test]

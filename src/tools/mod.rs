@@ -40,18 +40,21 @@ pub(crate) use network_args::NetworkArgs;
 pub(crate) use output::{Failure, Output};
 use output::{OutputFormat, eprint_message};
 
+/// The place in the help of what all commands have, behind the flags of each.
+const LAST: usize = 900;
+
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
 #[command(name = "zeitnot", version = VERSION, args_conflicts_with_subcommands = true, args_override_self = true)]
 pub struct Cli {
     /// Write JSON to stdout instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = LAST)]
     json: bool,
     /// Let `setup` fetch nothing from the network; the environment variable ZEITNOT_OFFLINE=1 means the same. Other commands never do
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = LAST)]
     offline: bool,
     /// Print help with all options of the engine
-    #[arg(long, global = true, action = ArgAction::Help)]
+    #[arg(long, global = true, action = ArgAction::Help, display_order = LAST)]
     help_all: Option<bool>,
     #[command(subcommand)]
     command: Option<Command>,
@@ -62,28 +65,40 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Play: speak UCI on stdin and stdout (the default)
+    #[command(after_help = "Example: zeitnot --threads=2 --weights=network.pb.gz")]
     Uci(uci::UciArgs),
     /// Search ten positions and report the speed
+    #[command(after_help = "Example: zeitnot bench --threads=1")]
     Bench(bench::BenchArgs),
     /// Search many positions for long, and report speed, machine and noise
+    #[command(after_help = "Example: zeitnot benchmark --out speed")]
     Benchmark(benchmark::BenchmarkArgs),
     /// Measure how fast a backend evaluates, by batch size
+    #[command(after_help = "Example: zeitnot backendbench --backend=native")]
     Backendbench(backendbench::BackendbenchArgs),
     /// Measure how far a backend's evaluations are from those of another
+    #[command(after_help = "Example: zeitnot accuracy --backend=webgpu")]
     Accuracy(accuracy::AccuracyArgs),
     /// Search the positions of a test suite and report which were solved, and how soon
+    #[command(after_help = "Example: zeitnot solve suite.epd --movetime 1000")]
     Solve(solve::SolveArgs),
     /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
+    #[command(after_help = "Example: zeitnot serve --threads=2")]
     Serve(serve::ServeArgs),
     /// Set a GPU up (--auto), or find ONNX Runtime or fetch it once, and say what was found
+    #[command(after_help = "Example: zeitnot setup --auto")]
     Setup(setup::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies
+    #[command(after_help = "Example: zeitnot doctor")]
     Doctor(doctor::DoctorArgs),
     /// Evaluate positions with the network alone
+    #[command(after_help = "Example: zeitnot eval \"startpos moves e2e4\"")]
     Eval(eval::EvalArgs),
     /// Describe a network file
+    #[command(after_help = "Example: zeitnot describenet network.pb.gz")]
     Describenet(describenet::DescribeArgs),
     /// Write a network as an ONNX model
+    #[command(after_help = "Example: zeitnot convert network.pb.gz --output network.onnx")]
     Convert(convert::ConvertArgs),
     /// Lc0's way to say `convert`
     #[command(hide = true)]
@@ -91,15 +106,19 @@ enum Command {
     /// Put an ONNX model into a network file of Lc0's format, as Lc0's mode of this name does
     Onnx2leela(convert::Onnx2leelaArgs),
     /// Count the move paths of a length from a position
+    #[command(after_help = "Example: zeitnot perft 5")]
     Perft(eval::PerftArgs),
     #[cfg(feature = "lab")]
     #[command(flatten)]
     Lab(lab::LabCommand),
     /// List the engine's options, with their ranges and what they do
-    Options,
+    #[command(after_help = "Example: zeitnot options CPuct")]
+    Options(reference::OptionsArgs),
     /// Write completions of this command line for a shell
+    #[command(after_help = "Example: zeitnot completions bash")]
     Completions(reference::CompletionsArgs),
     /// Write the manual page
+    #[command(after_help = "Example: zeitnot man | man -l -")]
     Man(reference::ManArgs),
 }
 
@@ -220,7 +239,7 @@ impl Command {
             Command::Perft(args) => eval::perft(&args, output),
             #[cfg(feature = "lab")]
             Command::Lab(command) => command.run(output),
-            Command::Options => reference::options(output),
+            Command::Options(args) => reference::options(&args, output),
             Command::Completions(args) => reference::completions(&args, output),
             Command::Man(args) => reference::man(&args, output),
         }
@@ -246,6 +265,28 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_commands_own_flags_come_first_and_an_example_last() {
+        let mut all = Cli::command();
+        all.build();
+        for command in all.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
+            let help = command.clone().term_width(100).render_help().to_string();
+            let name = command.get_name();
+            let place = |flag: &str| help.find(&format!("\n      {flag} ")).unwrap();
+            let own = command.get_arguments().filter(|arg| {
+                let id = arg.get_id();
+                arg.get_help_heading().is_none()
+                    && !["json", "offline", "help_all", "help"].iter().any(|name| id == name)
+            });
+            for long in own.filter(|arg| arg.get_short().is_none()).filter_map(clap::Arg::get_long) {
+                assert!(place(&format!("--{long}")) < place("--json"), "{name}: {help}");
+            }
+            let example =
+                help.contains(&format!("\n\nExample: zeitnot {}", if name == "uci" { "" } else { name }));
+            assert!(example || matches!(name, "help" | "datagen" | "onnx2leela"), "{name}: {help}");
+        }
     }
 
     #[test]

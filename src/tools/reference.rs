@@ -1,8 +1,8 @@
 //! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot
 //! completions` for shells, `zeitnot man` for `man`.
 
-use std::path::PathBuf;
-use std::{fmt, fs};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -13,11 +13,27 @@ use serde_json::{Value, json};
 use super::{Cli, ExitStatus, Failure, Output, with_all_in_help};
 use crate::engine::Settings;
 use crate::options::{OptionKind, OptionSpec};
+use crate::report::{terminal_width, write_fact_in};
+
+/// The head of the section of a manual page that is replaced.
+const SYNOPSIS: &str = ".SH SYNOPSIS\n";
 
 struct OptionTable(Vec<OptionSpec>);
 
-pub(super) fn options(output: &mut Output) -> Result<ExitStatus, Failure> {
-    let reference = OptionTable(Settings::listed());
+#[derive(Debug, Args)]
+pub(super) struct OptionsArgs {
+    /// List only options with this in their name or flag, in whatever case
+    word: Option<String>,
+}
+
+pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let word = args.word.as_deref().unwrap_or_default().to_lowercase();
+    let has_word = |spec: &OptionSpec| spec.name.to_lowercase().contains(&word) || spec.flag.contains(&word);
+    let reference = OptionTable(Settings::listed().into_iter().filter(has_word).collect());
+    if reference.0.is_empty() {
+        let text = format!("no option has {word:?} in its name; `zeitnot options` lists all");
+        return Err(Failure::Input(text));
+    }
     let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
     output.write(&options, &reference)?;
     Ok(ExitStatus::Success)
@@ -65,6 +81,21 @@ impl OptionJson {
 
 impl fmt::Display for OptionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_width())
+    }
+}
+
+impl OptionTable {
+    /// Writes a line for each option, or in a terminal, whose width is known, some lines that fit it.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        if width.is_some() {
+            return self.0.iter().map(row).try_for_each(|[name, flag, default, range, help]| {
+                let flag = if flag.is_empty() { flag } else { format!(", {flag}") };
+                let default = if default.is_empty() { default } else { format!(" = {default}") };
+                write_fact_in(f, "", 0, &format!("{name}{default} ({range}){flag}"), width)?;
+                write_fact_in(f, "", 4, &help, width)
+            });
+        }
         let head = ["name", "flag", "default", "range", "help"].map(String::from);
         let rows: Vec<_> = [head].into_iter().chain(self.0.iter().map(row)).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -114,20 +145,36 @@ pub(super) fn completions(args: &CompletionsArgs, output: &mut Output) -> Result
 
 pub(super) fn man(args: &ManArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // A page names its command's version, and subcommands have none of their own.
-    let command = with_all_in_help(Cli::command()).propagate_version(true).disable_help_subcommand(true);
+    let mut command = with_all_in_help(Cli::command()).propagate_version(true).disable_help_subcommand(true);
+    command.build();
     match &args.out {
         Some(folder) => {
-            let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
-            fs::create_dir_all(folder).map_err(failed)?;
-            clap_mangen::generate_to(command, folder).map_err(failed)?;
+            let written = fs::create_dir_all(folder).and_then(|()| write_pages(&mut command, folder));
+            written.map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
             Ok(ExitStatus::Success)
         }
-        None => {
-            let mut text = Vec::new();
-            Man::new(command).render(&mut text)?;
-            write(output, &text)
-        }
+        None => write(output, page(&mut command)?.as_bytes()),
     }
+}
+
+fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands_mut().filter(|subcommand| !subcommand.is_hide_set()) {
+        write_pages(subcommand, folder)?;
+    }
+    fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
+}
+
+/// Returns a manual page. Its synopsis is the usage: a list of all options would fill a screen, and the next section has them.
+fn page(command: &mut clap::Command) -> io::Result<String> {
+    let usage = command.render_usage().to_string();
+    let usage: Vec<_> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();
+    let mut text = Vec::new();
+    Man::new(command.clone()).render(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    let parts =
+        text.split_once(SYNOPSIS).and_then(|(before, rest)| Some((before, rest.split_once("\n.SH ")?.1)));
+    let Some((before, after)) = parts else { return Ok(text.into_owned()) };
+    Ok(format!("{before}{SYNOPSIS}{}\n.SH {after}", usage.join("\n.br\n").replace('-', "\\-")))
 }
 
 fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
@@ -155,6 +202,27 @@ mod tests {
             column(threads, "Number of search threads"),
             "columns are aligned"
         );
+    }
+
+    #[test]
+    fn options_fit_the_terminal() {
+        let table = OptionTable(Settings::listed());
+        for width in [60, 80, 120] {
+            let mut text = String::new();
+            table.write(&mut text, Some(width)).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert!(text.contains("CPuct = 1.745 (0 to 100), --cpuct\n    "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_manual_page_has_a_short_synopsis_and_all_options() {
+        let mut command = with_all_in_help(Cli::command()).disable_help_subcommand(true);
+        command.build();
+        let text = page(&mut command).unwrap();
+        let synopsis = text.split_once(SYNOPSIS).unwrap().1.split("\n.SH ").next().unwrap();
+        assert_eq!(synopsis, "zeitnot [OPTIONS]\n.br\nzeitnot <COMMAND>");
+        assert!(text.contains("\\-\\-cpuct\\-base") && text.contains(".SH DESCRIPTION"), "{text}");
     }
 
     #[test]

@@ -118,6 +118,13 @@ fn times_are_told_where_the_control_is_known() {
     let (unknown, told) = comments(path.to_str().unwrap(), &[]);
     assert!(!unknown.contains("%emt") && !unknown.contains("planned="), "{unknown}");
     assert_eq!(told.matches("the time control \"rapid\" is not known").count(), 1, "{told}");
+    // A regression: `the time control "" is not known`.
+    let nameless = folder.path().join("nameless.pgn");
+    let control = "[TimeControl \"40/5400+30:1800+30\"]\n";
+    std::fs::write(&nameless, std::fs::read_to_string(wild("two-periods.pgn")).unwrap().replace(control, ""))
+        .unwrap();
+    let (_, told) = comments(nameless.to_str().unwrap(), &[]);
+    assert!(told.contains(": no time control is named, so that clocks do not tell"), "{told}");
     let (given, told) = comments(path.to_str().unwrap(), &["--tc=5400+30"]);
     assert!(given.contains("[%emt 0:00:11.000]") && !told.contains("is not known"), "{given}");
 }

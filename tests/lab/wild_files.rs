@@ -89,6 +89,28 @@ fn books_and_games_are_found_in_archives() {
     assert!(notes.contains("games.pgn is read, ignored: notes.txt"), "{notes}");
 }
 
+/// A regression: `analyse` took the words of the readme beside a book for moves.
+#[test]
+fn a_book_of_positions_is_no_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let (epd, packed) = (folder.path().join("book.epd"), folder.path().join("book.zip"));
+    let position = "4k3/8/8/8/8/8/8/4K2R w K -\n";
+    fs::write(&epd, position).unwrap();
+    let mut zip = zip::ZipWriter::new(fs::File::create(&packed).unwrap());
+    for (name, text) in [("readme.txt", "This is a book"), ("book.epd", position)] {
+        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap();
+    for path in [epd, packed] {
+        let refused = run(&["analyse", path.to_str().unwrap(), "--backend=random", "--nodes=10"]);
+        assert_refused(
+            &refused,
+            "book.epd holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
+        );
+    }
+}
+
 /// A regression: the match was played without the tables, and nobody was told.
 #[test]
 fn damaged_tables_are_told_at_the_start() {

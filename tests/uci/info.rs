@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::common::engine::{Engine, last_info, number};
-use crate::common::{run, run_json, run_with_input, stdout, zeitnot};
+use crate::common::{run, run_json, run_with_input, stderr, stdout, zeitnot};
 
 fn one_thread() -> Engine {
     Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8"])
@@ -375,6 +375,11 @@ fn the_reference_lists_the_options_that_uci_lists() {
         json.as_array().unwrap().iter().map(|option| option["name"].as_str().unwrap()).collect();
     assert_eq!(told.collect::<Vec<_>>(), listed);
     assert_eq!(stdout(&run(&["options"])).lines().count(), listed.len() + 1);
+    let some = run_json(&["options", "cpuct-base", "--json"]);
+    let some: Vec<_> = some.as_array().unwrap().iter().map(|option| &option["name"]).collect();
+    assert_eq!(some, ["CPuctBase", "CPuctBaseAtRoot"]);
+    assert!(stdout(&run(&["options", "CPUCTBASE"])).contains("CPuctBaseAtRoot"));
+    assert!(stderr(&run(&["options", "cpuctt"])).contains("no option has \"cpuctt\" in its name"));
 }
 
 #[test]

@@ -161,7 +161,11 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
         let (line, band) = course(&study.games);
         let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
         page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
-        for (quantity, (title, label)) in CURVES.into_iter().enumerate() {
+        // With nodes as the limit, their number at the end of a move is that limit.
+        let has_clocks = study.curves.iter().flatten().any(|point| point[0].1 > 0);
+        for (quantity, (title, label)) in
+            CURVES.into_iter().enumerate().filter(|(quantity, _)| *quantity != NODES || has_clocks)
+        {
             let mut plot = Plot::new(title, "move of the engine", label).y_from(0.0);
             for (points, name) in study.curves.iter().zip([a, b]) {
                 let line = curve(points, quantity);

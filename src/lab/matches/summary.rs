@@ -204,20 +204,21 @@ impl MatchSummary {
             return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
         };
         let (leader, other) = if self.score >= Some(0.5) { (a, b) } else { (b, a) };
-        let certainty = match verdict {
-            Verdict::Undecided => {
-                String::from("undecided. The interval contains 0, so that either may be the stronger one")
-            }
-            _ => format!("{leader} is stronger"),
-        };
         let lead = match self.elo.map(f64::abs) {
-            Some(0.0) => format!("{a} and {b} are equal"),
+            Some(0.0) => format!("{a} and {b} have scored alike"),
             Some(elo) => format!("{leader} is ahead of {other} by {elo:.0} Elo"),
             None => format!("{leader} has won all games"),
         };
+        let interval = self.interval().replace('-', "−");
+        let certainty = match verdict {
+            Verdict::Undecided => "With 0 in it, either may be the stronger one.".to_owned(),
+            Verdict::Ahead | Verdict::Behind => format!("{leader} is stronger."),
+        };
+        let elo = self.elo.map_or(self.elo(), |elo| format!("{elo:+.0}")).replace('-', "−");
+        let undecided = if verdict == Verdict::Undecided { ": undecided" } else { "" };
         (
-            format!("{} Elo ({})", self.elo().replace('-', "−"), self.interval().replace('-', "−")),
-            format!("{lead}: {certainty}. {of_games}"),
+            format!("{elo} Elo{undecided}"),
+            format!("{lead}. The interval of 95 % for {a} is {interval}. {certainty} {of_games}"),
         )
     }
 

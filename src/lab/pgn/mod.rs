@@ -15,7 +15,7 @@ mod tokens;
 mod write;
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use thiserror::Error;
@@ -93,6 +93,9 @@ pub enum GameError {
     },
 }
 
+/// Endings of files of positions. In an archive they are read, to say so, rather than a text that describes them.
+const POSITIONS: [&str; 2] = [".epd", ".fen"];
+
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
 /// goes on.
 ///
@@ -120,7 +123,14 @@ impl<'a> Games<'a> {
     /// [`GameError::Read`] if it cannot be opened, or is no text.
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
-        match files::open_text(path, &[".pgn"]) {
+        match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
+            Ok(file) if POSITIONS.iter().any(|ending| file.name.ends_with(ending)) => {
+                let text = format!(
+                    "{} holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
+                    file.name
+                );
+                Err(GameError::Read { name, error: io::Error::new(ErrorKind::InvalidInput, text) })
+            }
             Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
             Err(error) => Err(GameError::Read { name, error }),
         }

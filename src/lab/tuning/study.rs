@@ -246,11 +246,16 @@ fn table_of_effects(study: &TuneStudy) -> Table {
     let mut table = Table::of_columns(caption, &["option", "value", "against"], &["Elo, 95 %"]);
     for found in &study.parameters {
         for Effect { base, value, elo, elo_error } in &found.effects {
-            let elo = format!("{elo:+.1} ± {elo_error:.1}");
+            let elo = elo_text(*elo, *elo_error);
             table.row([found.name.clone(), value.clone(), base.clone(), elo]);
         }
     }
     table
+}
+
+/// Writes an effect with its error. Without any scatter of results, as where all games were drawn, nothing is known of it.
+fn elo_text(elo: f64, elo_error: f64) -> String {
+    if elo_error > 0.0 { format!("{elo:+.1} ± {elo_error:.1}") } else { "–".into() }
 }
 
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
@@ -280,7 +285,7 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
             text(found.value - found.start),
             format!("±{}", text(found.noise)),
             format!("{:+.1}", found.significance()),
-            format!("{:+.1} ± {:.1}", found.step_elo, found.step_elo_error),
+            elo_text(found.step_elo, found.step_elo_error),
         ]);
     }
     table
@@ -443,6 +448,13 @@ mod tests {
             rows.extend(run.apply(points.into(), 1));
         }
         TuneStudy::new(&plan, &rows)
+    }
+
+    /// A regression: the table gave +0.0 ± 0.0.
+    #[test]
+    fn drawn_games_say_nothing() {
+        let drawn = study(1, |_, _| [1, 1]);
+        assert_eq!(elo_text(drawn.parameters[0].step_elo, drawn.parameters[0].step_elo_error), "–");
     }
 
     #[test]

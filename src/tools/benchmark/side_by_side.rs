@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Document, threads_text};
+use super::Document;
 use crate::report::{Align, Table};
 use crate::tools::measure::machine::{MachineInfo, MachineNoise};
 use crate::tools::{ExitStatus, Failure, Output};
@@ -195,10 +195,7 @@ impl SideBySide {
         let groups = self.runs.chunk_by(|a, b| a.task() == b.task());
         let Some(group) = groups.max_by_key(|group| group.len()) else { return Default::default() };
         let (different, _) = traits(group);
-        let name = |run: &Run| {
-            let parts = different.iter().map(|(_, _, value)| value(run)).filter(|value| !value.is_empty());
-            parts.collect::<Vec<_>>().join(", ")
-        };
+        let name = |run: &Run| name(run, &different);
         let sentence = match group {
             [best, second, ..] if second.is_close => {
                 format!(
@@ -227,15 +224,20 @@ impl SideBySide {
             code: None,
             tables: self.tables(),
             figures: {
-                let row = |(number, run): (u32, &Run)| {
-                    let name = format!("{number}: {}, {}", run.backend, threads_text(run.threads));
-                    (name, run.nps, run.evaluations_per_s)
-                };
-                let rows: Vec<_> = (1..).zip(&self.runs).map(row).collect();
+                let (different, _) = traits(&self.runs);
+                let rows =
+                    self.runs.iter().map(|run| (name(run, &different), run.nps, run.evaluations_per_s));
+                let rows: Vec<_> = rows.collect();
                 vec![super::speed_plot("Speed by run, in the order of the tables", &rows)]
             },
         }
     }
+}
+
+/// Names a run by what it differs in.
+fn name(run: &Run, different: &[Trait]) -> String {
+    let parts = different.iter().map(|(_, _, value)| value(run)).filter(|value| !value.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the table of runs that compare. Its first columns are what they differ in, its caption has what they have in common.
@@ -258,5 +260,34 @@ impl fmt::Display for SideBySide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tables().iter().try_for_each(|table| writeln!(f, "{table}"))?;
         self.paragraphs().iter().try_for_each(|paragraph| writeln!(f, "{paragraph}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(version: &str, file: &str, nps: f64) -> Run {
+        let run = serde_json::json!({
+            "version": version, "nps": nps, "evaluations_per_s": nps, "mean_batch": 1.0, "device_busy": null, "backend": "native",
+            "description": "t1.pb.gz, 64x6", "network": "0123456789abcdef", "threads": 2, "minibatch_size": 6, "limit": "100 ms",
+            "options": [], "machine": MachineInfo::default(), "noise": MachineNoise::default(), "sensors": {"nodes_per_joule": null},
+        });
+        Run { file: file.into(), positions: 3, ..serde_json::from_value(run).unwrap() }
+    }
+
+    /// A regression: tables were named by a hash, and the release stood last.
+    #[test]
+    fn what_differs_stands_first_and_what_does_not_in_the_caption() {
+        let report = SideBySide::new(vec![run("1.0", "a.json", 90.0), run("2.0", "b.json", 100.0)]);
+        let text = report.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].contains("network, device: t1.pb.gz, 64x6; threads: 2"), "{text}");
+        assert!(!text.contains("0123456789"), "{text}");
+        assert!(lines[1].starts_with("release  file "), "{text}");
+        assert!(lines[3].starts_with("2.0      b.json  100"), "{text}");
+        assert_eq!(report.key_figure().0, "100 nodes per second");
+        let single = SideBySide::new(vec![run("1.0", "a.json", 90.0)]).to_string();
+        assert!(single.lines().nth(1).unwrap().starts_with("file "), "{single}");
     }
 }

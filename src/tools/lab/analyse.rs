@@ -191,9 +191,12 @@ impl UntoldTimes {
         let is_known =
             [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
         if has_clocks && !is_known && !std::mem::replace(&mut self.is_told, true) {
-            let tag = game.tags.get("TimeControl").unwrap_or_default();
+            let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
+                Some(tag) => format!("the time control {tag:?} is not known"),
+                None => "no time control is named".to_owned(),
+            };
             eprint_message(format_args!(
-                "game {}{}: the time control \"{tag}\" is not known, so that clocks do not tell the time that moves took; give --tc. \
+                "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
                  Other games of this kind are not named.",
                 game.number,
                 game.tags.players()

@@ -19,17 +19,29 @@ use crate::lab::rows::RowError;
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
     /// Analyse recorded games: what should have been played, and where the time went, as comments and a page
-    #[command(visible_alias = "analyze")]
+    #[command(
+        visible_alias = "analyze",
+        after_help = "Example: zeitnot analyse game.pgn --nodes 2000 --out analysis"
+    )]
     Analyse(Box<analyse::AnalyseArgs>),
     /// Play engine A against engine B, many games at once, and say which is stronger
+    #[command(
+        after_help = "Example: zeitnot match --games 100 --nodes 200 --a name=new,CPuct=2 --b name=old --out match1"
+    )]
     Match(Box<matches::MatchArgs>),
     /// Find better values of options by games of the engine against itself (SPSA)
+    #[command(
+        after_help = "Example: zeitnot tune --params CPuct=1.7:0.2 --games 2000 --nodes 100 --out tune1"
+    )]
     Tune(Box<tune::TuneArgs>),
     /// Replay recorded games through time managers, in virtual time
+    #[command(after_help = "Example: zeitnot timelab --manager legacy --tc 180+2")]
     Timelab(Box<timelab::TimelabArgs>),
     /// Measure moves-left estimators on recorded games
+    #[command(after_help = "Example: zeitnot movesleft --pgn games.pgn")]
     Movesleft(Box<movesleft::MovesLeftArgs>),
     /// Put the results of several runs together, such as those of shards
+    #[command(after_help = "Example: zeitnot report shard1/games.csv shard2/games.csv --out report")]
     Report(report::ReportArgs),
     /// Make training data
     Datagen(datagen::DatagenArgs),
