@@ -63,7 +63,10 @@ fn links(document: &Path) -> Vec<(PathBuf, Option<String>)> {
     static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\]\(([^)\s]+)\)"));
     let text = without_code(&fs::read_to_string(document).unwrap());
     let targets = LINK.captures_iter(&text).map(|link| link[1].to_owned());
-    let here = targets.filter(|target| !target.contains("://"));
+    // The host of the published repository has a page of releases beside that of the files of a branch.
+    let depth = document.strip_prefix(package()).unwrap().components().count() + 1;
+    let releases = format!("{}releases", "../".repeat(depth));
+    let here = targets.filter(|target| !target.contains("://") && *target != releases);
     here.map(|target| {
         let (path, anchor) =
             target.split_once('#').map_or((&*target, None), |(path, anchor)| (path, Some(anchor.to_owned())));

@@ -293,7 +293,7 @@ fn end(game: &RecordedGame) -> Option<String> {
     } else {
         let details = tag(&game.tags, "TerminationDetails").or(tag(&game.tags, "Termination"));
         details
-            .filter(|end| !matches!(end.to_lowercase().as_str(), "normal" | "unterminated"))
+            .filter(|end| !matches!(end.to_lowercase().as_str(), "normal" | "unterminated" | "unknown"))
             .map(str::to_owned)
     }
 }
@@ -332,6 +332,10 @@ mod tests {
         assert_eq!(facts(&chess_com, None), ["Italian Game 3...Nf6", "b won by resignation"]);
         assert_eq!(ending_of(&chess_com.tags, true), Ending::Lost);
         assert_eq!(facts(&read("1. f3 e5 2. g4 Qh4# 0-1\n"), None), ["checkmate"]);
+        assert!(
+            facts(&read("[Termination \"Unknown\"]\n\n1. f3 e5 0-1\n"), None).is_empty(),
+            "it says nothing"
+        );
         let words = ["30", "40/5400+30", "1/259200"].map(|text| control_in_words(text.parse().unwrap()));
         assert_eq!(words, ["30 s", "90 min for 40 moves + 30 s a move", "3 d a move"]);
     }

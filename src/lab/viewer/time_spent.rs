@@ -166,9 +166,7 @@ impl Side<'_> {
                 _ => "about as much",
             };
             let planned = time(planned);
-            format!(
-                " Move for move, with the clock as it was, the time manager would take {as_much}: {planned}."
-            )
+            format!(" Move for move, with the clock as it was, Zeitnot would take {as_much}: {planned}.")
         });
         let text = format!("{} used {}{of_given}.{}", self.name, time(self.whole), plan.unwrap_or_default());
         self.remark(text, &[])
@@ -371,7 +369,7 @@ mod tests {
         let text: Vec<_> = found.iter().map(|remark| remark.text.as_str()).collect();
         assert_eq!(
             text[0],
-            "White used 49 s of 3:10 min and had 2:21 min left. Move for move, with the clock as it was, the time manager would take less: 29 s."
+            "White used 49 s of 3:10 min and had 2:21 min left. Move for move, with the clock as it was, Zeitnot would take less: 29 s."
         );
         assert!(
             text[1].starts_with("41 s of it went into two moves that could not change the result"),

@@ -511,7 +511,7 @@
     moves.append(make('span', { class: 'number' }, result));
     time.replaceChildren();
     if (game.time.some((remarks) => remarks.length)) {
-      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot’s time manager would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
+      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
         make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
     list.querySelectorAll('tr').forEach((row, number) => row.toggleAttribute('data-open', number === index));
