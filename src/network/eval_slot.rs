@@ -66,6 +66,19 @@ impl EvalSlot {
         slot
     }
 
+    /// Makes this slot ask for what `other` asks for.
+    pub(super) fn copy_inputs(&mut self, other: &EvalSlot) {
+        self.key = other.key;
+        self.planes.clone_from(&other.planes);
+        self.moves.clone_from(&other.moves);
+    }
+
+    /// Gives this slot the answers of `other`.
+    pub(super) fn copy_outputs(&mut self, other: &EvalSlot) {
+        self.evaluation = other.evaluation;
+        self.logits.clone_from(&other.logits);
+    }
+
     /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the
     /// range of its precision gives NaN and infinities, which would poison every mean of a tree.
     pub(crate) fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {

@@ -284,7 +284,7 @@ impl Backend for Dispatch {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Dispatcher(self.state.clone())))
+        Ok(Box::new(Dispatcher { state: self.state.clone(), spare: Vec::new() }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -302,31 +302,40 @@ impl Drop for DispatchState {
     }
 }
 
-struct Dispatcher(Arc<DispatchState>);
+struct Dispatcher {
+    state: Arc<DispatchState>,
+    /// Slots of requests that came back, for others.
+    spare: Vec<Vec<EvalSlot>>,
+}
 
 impl Evaluator for Dispatcher {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let Dispatcher { state, spare } = self;
         let mut missing: Vec<_> = std::iter::once(0..batch.len()).collect();
         while !missing.is_empty() {
-            let open: Vec<&Route> = self.0.routes.iter().filter(|route| route.is_open()).collect();
+            let open: Vec<&Route> = state.routes.iter().filter(|route| route.is_open()).collect();
             if open.is_empty() {
-                return Err(self.0.pool.none_left());
+                return Err(state.pool.none_left());
             }
-            let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
+            let turn = state.turn.fetch_add(1, Ordering::Relaxed);
             let (back, responses) = unbounded();
             for (route, range) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
                 let start = range.start;
-                let slots = batch[range].iter_mut().map(std::mem::take).collect();
+                let mut slots = spare.pop().unwrap_or_default();
+                slots.resize_with(range.len(), EvalSlot::default);
+                slots.iter_mut().zip(&batch[range]).for_each(|(slot, asked)| slot.copy_inputs(asked));
                 route.queue.push(Request { slots, start, back: back.clone() });
             }
             // The loop below ends when the last request is answered.
             drop(back);
             for Response { slots, start, is_evaluated } in responses {
                 let range = start..start + slots.len();
-                batch[range.clone()].iter_mut().zip(slots).for_each(|(place, slot)| *place = slot);
-                if !is_evaluated {
+                if is_evaluated {
+                    batch[range].iter_mut().zip(&slots).for_each(|(place, slot)| place.copy_outputs(slot));
+                } else {
                     missing.push(range);
                 }
+                spare.push(slots);
             }
         }
         Ok(())
@@ -370,16 +379,16 @@ impl DeviceThread {
 
     /// Evaluates until the device fails or the backend is dropped.
     fn run(self, mut evaluator: Box<dyn Evaluator>) {
-        let mut batch = Vec::new();
         while let Some(mut requests) = self.queue.take(self.join_up_to, || self.device.is_alive()) {
-            let counts: Vec<usize> = requests.iter().map(|request| request.slots.len()).collect();
-            batch.extend(requests.iter_mut().flat_map(|request| request.slots.drain(..)));
-            let is_evaluated = self.pool.evaluate(&self.device, &mut *evaluator, &mut batch);
-            let mut slots = batch.drain(..);
-            for (mut request, count) in requests.into_iter().zip(counts) {
-                request.slots.extend(slots.by_ref().take(count));
-                request.answer(is_evaluated);
+            let [first, others @ ..] = &mut requests[..] else { continue };
+            let counts: Vec<usize> = others.iter().map(|request| request.slots.len()).collect();
+            // The first takes the others along, and gives them back, the last one first.
+            first.slots.extend(others.iter_mut().flat_map(|request| request.slots.drain(..)));
+            let is_evaluated = self.pool.evaluate(&self.device, &mut *evaluator, &mut first.slots);
+            for (request, count) in others.iter_mut().zip(counts).rev() {
+                request.slots.extend(first.slots.drain(first.slots.len() - count..));
             }
+            requests.into_iter().for_each(|request| request.answer(is_evaluated));
         }
         self.queue.leave();
     }

@@ -424,6 +424,7 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
             }
             _ => {
                 pending.finish();
+                offsets.iter().for_each(|_| ahead.advance(pending.simd));
                 // Of each half's rank one after the other, as many rows as the units like.
                 for row in (0..ROWS).step_by(UNIT_ROWS) {
                     let a = a.add(row / 16 * RANK + row % 16 * TILE_DEPTH);

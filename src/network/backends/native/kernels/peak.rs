@@ -34,17 +34,14 @@ impl Job for Peak {
         let (a, b) = (Aligned(std::array::from_fn(number)), Aligned(std::array::from_fn(number)));
         let (a, b): (&[u16; ROWS_READ], &[u16; TILE_DEPTH * TILE_DEPTH]) = (&a.0, &b.0);
         let mut sums = vec![0.0; TILE_DEPTH * TILE_DEPTH];
-        let mut rows = UNIT_ROWS;
+        let rows = if tiles.name() == "amx" { TILE_DEPTH } else { UNIT_ROWS };
         tiles.begin();
         for _ in 0..self.rounds {
             // SAFETY: `a` holds all that a step reads, `b` its weights, `sums` more than a unit's rows.
             unsafe {
                 match tiles {
                     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-                    Tiles::Amx(_) => {
-                        rows = TILE_DEPTH;
-                        amx_steps::add(a.as_ptr(), b.as_ptr());
-                    }
+                    Tiles::Amx(_) => amx_steps::add(a.as_ptr(), b.as_ptr()),
                     _ => tiles.multiply_rows(&[0], a.as_ptr(), b.as_ptr(), sums.as_mut_ptr()),
                 }
             }

@@ -92,6 +92,7 @@ pub(crate) struct Dense<'a> {
     pub(crate) function: Option<Pointwise>,
     pub(crate) output: DenseOutput<'a>,
     /// The weights that are needed next: their beginning is brought near meanwhile.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }
 
@@ -123,6 +124,7 @@ pub(crate) struct Attend<'a> {
     /// `[2][64 · depth]`
     pub(crate) scratch: &'a mut [u16],
     /// As in [`Dense`].
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }
 

@@ -306,57 +306,7 @@ proptest! {
     fn folded_boards_convolve(
         seed: u64, positions in 1..4usize, in_blocks in 1..5usize, out_blocks in 1..5usize, relu: bool,
     ) {
-        let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let width = outputs.next_multiple_of(TILE_DEPTH);
-        let rounded = |values: Vec<f32>| -> Vec<f32> {
-            values.iter().map(|&v| half::bf16::from_f32(v).to_f32()).collect()
-        };
-        let boards: Vec<f32> = (0..positions).flat_map(|i| rounded(board(seed ^ i as u64, inputs))).collect();
-        let input: Vec<u16> = boards.chunks(BOARD_SQUARES * inputs).flat_map(|b| folded(b, inputs)).collect();
-        let filters = rounded(numbers(seed ^ 77, outputs * inputs * 9));
-        let mut bias = numbers(seed ^ 78, outputs);
-        let (mut expected, mut sums) = (Vec::new(), Vec::new());
-        for input in boards.chunks(BOARD_SQUARES * inputs) {
-            let (mut output, mut sum) = (vec![0.0; BOARD_SQUARES * outputs], vec![0.0; width]);
-            for (i, &v) in convolution(input, &filters, (inputs, outputs)).iter().enumerate() {
-                let (square, channel) = (i / outputs, i % outputs);
-                let v = v + bias[channel];
-                sum[channel] += v;
-                output[board_offset(square, outputs) + channel] = if relu { v.max(0.0) } else { v };
-            }
-            expected.extend(output);
-            sums.extend(sum);
-        }
-        bias.resize(width, 0.0);
-        let offsets = folded_offsets(inputs);
-        let mut weights = vec![0; offsets.len() * TILE_DEPTH * width];
-        pack_right(&mut weights, offsets.len(), |step, k, output| {
-            let input = step / 9 * TILE_DEPTH + k;
-            (input < inputs && output < outputs).then(|| filters[(output * inputs + input) * 9 + step % 9])
-        });
-        for (kernels, tiles) in pairs() {
-            let what = format!("{} {}", kernels.name(), tiles.name());
-            let job = |output| ConvolveFolded {
-                tiles, positions, outputs: width, offsets: &offsets, input: &input, weights: &weights, bias: &bias, output,
-            };
-            if relu {
-                let mut found = vec![0; positions * folded_length(outputs)];
-                kernels.run(job(FoldedOutput::Relu(&mut found)));
-                let expected: Vec<u16> =
-                    expected.chunks(BOARD_SQUARES * outputs).flat_map(|board| folded(board, outputs)).collect();
-                let numbers = |bits: &[u16]| -> Vec<f32> {
-                    bits.iter().map(|&bits| half::bf16::from_bits(bits).to_f32()).collect()
-                };
-                assert_close(&numbers(&found), &numbers(&expected), 1e-2, &what)?;
-            } else {
-                let mut update = vec![0.0; positions * stream_length(outputs)];
-                let (mut pool, mut found) = (vec![7.0; positions * width], vec![0.0; expected.len()]);
-                kernels.run(job(FoldedOutput::Sums { update: &mut update, pool: &mut pool }));
-                kernels.run(Unfold { positions, channels: outputs, stream: &update, boards: &mut found });
-                assert_close(&found, &expected, 1e-3, &what)?;
-                assert_close(&pool, &sums, 1e-2, &what)?;
-            }
-        }
+        check_folded(seed, positions, (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP), relu)?;
     }
 
     #[test]
@@ -691,6 +641,81 @@ fn single(bits: u16) -> f32 {
 /// Returns the units of this CPU, and the definition.
 fn all_tiles() -> Vec<Tiles> {
     Tiles::available().into_iter().chain([Tiles::Definition]).collect()
+}
+
+/// Compares a convolution on folded boards with plain loops.
+fn check_folded(
+    seed: u64,
+    positions: usize,
+    (inputs, outputs): (usize, usize),
+    relu: bool,
+) -> Result<(), TestCaseError> {
+    let width = outputs.next_multiple_of(TILE_DEPTH);
+    let rounded =
+        |values: Vec<f32>| -> Vec<f32> { values.iter().map(|&v| half::bf16::from_f32(v).to_f32()).collect() };
+    let boards: Vec<f32> = (0..positions).flat_map(|i| rounded(board(seed ^ i as u64, inputs))).collect();
+    let input: Vec<u16> = boards.chunks(BOARD_SQUARES * inputs).flat_map(|b| folded(b, inputs)).collect();
+    let filters = rounded(numbers(seed ^ 77, outputs * inputs * 9));
+    let mut bias = numbers(seed ^ 78, outputs);
+    let (mut expected, mut sums) = (Vec::new(), Vec::new());
+    for input in boards.chunks(BOARD_SQUARES * inputs) {
+        let (mut output, mut sum) = (vec![0.0; BOARD_SQUARES * outputs], vec![0.0; width]);
+        for (i, &v) in convolution(input, &filters, (inputs, outputs)).iter().enumerate() {
+            let (square, channel) = (i / outputs, i % outputs);
+            let v = v + bias[channel];
+            sum[channel] += v;
+            output[board_offset(square, outputs) + channel] = if relu { v.max(0.0) } else { v };
+        }
+        expected.extend(output);
+        sums.extend(sum);
+    }
+    bias.resize(width, 0.0);
+    let offsets = folded_offsets(inputs);
+    let mut weights = vec![0; offsets.len() * TILE_DEPTH * width];
+    pack_right(&mut weights, offsets.len(), |step, k, output| {
+        let input = step / 9 * TILE_DEPTH + k;
+        (input < inputs && output < outputs).then(|| filters[(output * inputs + input) * 9 + step % 9])
+    });
+    for (kernels, tiles) in pairs() {
+        let what = format!("{} {}", kernels.name(), tiles.name());
+        let job = |output| ConvolveFolded {
+            tiles,
+            positions,
+            outputs: width,
+            offsets: &offsets,
+            input: &input,
+            weights: &weights,
+            bias: &bias,
+            output,
+        };
+        if relu {
+            let mut found = vec![0; positions * folded_length(outputs)];
+            kernels.run(job(FoldedOutput::Relu(&mut found)));
+            let expected: Vec<u16> =
+                expected.chunks(BOARD_SQUARES * outputs).flat_map(|board| folded(board, outputs)).collect();
+            let numbers = |bits: &[u16]| -> Vec<f32> {
+                bits.iter().map(|&bits| half::bf16::from_bits(bits).to_f32()).collect()
+            };
+            assert_close(&numbers(&found), &numbers(&expected), 1e-2, &what)?;
+        } else {
+            let mut update = vec![0.0; positions * stream_length(outputs)];
+            let (mut pool, mut found) = (vec![7.0; positions * width], vec![0.0; expected.len()]);
+            kernels.run(job(FoldedOutput::Sums { update: &mut update, pool: &mut pool }));
+            kernels.run(Unfold { positions, channels: outputs, stream: &update, boards: &mut found });
+            assert_close(&found, &expected, 1e-3, &what)?;
+            assert_close(&pool, &sums, 1e-2, &what)?;
+        }
+    }
+    Ok(())
+}
+
+/// Weights that fill several chunks, each read for every position.
+#[test]
+#[cfg_attr(miri, ignore = "takes hours")]
+fn large_convolutions_are_those_of_the_definition() {
+    for relu in [false, true] {
+        check_folded(7, 2, (256, 256), relu).unwrap();
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
-//! Products in bf16 for CPUs that multiply tiles of matrices.
+//! A CPU's units for products of bf16 matrices: [`Tiles`].
 //!
-//! [`Round`](super::Round) makes the left operands of dense layers, [`TileProduct`] multiplies. Convolutions are in
-//! [`folded`](super::folded). [`Tiles`] is the unit that computes both.
+//! Dense layers and attention are in [`rows`](super::rows), convolutions in [`folded`](super::folded). [`TileProduct`] is a
+//! product by itself, by which a unit is checked and timed.
 
 use std::time::{Duration, Instant};
 
