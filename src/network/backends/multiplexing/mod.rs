@@ -408,7 +408,7 @@ struct Request {
 struct Response {
     slots: Vec<EvalSlot>,
     start: usize,
-    /// False if the device failed, or is gone; the positions are then as they were sent.
+    /// False if the device failed, or is gone. There are no answers then.
     is_evaluated: bool,
 }
 
@@ -420,8 +420,8 @@ impl Request {
     }
 }
 
-/// Requests in the order of their arrival, for a number of device threads; on their way from the threads that search. The positions
-/// themselves travel, so that no thread ever refers to another one's memory. All state lies behind one lock; a condition variable
+/// Requests in the order of their arrival, for a number of device threads, on their way from the threads that search. Copies of
+/// positions travel, so that no thread ever refers to another one's memory. All state lies behind one lock; a condition variable
 /// wakes device threads when it changes. Without these nothing is accepted.
 #[derive(Debug)]
 struct Queue {
