@@ -21,7 +21,7 @@ pub(super) struct Member {
     pub(super) notes: Vec<String>,
 }
 
-/// Opens the first file of the archive `path` whose name has one of the `endings`, else the first `.txt`.
+/// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else the first `.txt`.
 ///
 /// # Errors
 /// Fails if there is none, or the archive cannot be read.
@@ -38,7 +38,8 @@ pub(super) fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
         endings.iter().any(|ending| name.ends_with(ending)) && !is_hidden(name)
     };
     let find = |endings: &[&str]| names.iter().position(|name| has(name, endings));
-    let chosen = find(endings).or_else(|| find(&[".txt"])).ok_or_else(|| {
+    let wanted = endings.iter().find_map(|ending| find(&[ending]));
+    let chosen = wanted.or_else(|| find(&[".txt"])).ok_or_else(|| {
         let found = if names.is_empty() { "nothing".into() } else { names.join(", ") };
         let text = format!("no file in this zip archive ends in {}; it has {found}", endings.join(" or "));
         io::Error::new(ErrorKind::InvalidInput, text)
@@ -141,6 +142,11 @@ mod tests {
         assert_eq!(notes, ["a.zip: books/A.EPD is read, ignored: books/readme.txt, __MACOSX/._a.epd"]);
         assert_eq!(read(&archive(&[("a.pgn", "*")])).unwrap().2, [""; 0]);
         assert_eq!(read(&archive(&[("a.md", ""), ("a.txt", "*")])).unwrap().0, "a.txt");
+        assert_eq!(
+            read(&archive(&[("a.epd", "8/8"), ("b.pgn", "*")])).unwrap().0,
+            "b.pgn",
+            "the order of the endings"
+        );
         let error = read(&archive(&[("a.pdf", "")])).unwrap_err().to_string();
         assert_eq!(error, "no file in this zip archive ends in .pgn or .epd; it has a.pdf");
     }
