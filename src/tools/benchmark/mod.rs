@@ -124,7 +124,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let mut advice = None;
     if args.wants_advice() {
         let asked = args.backends.asked(&machine.processors);
-        advice = Some(Advice::by_races(engine, &args.settings, &positions, &limits, &asked)?);
+        // What was measured counts without it, too.
+        advice = Advice::by_races(engine, &args.settings, &positions, &limits, &asked)
+            .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
+            .ok();
     }
     let written = write_advice(advice.as_mut(), config.as_ref());
     let mut report =
@@ -140,7 +143,11 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
 
 /// Writes the advice, if it is to be written. Returns false if it could not be taken; what was measured is reported in any case.
 fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
-    advice.zip(config).map_or(Ok(true), |(advice, config)| advice.write(config))
+    match (advice, config) {
+        (_, None) => Ok(true),
+        (None, Some(_)) => Ok(false),
+        (Some(advice), Some(config)) => advice.write(config),
+    }
 }
 
 impl BenchmarkReport {
