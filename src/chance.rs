@@ -1,6 +1,8 @@
-//! Chance that is the same on every machine: numbers that are mixed, and drawing one of several things by weights.
+//! Chance that is the same on every machine: numbers that are mixed, and drawing one of several things by
+//! weights.
 
-/// 2⁶⁴ divided by the golden ratio, the increment of SplitMix64. A product with it spreads numbers over all bits.
+/// 2⁶⁴ divided by the golden ratio, the increment of SplitMix64. A product with it spreads numbers over all
+/// bits.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One step of SplitMix64: the same well-mixed number from a seed, a game or an event.
@@ -8,7 +10,8 @@ pub(crate) fn mix(seed: u64) -> u64 {
     spread(seed.wrapping_add(GOLDEN))
 }
 
-/// The output function of SplitMix64 (Steele, Lea, Flood 2014): every bit changes half of the bits. 0 stays 0.
+/// The output function of SplitMix64 (Steele, Lea, Flood 2014): every bit changes half of the bits. 0 stays
+/// 0.
 pub(crate) fn spread(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

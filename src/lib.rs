@@ -18,12 +18,13 @@
 //! # }
 //! ```
 //!
-//! [`Engine::go`](engine::Engine::go) returns at once and reports to a [`Listener`](engine::Listener) instead.
+//! [`Engine::go`](engine::Engine::go) returns at once and reports to a [`Listener`](engine::Listener)
+//! instead.
 //!
 //! # Layers
 //!
-//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs` checks that).
-//! `ARCHITECTURE.md` in the repository shows the ways through them.
+//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs`
+//! checks that). `ARCHITECTURE.md` in the repository shows the ways through them.
 //!
 //! | module | job |
 //! |---|---|
@@ -34,7 +35,7 @@
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
-//! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
+//! | [`time`] | time managers and all other rules that end a search, numbers in, verdicts out |
 //! | `report` | tables, plots and pages of the commands' results |
 //! | `setup` | what a machine needs for its GPU: finds out, chooses, fetches |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
@@ -48,7 +49,7 @@
 //! | `system` | CPU time, and what the system's files and tools tell of the machine |
 //! | [`version`] | the version of the program, with its commit |
 
-// Tests may unwrap; everything else says what went wrong.
+// Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod chance;

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
+/// Most characters of a line with a comment.
+const WIDEST_COMMENT: usize = 110;
+
 fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
@@ -51,6 +54,37 @@ fn files_of_module(name: &str) -> Vec<PathBuf> {
 /// Returns the text without comments.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns what is wrong with the comments of a file: lines that are too wide, and semicolons outside of code.
+fn faults_of_comments(text: &str) -> Vec<String> {
+    let code = Regex::new("`[^`]*`|\"[^\"]*\"").unwrap();
+    let (mut faults, mut is_code) = (Vec::new(), false);
+    for (line, number) in text.lines().zip(1..) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let comment = comment.trim_start_matches(['/', '!']);
+        is_code ^= comment.trim_start().starts_with("```");
+        let is_table = comment.trim_start().starts_with('|');
+        if !is_code && !is_table && line.chars().count() > WIDEST_COMMENT {
+            faults.push(format!("{number}: wider than {WIDEST_COMMENT}"));
+        }
+        if !is_code && code.replace_all(comment, "").contains(';') {
+            faults.push(format!("{number}: a semicolon: {comment}"));
+        }
+    }
+    faults
+}
+
+#[test]
+fn comments_are_sentences_that_fit_a_page() {
+    assert_eq!(faults_of_comments("let a = 1; // b; c\n/// `a; b`\n//! ```\n// a; b\n//! ```").len(), 0);
+    assert_eq!(faults_of_comments(&format!("    // a; b\n/// {}", "word ".repeat(25))).len(), 2);
+    let faults = files(&source_folder()).into_iter().flat_map(|file| {
+        let faults = faults_of_comments(&fs::read_to_string(&file).unwrap());
+        faults.into_iter().map(move |fault| format!("{}:{fault}", file.display()))
+    });
+    let faults: Vec<_> = faults.collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// xboard takes these words for a start that has failed, wherever an engine writes them.

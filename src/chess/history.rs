@@ -1,7 +1,7 @@
 //! The game so far: positions from the start of the known game to now, and how a game ends by the rules.
 //!
-//! The engine keeps one for the game; every search thread clones it, pushes the moves of its way down the tree and
-//! pops them again.
+//! The engine keeps one for the game. Every search thread clones it, pushes the moves of its way down the
+//! tree and pops them again.
 
 use super::fen::PositionError;
 use super::moves::{Move, MoveList, Variant};
@@ -12,7 +12,8 @@ use crate::chance::spread;
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.
 const SHARED_RULE50: u32 = 40;
 
-/// Positions from the first known one to the current one, never empty. The first one counts as a first occurrence.
+/// Positions from the first known one to the current one, never empty. The first one counts as a first
+/// occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -26,7 +27,7 @@ struct Entry {
     position: Position,
     /// Number of earlier occurrences, counted up to 2.
     repetitions: u8,
-    /// Plies back to the latest earlier occurrence; 0 without one.
+    /// Plies back to the latest earlier occurrence, or 0 without one.
     cycle: u32,
 }
 
@@ -53,13 +54,14 @@ impl History {
     /// Reads the game that UCI's `position` command gives: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors
-    /// Fails if `text` starts with another word, the FEN is refused, or a move is not legal; the message says which.
+    /// Fails if `text` starts with another word, the FEN is refused, or a move is not legal. The message says
+    /// which.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, |fen| History::from_fen(fen, variant))
     }
 
-    /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`]
-    /// too.
+    /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of
+    /// [`Position::from_fen_to_evaluate`] too.
     ///
     /// # Errors
     /// Fails as [`History::from_uci_position`] does.
@@ -68,7 +70,8 @@ impl History {
         parse_uci_position(text, variant, read)
     }
 
-    /// Returns what had to be left out of the FEN: castling rights without their rook, an en-passant square that cannot be.
+    /// Returns what had to be left out of the FEN: castling rights without their rook, an en-passant square
+    /// that cannot be.
     pub fn left_out(&self) -> &[&'static str] {
         &self.left_out
     }
@@ -77,13 +80,13 @@ impl History {
         self.variant
     }
 
-    /// Returns the number of positions, the first and the current one included; at least 1.
+    /// Returns the number of positions, the first and the current one included, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns the position `index` plies after the first; `index` is below [`History::len`].
+    /// Returns the position `index` plies after the first. `index` is below [`History::len`].
     pub fn position(&self, index: usize) -> &Position {
         &self.entries[index].position
     }
@@ -103,7 +106,8 @@ impl History {
         self.entries[index].repetitions
     }
 
-    /// Returns the plies since the latest earlier occurrence of the current position; `None` if there is none.
+    /// Returns the plies since the latest earlier occurrence of the current position, or `None` if there is
+    /// none.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         Some(self.last().cycle).filter(|&cycle| cycle > 0)
     }
@@ -113,12 +117,12 @@ impl History {
         self.current().game_ply()
     }
 
-    /// Returns all legal moves; see [`Position::legal_moves`].
+    /// Returns all legal moves. See [`Position::legal_moves`].
     pub fn legal_moves(&self) -> MoveList {
         self.current().legal_moves()
     }
 
-    /// Plays `m`, which must be legal; see [`Position::play`].
+    /// Plays `m`, which must be legal. See [`Position::play`].
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
         let (repetitions, cycle) = match self.earlier_occurrence(&position) {
@@ -131,27 +135,27 @@ impl History {
         self.entries.push(Entry { position, repetitions, cycle });
     }
 
-    /// Takes the last move back; the first position stays.
+    /// Takes the last move back. The first position stays.
     pub fn pop(&mut self) {
         self.truncate(self.len() - 1);
     }
 
-    /// Takes moves back until `len` positions are left; the first position stays.
+    /// Takes moves back until `len` positions are left. The first position stays.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len.max(1));
     }
 
-    /// Returns a key of all that an evaluation of the current position depends on much: [`Position::key`], whether the position
-    /// occurred before, and the fifty-move counter once that matters. Which positions came before it is left
-    /// out, as in Lc0's cache, and so are low counters: they change a network's answer only a little, and
-    /// transpositions could not share it.
+    /// Returns a key of all that an evaluation of the current position depends on much: [`Position::key`],
+    /// whether the position occurred before, and the fifty-move counter once that matters. Which positions
+    /// came before it is left out, as in Lc0's cache, and so are low counters: they change a network's answer
+    /// only a little, and transpositions could not share it.
     pub fn evaluation_key(&self) -> u64 {
         let rule50 = self.current().rule50().saturating_sub(SHARED_RULE50);
         let counters = u64::from(rule50) << 2 | u64::from(self.repetitions());
         self.current().key() ^ spread(counters)
     }
 
-    /// Reads a legal move in UCI notation; see [`Position::parse_move`].
+    /// Reads a legal move in UCI notation. See [`Position::parse_move`].
     ///
     /// # Errors
     /// Fails if the text is not a move, or the move is not legal.
@@ -159,12 +163,13 @@ impl History {
         self.current().parse_move(uci)
     }
 
-    /// Writes `m`, which must be legal now, as this game's variant does; see [`Position::format_move`].
+    /// Writes `m`, which must be legal now, as this game's variant does. See [`Position::format_move`].
     pub fn format_move(&self, m: Move) -> String {
         self.current().format_move(m, self.variant)
     }
 
-    /// Finds the latest position equal to `next`, the next one, among those that reversible moves connect with it.
+    /// Finds the latest position equal to `next`, the next one, among those that reversible moves connect
+    /// with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
@@ -180,7 +185,8 @@ impl History {
     }
 }
 
-/// Reads `startpos [moves …]` or `fen FEN [moves …]`; `read_fen` decides which FENs will do, and begins the game there.
+/// Reads `startpos [moves …]` or `fen FEN [moves …]`. `read_fen` decides which FENs will do, and begins the
+/// game there.
 fn parse_uci_position(
     text: &str,
     variant: Variant,
@@ -199,7 +205,7 @@ fn parse_uci_position(
         other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
     };
     for (index, word) in words.enumerate() {
-        // What UCI's notation says comes first; a user at a terminal may write algebraic notation.
+        // What UCI's notation says comes first. A user at a terminal may write algebraic notation.
         let read =
             history.parse_move(word).or_else(|error| history.current().read_move(word).map_err(|_| error));
         let m = read.map_err(|source| PositionError::Move { number: index + 1, source })?;
@@ -224,7 +230,8 @@ pub enum Terminal {
 }
 
 impl History {
-    /// Says whether and how the game is over, where `legal` are the legal moves. Draws count as claimed at once, mate goes before.
+    /// Says whether and how the game is over, where `legal` are the legal moves. Draws count as claimed at
+    /// once, mate goes before.
     pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
         let position = self.current();
         if legal.is_empty() {
@@ -242,7 +249,8 @@ impl History {
 }
 
 impl Position {
-    /// Says whether neither side can mate by any series of moves: bare kings, one minor piece, bishops of one colour.
+    /// Says whether neither side can mate by any series of moves: bare kings, one minor piece, bishops of one
+    /// colour.
     pub(crate) fn has_insufficient_material(&self) -> bool {
         let board = self.board();
         // Nearly all positions end here.

@@ -1,6 +1,8 @@
-//! The tables of the reference, made from the declarations of managers, estimators, backends and their parameters.
+//! The tables of the reference, made from the declarations of managers, estimators, backends and their
+//! parameters.
 //!
-//! A test holds the pages against them. `UPDATE_DOCS=1 cargo test --lib documentation` writes them into the pages.
+//! A test holds the pages against them. `UPDATE_DOCS=1 cargo test --lib documentation` writes them into the
+//! pages.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -58,8 +60,8 @@ fn smooth() -> String {
     table(&heads, rows)
 }
 
-/// Returns what games say of other values of a parameter of `smooth`: of all rows of the table of results that begin with its name
-/// the two values, and the Elo of the first at the shorter clock.
+/// Returns what games say of other values of a parameter of `smooth`: of all rows of the table of results
+/// that begin with its name the two values, and the Elo of the first at the shorter clock.
 fn measured(results: &str, name: &str) -> String {
     let (_, rest) = results.split_once("<!-- table worth -->").expect("the table of results");
     let (rows, _) = rest.split_once("<!-- end of table -->").expect("its end");

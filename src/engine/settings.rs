@@ -1,4 +1,5 @@
-//! All options together: the groups that this module and the modules below declare, as UCI and the command line set them.
+//! All options together: the groups that this module and the modules below declare, as UCI and the command
+//! line set them.
 
 use std::sync::LazyLock;
 
@@ -73,7 +74,8 @@ impl Settings {
         &SPECS
     }
 
-    /// Returns all that hosts may set: our options, their second names, the command among them, and those of Lc0 without effect.
+    /// Returns all that hosts may set: our options, their second names, the command among them, and those of
+    /// Lc0 without effect.
     pub(crate) fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
@@ -84,7 +86,8 @@ impl Settings {
         own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
     }
 
-    /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in visibility.
+    /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in
+    /// visibility.
     pub(crate) fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
@@ -93,19 +96,19 @@ impl Settings {
         })
     }
 
-    /// Returns the option with this UCI name, in any case, or with this flag; second names count too.
+    /// Returns the option with this UCI name, in any case, or with this flag. Second names count too.
     pub(crate) fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
-    /// Returns whether the option is about what a GUI is told and when its messages came, so that games between engines in one process
-    /// do not know it.
+    /// Returns whether the option is about what a GUI is told and when its messages came, so that games
+    /// between engines in one process do not know it.
     pub(crate) fn is_for_sessions_only(spec: &OptionSpec) -> bool {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
     }
 
-    /// Sets the option with this UCI name, in any case, or with this flag; second names count too.
+    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
     }
@@ -123,7 +126,8 @@ impl Settings {
             .collect()
     }
 
-    /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help shows all of them.
+    /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help
+    /// shows all of them.
     pub(crate) fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
         add_flags(command, wanted, Visibility::Hidden, check_value)
@@ -197,11 +201,14 @@ option_group! {
         score_type: ScoreType = ScoreType::WdlMu, "ScoreType", "score-type";
         /// Report every root move after a search, as `info string` lines. LogFile receives them in any case.
         verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
-        /// Report every root move with each `info` line. Without VerboseMoveStats only LogFile receives the report.
+        /// Report every root move with each `info` line. Without VerboseMoveStats only LogFile receives the
+        /// report.
         log_live_stats: bool = false, "LogLiveStats", "log-live-stats", hidden;
-        /// File to which all input and output is appended, with timestamps and each move's use of time. `<stderr>` writes to the console.
+        /// File to which all input and output is appended, with timestamps and each move's use of time.
+        /// `<stderr>` writes to the console.
         log_file: String = String::new(), "LogFile", "logfile";
-        /// Name that the engine reports to the GUI. Some GUIs choose what they show by this name. If empty, it is Zeitnot and its version.
+        /// Name that the engine reports to the GUI. Some GUIs choose what they show by this name. If empty,
+        /// it is Zeitnot and its version.
         engine_name: String = String::new(), "EngineName", "name", hidden;
         /// Show the chances of win, draw and loss in permille.
         show_wdl: bool = false, "UCI_ShowWDL", "show-wdl", common;
@@ -228,11 +235,14 @@ option_group! {
     /// The options for analysis and for weaker play.
     #[derive(Copy)]
     pub struct StrengthOptions {
-        /// Tell the engine that the GUI analyses. Contempt, DrawScore, noise, temperature and UCI_LimitStrength then have no effect.
+        /// Tell the engine that the GUI analyses. Contempt, DrawScore, noise, temperature and
+        /// UCI_LimitStrength then have no effect.
         analyse_mode: bool = false, "UCI_AnalyseMode", "analyse-mode";
-        /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no effect in infinite search.
+        /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no
+        /// effect in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
-        /// Strength under UCI_LimitStrength. It holds for the network that comes with Zeitnot, and other networks differ from it.
+        /// Strength under UCI_LimitStrength. It holds for the network that comes with Zeitnot, and other
+        /// networks differ from it.
         elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }
@@ -254,8 +264,8 @@ const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
     Level { elo, nodes, temperature }
 }
 
-/// The scale; `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the nodes
-/// change evenly.
+/// The scale. `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the
+/// nodes change evenly.
 const LEVELS: [Level; 5] = [
     level(700.0, 1.0, 1.0),
     level(1335.0, 1.0, 0.3),
@@ -268,7 +278,7 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    /// Returns how much weaker the move in `position` is to be; `None` for full strength.
+    /// Returns how much weaker the move in `position` is to be, or `None` for full strength.
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
             return None;

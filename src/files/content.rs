@@ -1,5 +1,5 @@
-//! Opens files that may be compressed: a file or stdin, plain or by gzip, Zstandard, bzip2 or zip. Compression is recognised by the
-//! content, not by the name.
+//! Opens files that may be compressed: a file or stdin, plain or by gzip, Zstandard, bzip2 or zip.
+//! Compression is recognised by the content, not by the name.
 //!
 //! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
 
@@ -21,13 +21,14 @@ use super::zipped;
 const SIGNATURE: usize = 6;
 /// The bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth, short games that are all
-/// alike to a fiftieth.
+/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth,
+/// short games that are all alike to a fiftieth.
 const MAX_RATIO: u64 = 200;
 
 /// A file of text that is open.
 pub(crate) struct TextFile {
-    /// Its name in small letters, without the ending of its compression; in an archive the name of the file there. Empty for stdin.
+    /// Its name in small letters, without the ending of its compression. In an archive the name of the file
+    /// there. Empty for stdin.
     #[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only openings ask for it"))]
     pub(crate) name: String,
     /// The text without compression, as people encode it.
@@ -36,10 +37,12 @@ pub(crate) struct TextFile {
     pub(crate) notes: Vec<String>,
 }
 
-/// Opens a file of text; `-` is stdin. Of a zip archive the first file is read whose name has one of the `endings`.
+/// Opens a file of text. `-` is stdin. Of a zip archive the first file is read whose name has one of the
+/// `endings`.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or is something else than text; the error says what it is, and what to do.
+/// Fails if the file cannot be read, or is something else than text. The error says what it is, and what to
+/// do.
 pub(crate) fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     if path.as_os_str() == "-" {
         let content = text_behind(Sniffed::new(io::stdin())?)?;
@@ -61,7 +64,7 @@ fn without_compression(name: &str) -> String {
     inner.unwrap_or(&name).to_owned()
 }
 
-/// Opens a file and returns its uncompressed content, which may be anything; `-` is stdin.
+/// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
 #[cfg(feature = "lab")]
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
@@ -120,7 +123,8 @@ struct Sniffed<R> {
 }
 
 impl<R: Read> Sniffed<R> {
-    /// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one line is enough.
+    /// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one
+    /// line is enough.
     fn new(mut source: R) -> io::Result<Sniffed<R>> {
         let (mut start, mut buffer, mut error) = (Vec::new(), [0; TELLING], None);
         while start.len() < SIGNATURE && !start.contains(&b'\n') {

@@ -1,4 +1,5 @@
-//! Files as people have them: what a file is by its first bytes, its content without compression, its lines, and how a hash is written.
+//! Files as people have them: what a file is by its first bytes, its content without compression, its lines,
+//! and how a hash is written.
 //!
 //! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the
 //! same compressions and encodings, and call a file that is something else by its name. Networks are read by

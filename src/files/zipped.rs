@@ -21,7 +21,8 @@ pub(super) struct Member {
     pub(super) notes: Vec<String>,
 }
 
-/// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else the first `.txt`.
+/// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else
+/// the first `.txt`.
 ///
 /// # Errors
 /// Fails if there is none, or the archive cannot be read.
@@ -57,7 +58,8 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is read here in a stream.
+/// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
+/// read here in a stream.
 fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Box<dyn Read + Send>, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());

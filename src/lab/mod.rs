@@ -1,7 +1,8 @@
-//! The laboratory: measurements with many games, and the training data of networks. The engine does without it.
+//! The laboratory: measurements with many games, and the training data of networks. The engine does without
+//! it.
 //!
-//! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is computed from rows, and the
-//! *page* that shows it:
+//! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is
+//! computed from rows, and the *page* that shows it:
 //!
 //! | folder | what it measures |
 //! |---|---|
@@ -11,10 +12,11 @@
 //! | `moves_left` | moves-left estimators on recorded games |
 //! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
-//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of several machines are put
-//! together), `viewer` (the page's board and graphs), [`pgn`] (recorded games) and `uci_process` (external engines). [`Phase`]
-//! says what opening, middlegame and endgame are, and [`LabError`] why a measurement could not be made. [`training`] makes the games
-//! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
+//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of
+//! several machines are put together), `viewer` (the page's board and graphs), [`pgn`] (recorded games) and
+//! `uci_process` (external engines). [`Phase`] says what opening, middlegame and endgame are, and
+//! [`LabError`] why a measurement could not be made. [`training`] makes the games with labels that networks
+//! are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
 pub(crate) mod analysis;
@@ -91,7 +93,8 @@ pub enum LabError {
     },
 }
 
-/// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document means it.
+/// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document
+/// means it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// 25 pieces or more.

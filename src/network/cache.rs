@@ -1,8 +1,8 @@
 //! The evaluation cache: the network's evaluations of positions met before, bounded, shared by all threads.
 //!
-//! The search looks a leaf up in it before it queues it for evaluation. The key must identify everything that an
-//! evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest evaluation
-//! makes room for the newest.
+//! The search looks a leaf up in it before it queues it for evaluation. The key must identify everything that
+//! an evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest
+//! evaluation makes room for the newest.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,13 +16,14 @@ use super::Evaluation;
 /// The exponent of the smallest probability that differs from 0 (2⁻³¹), as `f32` biases it.
 const MIN_EXPONENT: u32 = 96;
 
-/// Packs a probability (`0..=1`) into 16 bits: 5 of exponent and 11 of mantissa, rounded. The result grows with `p`.
+/// Packs a probability (`0..=1`) into 16 bits: 5 of exponent and 11 of mantissa, rounded. The result grows
+/// with `p`.
 pub(crate) fn compress(p: f32) -> u16 {
     let rounded = (p.to_bits() + (1 << 11)) >> 12;
     rounded.saturating_sub(MIN_EXPONENT << 11) as u16
 }
 
-/// Returns the probability that [`compress`] has packed; packing it again gives the same bits.
+/// Returns the probability that [`compress`] has packed. Packing it again gives the same bits.
 #[inline]
 pub(crate) fn expand(bits: u16) -> f32 {
     f32::from_bits((u32::from(bits) << 12) + (MIN_EXPONENT << 23))
@@ -38,8 +39,8 @@ struct CachedEvaluation {
 const SHARDS: usize = 64;
 /// Bytes that a place of the map takes: entry, key, and control byte.
 const PLACE_BYTES: usize = size_of::<(u64, CachedEvaluation)>() + 1;
-/// Bytes that an entry takes elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its place in the
-/// queue.
+/// Bytes that an entry takes elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its
+/// place in the queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
 
 /// A hasher for maps whose keys are hashes of positions already.
@@ -64,12 +65,12 @@ impl Hasher for KeyHasher {
 
 /// The evaluations of a bounded number of positions by their keys.
 ///
-/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and `len` is
-/// counted with relaxed atomics, for a thread that reads it late only evicts a little later.
+/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and
+/// `len` is counted with relaxed atomics, for a thread that reads it late only evicts a little later.
 #[derive(Debug)]
 pub(crate) struct EvalCache {
     entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,
-    /// Keys in the order of their insertion; each key of `entries` stands here once.
+    /// Keys in the order of their insertion. Each key of `entries` stands here once.
     order: SegQueue<u64>,
     capacity: usize,
     /// It changes with every evaluation, and must not share a cache line with what is only read.
@@ -77,7 +78,7 @@ pub(crate) struct EvalCache {
 }
 
 impl EvalCache {
-    /// Returns a cache for at most `capacity` evaluations; 0 makes one that keeps nothing.
+    /// Returns a cache for at most `capacity` evaluations. 0 makes one that keeps nothing.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
             entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
@@ -98,8 +99,8 @@ impl EvalCache {
 
     /// Returns the memory of a full cache for `capacity` evaluations, in bytes.
     pub(crate) fn full_bytes(capacity: usize) -> usize {
-        // A shard has a power of two of places. Where entries come and go it doubles unless less than half of the
-        // seven eighths that it may fill are taken; some shards get more than others.
+        // A shard has a power of two of places. Where entries come and go it doubles unless less than half of
+        // the seven eighths that it may fill are taken. Some shards get more than others.
         let fullest_shard = capacity.div_ceil(SHARDS) + capacity.div_ceil(SHARDS) / 50;
         let places = SHARDS * (fullest_shard * 16 / 7).next_power_of_two();
         if capacity == 0 { 0 } else { places * PLACE_BYTES + capacity * OUTSIDE_BYTES }
@@ -118,8 +119,8 @@ impl EvalCache {
         (self.len() * 1000).checked_div(self.capacity).unwrap_or(0).min(1000) as u32
     }
 
-    /// Looks up a position with `moves` legal moves; their policy goes into `policy`, in their order.
-    /// An entry with another number of moves belongs to another position with the same key and is passed over.
+    /// Looks up a position with `moves` legal moves. Their policy goes into `policy`, in their order. An
+    /// entry with another number of moves belongs to another position with the same key and is passed over.
     pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Evaluation> {
         if self.capacity == 0 {
             return None;
@@ -130,7 +131,7 @@ impl EvalCache {
         Some(entry.evaluation)
     }
 
-    /// Keeps an evaluation; `policy` are probabilities of the legal moves in their order.
+    /// Keeps an evaluation. `policy` are probabilities of the legal moves in their order.
     pub fn insert(&self, key: u64, evaluation: Evaluation, policy: &[f32]) {
         if self.capacity == 0 {
             return;

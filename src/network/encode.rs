@@ -14,7 +14,7 @@
 //! | `13 * b + 6..12` | theirs |
 //! | `13 * b + 12` | all ones if that position occurred before |
 //! | 104..108 | castling rights |
-//! | 108 | classical: all ones if Black moves; canonical: the en-passant file, on rank 8 |
+//! | 108 | classical: all ones if Black moves, canonical: the en-passant file, on rank 8 |
 //! | 109 | fifty-move counter, in plies or hundreds of plies |
 //! | 110 | armageddon formats: all ones if Black moves |
 //! | 111 | all ones |

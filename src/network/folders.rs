@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
-/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's
-/// cache folder.
+/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the
+/// platform's cache folder.
 ///
 /// This is `None` if the variables that would say so are not set. The folder need not exist.
 pub fn cache() -> Option<PathBuf> {

@@ -1,10 +1,10 @@
-//! Groups of options: structs whose fields are options or other groups. The engine's options are one, and so are the parameters
-//! of a time manager, an estimator or a backend, which stand in a parameter list.
+//! Groups of options: structs whose fields are options or other groups. The engine's options are one, and so
+//! are the parameters of a time manager, an estimator or a backend, which stand in a parameter list.
 
 use super::{OptionError, OptionSpec};
 use crate::params::{ParamEntry, ParamError, Params};
 
-/// A struct whose fields are options or other groups; `option_group!` declares one.
+/// A struct whose fields are options or other groups. `option_group!` declares one.
 pub(crate) trait OptionGroup: Default {
     /// Returns all options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
@@ -12,11 +12,12 @@ pub(crate) trait OptionGroup: Default {
     /// Sets the option that `name` means. Returns false if the group has no such option.
     ///
     /// # Errors
-    /// Returns [`OptionError::Value`] if the value is not of the option's kind or outside its range; nothing has
-    /// changed then.
+    /// Returns [`OptionError::Value`] if the value is not of the option's kind or outside its range. Nothing
+    /// has changed then.
     fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
 
-    /// Returns the value of the option with the flag `flag` as text; `None` if the group has no such option.
+    /// Returns the value of the option with the flag `flag` as text, or `None` if the group has no such
+    /// option.
     fn text_of(&self, flag: &str) -> Option<String>;
 
     /// Sets what stands in `list` and belongs to the group. The rest of the list is returned.
@@ -37,10 +38,12 @@ pub(crate) trait OptionGroup: Default {
         Ok(rest)
     }
 
-    /// Reads the group from `list`, the parameters of `owner`, which may have nested lists with the names `lists` too.
+    /// Reads the group from `list`, the parameters of `owner`, which may have nested lists with the names
+    /// `lists` too.
     ///
     /// # Errors
-    /// As [`OptionGroup::take`], and [`ParamError::Unknown`], with what would be valid, for anything else in the list.
+    /// As [`OptionGroup::take`], and [`ParamError::Unknown`], with what would be valid, for anything else in
+    /// the list.
     fn read(mut self, owner: &str, list: &Params, lists: &[&str]) -> Result<Self, ParamError> {
         let rest = self.take(list)?;
         let names: Vec<_> = Self::declared().iter().map(|spec| spec.name).collect();
@@ -86,9 +89,10 @@ fn edit_distance(a: &str, b: &str) -> usize {
 
 /// Declares a group of options.
 ///
-/// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the flag. `before "Name"` behind them names the option of another group before which it is listed.
-/// `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility).
-/// An option of a parameter list has one name only. A field without a default is another group.
+/// An option's line has the help, the field with its type and default, the range where the type has one, the
+/// UCI name and the flag. `before "Name"` behind them names the option of another group before which it is
+/// listed. `common` or `hidden` at the end is its [`Visibility`](crate::options::Visibility). An option of a
+/// parameter list has one name only. A field without a default is another group.
 ///
 /// ```text
 /// option_group! {

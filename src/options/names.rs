@@ -1,8 +1,9 @@
 //! Names that are not those of an option of ours, and are taken all the same.
 //!
-//! Some are second names of our options: those which UCI and other engines have made common, and flags that Lc0 spells
-//! otherwise. Others are options of Lc0 that this engine has no use for: they are accepted, so that saved settings carry over, and
-//! the user is told what is done instead. `uci` lists them, as some GUIs send only what an engine lists.
+//! Some are second names of our options: those which UCI and other engines have made common, and flags that
+//! Lc0 spells otherwise. Others are options of Lc0 that this engine has no use for: they are accepted, so
+//! that saved settings carry over, and the user is told what is done instead. `uci` lists them, as some GUIs
+//! send only what an engine lists.
 
 use super::{OptionKind, OptionSpec, Visibility};
 
@@ -10,7 +11,8 @@ const OWN_BATCHES: &str =
     "Has no effect: each search thread gathers and backs up its own batch, without helper threads.";
 const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: the batch size depends on tree, clock and device, as MinibatchSize describes. It is not reduced for an idle device.";
 
-/// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done instead.
+/// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done
+/// instead.
 pub(crate) static IGNORED_OPTIONS: [OptionSpec; 13] = [
     ignored(
         "CacheHistoryLength",
@@ -121,7 +123,7 @@ impl OtherName {
     }
 }
 
-/// The second names; a name stands beside the option's own in the list of options.
+/// The second names. A name stands beside the option's own in the list of options.
 pub(crate) const OTHER_NAMES: [OtherName; 2] = [
     OtherName {
         name: "Hash",
@@ -137,14 +139,15 @@ pub(crate) const OTHER_NAMES: [OtherName; 2] = [
     },
 ];
 
-/// Returns the name of an option that has two, as it is listed, and its other one; `None` if `name` is no such name.
+/// Returns the name of an option that has two, as it is listed, and its other one, or `None` if `name` is no
+/// such name.
 pub(crate) fn both_names(name: &str) -> Option<[&'static str; 2]> {
     let own = own_name(name);
     let other = OTHER_NAMES.iter().find(|other| other.option.eq_ignore_ascii_case(own))?;
     Some(if other.is_named(name) { [other.name, other.option] } else { [other.option, other.name] })
 }
 
-/// Returns the own name of the option that `name` means; `name` itself unless it is a second one.
+/// Returns the own name of the option that `name` means. `name` itself unless it is a second one.
 pub(crate) fn own_name(name: &str) -> &str {
     OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
 }

@@ -1,4 +1,5 @@
-//! The types that an option's value can have, how their text is read, and their descriptions for people and GUIs.
+//! The types that an option's value can have, how their text is read, and their descriptions for people and
+//! GUIs.
 
 use std::fmt::Write;
 use std::num::NonZero;
@@ -45,7 +46,7 @@ pub enum OptionKind {
         /// Largest value.
         max: i64,
     },
-    /// A number; UCI has no type for it and shows a string.
+    /// A number. UCI has no type for it and shows a string.
     Decimal {
         /// Value at the start.
         default: f64,
@@ -83,7 +84,8 @@ impl OptionKind {
     }
 }
 
-/// Where an option is shown. All can be set, shown or not. The three are the modes of Lc0's lists: simple, normal and pro.
+/// Where an option is shown. All can be set, shown or not. The three are the modes of Lc0's lists: simple,
+/// normal and pro.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Visibility {
     /// In `--help` too.
@@ -100,7 +102,7 @@ pub enum Visibility {
 pub struct OptionSpec {
     /// Name in UCI's `setoption`, Lc0's where Lc0 has the option, or in a parameter list.
     pub name: &'static str,
-    /// Name on the command line, without the dashes; the same as `name` in a parameter list.
+    /// Name on the command line, without the dashes. The same as `name` in a parameter list.
     pub flag: &'static str,
     /// Kind, range and default.
     pub kind: OptionKind,
@@ -137,7 +139,7 @@ impl OptionSpec {
         self.kind.expected()
     }
 
-    /// Returns the default as text; empty text stays empty.
+    /// Returns the default as text, empty text stays empty.
     pub(crate) fn default_text(&self) -> String {
         match &self.kind {
             OptionKind::Switch { default } => default.to_string(),
@@ -175,7 +177,8 @@ impl OptionSpec {
 
 /// A type that an option's value can have.
 pub(crate) trait OptionValue: Sized {
-    /// The part that is declared beside the default: the smallest and largest value, or `()` where there are none.
+    /// The part that is declared beside the default: the smallest and largest value, or `()` where there are
+    /// none.
     type Range;
 
     /// Returns the kind that is shown for an option of this type.
@@ -187,7 +190,7 @@ pub(crate) trait OptionValue: Sized {
     /// Returns the value as [`OptionValue::parse`] reads it.
     fn text(&self) -> String;
 
-    /// Returns the words of a choice, each with its meaning; nothing for other types.
+    /// Returns the words of a choice, each with its meaning, or nothing for other types.
     fn meanings() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
@@ -196,7 +199,8 @@ pub(crate) trait OptionValue: Sized {
 /// Sets `place` to what `value` says, if `asked` is one of the option's `names`. Returns whether it is.
 ///
 /// # Errors
-/// Returns [`OptionError::Value`] if the value is not of the type or outside the range; nothing has changed then.
+/// Returns [`OptionError::Value`] if the value is not of the type or outside the range. Nothing has changed
+/// then.
 pub(crate) fn set_if_named<T: OptionValue>(
     place: &mut T,
     names: [&'static str; 2],
@@ -250,7 +254,7 @@ impl OptionValue for String {
     }
 }
 
-/// Declares an integer type; ranges are those of UCI's `spin`, which is signed.
+/// Declares an integer type. Ranges are those of UCI's `spin`, which is signed.
 macro_rules! integer_value {
     ($type:ty) => {
         impl OptionValue for $type {
@@ -349,7 +353,7 @@ impl OptionValue for f32 {
     }
 }
 
-/// An enum whose variants are the words that an option may be; `option_choice!` declares one.
+/// An enum whose variants are the words that an option may be. `option_choice!` declares one.
 pub trait OptionChoice: Copy + PartialEq + 'static {
     /// All variants with their words and what these mean, in the order in which they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
@@ -389,7 +393,8 @@ impl<T: OptionChoice> OptionValue for T {
     }
 }
 
-/// Declares an enum whose variants are the words that an option may be; `enum NodeTarget = Tree` gives it a default.
+/// Declares an enum whose variants are the words that an option may be. `enum NodeTarget = Tree` gives it a
+/// default.
 ///
 /// ```text
 /// option_choice! {

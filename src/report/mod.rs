@@ -1,8 +1,8 @@
 //! Results for people: tables, plots, pages.
 //!
-//! The commands that measure ([`tools`](crate::tools)) show their results with it: [`Table`] for the terminal, [`Plot`]
-//! and [`BarPlot`] for SVG figures in light and dark, [`Page`] for a self-contained HTML report of both. Without the
-//! feature `lab` there are tables only.
+//! The commands that measure ([`tools`](crate::tools)) show their results with it: [`Table`] for the
+//! terminal, [`Plot`] and [`BarPlot`] for SVG figures in light and dark, [`Page`] for a self-contained HTML
+//! report of both. Without the feature `lab` there are tables only.
 //!
 //! Uses nothing else of the engine and knows nothing of chess.
 

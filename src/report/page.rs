@@ -1,4 +1,4 @@
-//! A report as one HTML file: paragraphs, tables, figures; nothing is loaded from elsewhere.
+//! A report as one HTML file: paragraphs, tables, figures. Nothing is loaded from elsewhere.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::{Align, BarPlot, Origin, Plot, Table};
 
-/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a row of a table with many
-/// columns becomes a block. What is still too wide scrolls in its own box: its first column stays, and a shadow shows where more is.
+/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
+/// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
+/// column stays, and a shadow shows where more is.
 const STYLE: &str = include_str!("page.css");
 /// A table with more columns becomes blocks on a phone.
 const MOST_COLUMNS: usize = 3;
@@ -96,8 +97,8 @@ impl Page {
         self.block(format_args!("{html}"))
     }
 
-    /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow each other stand side
-    /// by side where there is room.
+    /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
+    /// each other stand side by side where there is room.
     pub(crate) fn plot(self, plot: &Plot, caption: &str) -> Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }

@@ -1,7 +1,8 @@
 //! Plots as SVG: lines, bands, points and densities over two number axes, and bars with error bars.
 //!
-//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a page, and
-//! has no size of its own, so that it fills the width it is given. Colours are classes of the style sheet at its head.
+//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
+//! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
+//! sheet at its head.
 
 use std::fmt::{Display, Write};
 use std::ops::Range;
@@ -17,20 +18,20 @@ const BESIDE: f64 = 70.0;
 /// Width of the margin at the right.
 const MARGIN: f64 = 14.0;
 
-/// A plot over two number axes. Things of one name share one colour and one entry of the legend; nameless ones have
-/// none.
+/// A plot over two number axes. Things of one name share one colour and one entry of the legend, nameless
+/// ones have none.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
     title: String,
     x: Axis,
     y: Axis,
-    /// Names in the order of their colours; layers refer to them by place.
+    /// Names in the order of their colours. Layers refer to them by place.
     names: Vec<String>,
     layers: Vec<(usize, LayerKind, Vec<Part>)>,
 }
 
 impl Plot {
-    /// Returns an empty plot; the axes' labels name quantity and unit.
+    /// Returns an empty plot. The axes' labels name quantity and unit.
     pub(crate) fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
         Plot {
             title: title.into(),
@@ -50,12 +51,13 @@ impl Plot {
         self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
     }
 
-    /// Adds a dot for each point `(x, y)`; for more than a thousand take [`Self::density`].
+    /// Adds a dot for each point `(x, y)`. For more than a thousand take [`Self::density`].
     pub(crate) fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
         self.layer(name, LayerKind::Scatter, points.iter().map(Part::point).collect())
     }
 
-    /// Shades the plane by how much weight falls there, from points `(x, y, weight)`, in steps of the logarithm.
+    /// Shades the plane by how much weight falls there, from points `(x, y, weight)`, in steps of the
+    /// logarithm.
     pub(crate) fn density(self, name: &str, points: &[(f64, f64, f64)]) -> Plot {
         let point = |&(x, y, weight): &_| Part { weight, ..Part::point(&(x, y)) };
         self.layer(name, LayerKind::Density, points.iter().map(point).collect())
@@ -87,19 +89,19 @@ impl Plot {
         self
     }
 
-    /// Makes the x axis logarithmic; values that are not positive are left out.
+    /// Makes the x axis logarithmic. Values that are not positive are left out.
     pub(crate) fn log_x(mut self) -> Plot {
         self.x.scale = AxisScale::Log;
         self
     }
 
-    /// Makes the y axis logarithmic; values that are not positive are left out.
+    /// Makes the y axis logarithmic. Values that are not positive are left out.
     pub(crate) fn log_y(mut self) -> Plot {
         self.y.scale = AxisScale::Log;
         self
     }
 
-    /// Whether there is any point to be drawn; a line needs two.
+    /// Whether there is any point to be drawn. A line needs two.
     pub(crate) fn has_data(&self) -> bool {
         let is_shown = |part: &&Part| {
             let Part { x, y, .. } = part.on_axes(&self.x, &self.y);
@@ -169,7 +171,7 @@ impl Part {
 
 type ShadedCell = ((f64, f64), (f64, f64), f64);
 
-/// Returns cells with their shades by the logarithm of their weight; neighbours of a shade in a row are one.
+/// Returns cells with their shades by the logarithm of their weight. Neighbours of a shade in a row are one.
 fn density(points: &[Part], x: &Range<f64>, y: &Range<f64>) -> Vec<ShadedCell> {
     let width = (x.end - x.start) / CELLS.0 as f64;
     let height = (y.end - y.start) / CELLS.1 as f64;
@@ -314,7 +316,7 @@ impl Axis {
         Axis { label, scale: AxisScale::Linear, low: None, high: None }
     }
 
-    /// Returns a number's position; not finite if it has none.
+    /// Returns a number's position. Not finite if it has none.
     fn position(&self, value: f64) -> f64 {
         match self.scale {
             AxisScale::Linear => value,
@@ -323,8 +325,8 @@ impl Axis {
         }
     }
 
-    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never empty,
-    /// always finite.
+    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never
+    /// empty, always finite.
     fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
         let (low, high) =
@@ -384,8 +386,8 @@ const LEGEND_LINE: f64 = 25.0;
 /// Mean width of a letter: enough to place the entries of a legend.
 const LETTER: f64 = 9.0;
 
-/// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart, shifted
-/// for contrast.
+/// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
+/// shifted for contrast.
 const SERIES: [(&str, &str); 8] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a3d"),
@@ -443,7 +445,8 @@ struct Svg {
 }
 
 impl Svg {
-    /// Begins a picture with an entry of the legend for each of `names` that is not empty, and so much room below.
+    /// Begins a picture with an entry of the legend for each of `names` that is not empty, and so much room
+    /// below.
     fn new(title: &str, names: &[&str], room: f64) -> Svg {
         let entries = legend(names);
         let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);

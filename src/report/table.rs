@@ -13,7 +13,7 @@ const LEAST_ROOM: usize = 20;
 pub(crate) enum Align {
     /// The left side, for words.
     Left,
-    /// The right side, for numbers; give all numbers of a column the same decimals.
+    /// The right side, for numbers. Give all numbers of a column the same decimals.
     Right,
 }
 
@@ -58,19 +58,20 @@ impl Table {
 }
 
 impl fmt::Display for Table {
-    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a terminal, the table
-    /// fits its width.
+    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a
+    /// terminal, the table fits its width.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, terminal_width())
     }
 }
 
-/// The width of the terminal, characters; `None` where stdout is none.
+/// The width of the terminal, characters, or `None` where stdout is none.
 pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Writes `name` and, from the column `indent` on, `value`. Where stdout is a terminal, lines break between words.
+/// Writes `name` and, from the column `indent` on, `value`. Where stdout is a terminal, lines break between
+/// words.
 pub(crate) fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, value: &str) -> fmt::Result {
     write_fact_in(f, name, indent, value, terminal_width())
 }
@@ -92,8 +93,9 @@ pub(crate) fn write_fact_in(
 }
 
 impl Table {
-    /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and no word is broken. Columns without room
-    /// beside the others follow below, behind the first one again. Where two have no room, each row becomes a block.
+    /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and
+    /// no word is broken. Columns without room beside the others follow below, behind the first one again.
+    /// Where two have no room, each row becomes a block.
     pub(crate) fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         write_fact_in(f, "", 0, &self.caption, width)?;
         let width = width.unwrap_or(usize::MAX);
@@ -196,8 +198,8 @@ fn longest_piece(text: &str) -> usize {
     pieces(text).map(|(_, piece)| length(piece)).max().unwrap_or(0)
 }
 
-/// The parts of a text that stay whole, and whether a blank stands before each: words, and parts of long words that end in
-/// punctuation. Numbers are no words of several parts.
+/// The parts of a text that stay whole, and whether a blank stands before each: words, and parts of long
+/// words that end in punctuation. Numbers are no words of several parts.
 fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split(' ').flat_map(|word| {
         let ends = word
@@ -266,7 +268,8 @@ mod tests {
         text.lines().map(length).max().unwrap()
     }
 
-    /// A regression: at 80 columns 17571 was printed as 1757 over 1, and as wide a table as that of several backends always was.
+    /// A regression: at 80 columns 17571 was printed as 1757 over 1, and as wide a table as that of several
+    /// backends always was.
     #[test]
     fn a_table_fits_the_terminal_and_breaks_no_number() {
         let names = [

@@ -3,9 +3,12 @@
 //! Five rooms, each of which uses those above it in this list only:
 //! - `tree`: nodes with their values and proofs, and the memory that they lie in.
 //! - `state`: what a search is given, and what its threads count. It decides nothing.
-//! - `leaf`: the way of a leaf. A batch is *gathered* by the PUCT formula, and *backed up* once it is evaluated.
-//! - `report`: the root at one moment, and what is read from it: the move to play, information, figures for stoppers.
-//! - `drive`: the threads that gather and evaluate, and the one that watches the clock and says when the search is over.
+//! - `leaf`: the way of a leaf. A batch is *gathered* by the PUCT formula, and *backed up* once it is
+//!   evaluated.
+//! - `report`: the root at one moment, and what is read from it: the move to play, information, figures for
+//!   stoppers.
+//! - `drive`: the threads that gather and evaluate, and the one that watches the clock and says when the
+//!   search is over.
 //!
 //! Called by `engine`. Uses `chess`, `network` through its traits, and `time` for when to stop.
 

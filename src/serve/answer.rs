@@ -20,7 +20,7 @@ pub(super) struct Answer<'a> {
     /// Why the search ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
-    /// The best move; null without a legal move, or if nothing was evaluated.
+    /// The best move. Null without a legal move, or if nothing was evaluated.
     pub(super) best: Option<String>,
     #[serde(flatten)]
     pub(super) figures: Option<Figures>,
@@ -128,7 +128,7 @@ pub(super) fn name_of(color: Color) -> &'static str {
 pub(super) struct ErrorAnswer<'a> {
     pub(super) id: &'a Value,
     pub(super) error: &'a str,
-    /// The field that is wrong; null if none of the query is.
+    /// The field that is wrong. Null if none of the query is.
     pub(super) field: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ply: Option<usize>,

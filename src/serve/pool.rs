@@ -1,11 +1,13 @@
 //! The search threads and the queue in front of them.
 //!
-//! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together, and hands the results back.
-//! Between two such rounds it takes further searches from the queue. So batches are large though each search asks for few leaves, and
-//! a search finds what it would find alone, but for evaluations that another one has left in the cache.
+//! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together,
+//! and hands the results back. Between two such rounds it takes further searches from the queue. So batches
+//! are large though each search asks for few leaves, and a search finds what it would find alone, but for
+//! evaluations that another one has left in the cache.
 //!
-//! A search that is alone asks for too few leaves to keep a device busy, and waits for each batch. Workers search it as under UCI: with
-//! several batches under way at once, and on a CPU with all threads in one tree. On a CPU only a pool for one search at a time does so.
+//! A search that is alone asks for too few leaves to keep a device busy, and waits for each batch. Workers
+//! search it as under UCI: with several batches under way at once, and on a CPU with all threads in one tree.
+//! On a CPU only a pool for one search at a time does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,8 +30,8 @@ use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 const ROUNDS: u32 = 256;
 const PANIC: &str = "the search panicked";
 
-/// Positions of a game to search one after the other, so that each search goes on from what the one before has found below the moves
-/// that were played.
+/// Positions of a game to search one after the other, so that each search goes on from what the one before
+/// has found below the moves that were played.
 pub(crate) struct Order {
     pub(crate) game: Arc<History>,
     /// The positions, by the number of the game's moves that are played.
@@ -40,7 +42,7 @@ pub(crate) struct Order {
     pub(crate) setup: Arc<EngineSetup>,
     /// The evaluations that it shares with other searches.
     pub(crate) cache: Arc<EvalCache>,
-    /// The time between two reports; `None` asks for none.
+    /// The time between two reports. `None` asks for none.
     pub(crate) report_every: Option<Duration>,
     /// The order with the largest number is searched first.
     pub(crate) priority: i32,
@@ -48,7 +50,8 @@ pub(crate) struct Order {
     pub(crate) owner: u64,
     /// Ends the search once it is set. Relaxed: the search looks at it in every round.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Hears of the searches. Each has an answer, without a result if it did not begin or the backend failed; a note says why.
+    /// Hears of the searches. Each has an answer, without a result if it did not begin or the backend failed.
+    /// A note says why.
     pub(crate) listener: Box<dyn Listener>,
 }
 
@@ -80,7 +83,7 @@ impl Order {
 pub(crate) struct PoolSize {
     /// Threads, at least 1.
     pub(crate) threads: usize,
-    /// Orders that are open at once, all threads together; each thread has at least one.
+    /// Orders that are open at once, all threads together. Each thread has at least one.
     pub(crate) searches: usize,
     /// Threads that search together where only one search is open.
     pub(crate) workers: usize,
@@ -197,7 +200,8 @@ impl Shared {
     }
 }
 
-/// The orders that wait: those of the highest priority first, and in each priority one of every owner in turn.
+/// The orders that wait: those of the highest priority first, and in each priority one of every owner in
+/// turn.
 #[derive(Default)]
 struct Queue {
     levels: BTreeMap<Reverse<i32>, VecDeque<Line>>,
@@ -291,8 +295,8 @@ impl SearchThread {
         }
     }
 
-    /// Opens searches until this thread has its part of all there are; waits for orders if it has none. Returns false if it has none and
-    /// no more will come.
+    /// Opens searches until this thread has its part of all there are, and waits for orders if it has none.
+    /// Returns false if it has none and no more will come.
     fn take_orders(&mut self) -> bool {
         let PoolSize { threads, searches, .. } = self.shared.size;
         let mut state = self.shared.lock();
@@ -363,7 +367,7 @@ impl SearchThread {
         }
     }
 
-    /// Lets every search go on until it waits for evaluations; those that are over leave.
+    /// Lets every search go on until it waits for evaluations. Those that are over leave.
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {

@@ -50,7 +50,7 @@ pub(super) enum Command {
 pub(super) struct Query {
     pub(super) id: Value,
     pub(super) game: Arc<History>,
-    /// The positions, by the moves that are played before them; each once.
+    /// The positions, by the moves that are played before them. Each once.
     pub(super) plies: BTreeSet<usize>,
     pub(super) request: GoRequest,
     pub(super) setup: Arc<EngineSetup>,
@@ -64,7 +64,7 @@ pub(super) struct Query {
 #[error("{field}: {reason}")]
 pub(super) struct QueryError {
     pub(super) id: Value,
-    /// The field that is wrong; empty if the line is no object.
+    /// The field that is wrong, empty if the line is no object.
     pub(super) field: String,
     pub(super) reason: String,
 }

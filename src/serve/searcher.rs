@@ -1,4 +1,5 @@
-//! What whoever has many positions to search starts with: a backend with its pool, the options of a search, and one cache.
+//! What whoever has many positions to search starts with: a backend with its pool, the options of a search,
+//! and one cache.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,8 +19,9 @@ const THREADS_PER_QUEUE: usize = 2;
 /// Positions that a thread searches at once, at most, unless the user says otherwise.
 pub(crate) const SEARCHES_PER_THREAD: usize = 32;
 
-/// Returns how many positions to search at once on `threads` threads where all are there from the beginning: they fill the batches of a
-/// device; a core has nothing to gain from more than one. A limit of time counts for a search that has the machine for itself.
+/// Returns how many positions to search at once on `threads` threads where all are there from the beginning:
+/// they fill the batches of a device. A core has nothing to gain from more than one. A limit of time counts
+/// for a search that has the machine for itself.
 pub(crate) fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usize) -> usize {
     match backend.queues {
         _ if limits.movetime.is_some() => 1,
@@ -41,8 +43,9 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    /// Loads the network and starts the search threads. Nothing but an order's limits ends a search, unless its options say so.
-    /// `searches` chooses how many positions are searched at once on that many threads; beyond them `queue` may wait.
+    /// Loads the network and starts the search threads. Nothing but an order's limits ends a search, unless
+    /// its options say so. `searches` chooses how many positions are searched at once on that many threads.
+    /// Beyond them `queue` may wait.
     pub(crate) fn open(
         mut settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
@@ -71,8 +74,8 @@ impl Searcher {
         self.setup.told(self.size.threads)
     }
 
-    /// Returns an order to search the positions of `game` after so many moves each, one after the other. Without a flag of its own it ends
-    /// with this searcher.
+    /// Returns an order to search the positions of `game` after so many moves each, one after the other.
+    /// Without a flag of its own it ends with this searcher.
     pub(crate) fn order(
         &self,
         game: Arc<History>,

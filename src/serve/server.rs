@@ -1,7 +1,8 @@
 //! The clients of the server: what each has asked for, and the way of an answer back to it.
 //!
-//! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads only put answers into the channel
-//! between them, and wait for nobody. Where a client does not read its answers, its lines are not read any more.
+//! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads only
+//! put answers into the channel between them, and wait for nobody. Where a client does not read its answers,
+//! its lines are not read any more.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -30,7 +31,8 @@ use crate::version::VERSION;
 
 /// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
-/// … and the time between two looks whether it has read them, where so many wait that its lines are left alone.
+/// … and the time between two looks whether it has read them, where so many wait that its lines are left
+/// alone.
 const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
@@ -38,7 +40,7 @@ const ALL_MOVES: usize = 500;
 /// What a server is started with, beside the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerLimits {
-    /// Positions that are searched at once; `None` leaves it to the backend.
+    /// Positions that are searched at once. `None` leaves it to the backend.
     pub(crate) searches: Option<usize>,
     /// Positions that may wait, and answers that a client may leave unread before its lines are left alone.
     pub(crate) queue: usize,
@@ -61,7 +63,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Loads the network and starts the search threads. Nothing but a query's limits ends a search, unless its options say so.
+    /// Loads the network and starts the search threads. Nothing but a query's limits ends a search, unless
+    /// its options say so.
     pub(crate) fn new(mut settings: Settings, limits: ServerLimits) -> Result<Server, EngineError> {
         if settings.info.multi_pv <= 1 {
             settings.info.multi_pv = ALL_MOVES;
@@ -131,7 +134,8 @@ struct Queries {
     /// The client's number.
     number: u64,
     sender: Sender<Vec<u8>>,
-    /// Whether the client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
+    /// Whether the client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`]
+    /// has locked `open` sees it.
     is_gone: AtomicBool,
     /// Those that are not answered yet, by their numbers.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
@@ -193,8 +197,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If the client cannot
-    /// be read or written to any more, all of them end.
+    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go
+    /// on. If the client cannot be read or written to any more, all of them end.
     pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
         let mut lines = Lines::new(input);
         let end = loop {
@@ -313,8 +317,8 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Writes answers as soon as they are there, until all is answered and no more is read. The client's searches end if it cannot be
-    /// written to.
+    /// Writes answers as soon as they are there, until all is answered and no more is read. The client's
+    /// searches end if it cannot be written to.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let written = self.receiver.iter().try_for_each(|answer| {
             output.write_all(&answer)?;

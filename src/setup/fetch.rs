@@ -1,9 +1,9 @@
 //! Fetches a package once, as the wheel that its makers publish on PyPI, into the cache folder.
 //!
-//! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply. We check its SHA-256 and
-//! unpack it. Processes that want it at the same time wait for one another at a lock, which the system takes away
-//! from a process that dies. All work happens in a folder of its own that is renamed when it is complete: an
-//! interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
+//! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply. We check its
+//! SHA-256 and unpack it. Processes that want it at the same time wait for one another at a lock, which the
+//! system takes away from a process that dies. All work happens in a folder of its own that is renamed when
+//! it is complete: an interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
 
 use std::env;
 use std::fmt::Display;
@@ -94,7 +94,8 @@ pub(crate) struct Fetcher<'a> {
 }
 
 impl Fetcher<'_> {
-    /// Returns a fetcher that tells `tell` what it does, and fetches nothing if it `is_offline` or the environment says so.
+    /// Returns a fetcher that tells `tell` what it does, and fetches nothing if it `is_offline` or the
+    /// environment says so.
     pub(crate) fn new(tell: &dyn Fn(&dyn Display), is_offline: bool) -> Fetcher<'_> {
         let by_variable =
             env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
@@ -105,8 +106,8 @@ impl Fetcher<'_> {
         (self.tell)(text);
     }
 
-    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which `usable` holds: another
-    /// process may have brought it meanwhile. A damaged one is replaced.
+    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which
+    /// `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
     pub(super) fn fetch(
         &self,
         package: &'static Package,
@@ -168,7 +169,7 @@ fn fetch_locked(
         fs::rename(&folder, destination).map_err(|error| FetchError::cache(destination, &error))
     });
     if done.is_err() {
-        // Already an error; what stays is removed by the next fetch.
+        // Already an error. What stays is removed by the next fetch.
         let _ = fs::remove_dir_all(&folder);
     }
     done
@@ -197,7 +198,8 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_file(wheel)
 }
 
-/// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder` or below.
+/// Returns the plain name under which an entry of a wheel is to be kept, if it is. Libraries lie in
+/// `library_folder` or below.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
@@ -231,7 +233,8 @@ pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
-/// Downloads one wheel into `folder`, whatever the version and platform of the Python are. pip shows the progress on stderr.
+/// Downloads one wheel into `folder`, whatever the version and platform of the Python are. pip shows the
+/// progress on stderr.
 fn download(package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
     let mut error = FetchError::NoPip;
     for python in pythons_with_pip() {

@@ -1,4 +1,5 @@
-//! A machine as far as `setup` and `doctor` depend on it: its GPUs, the parts of the system that providers need, and how to install them.
+//! A machine as far as `setup` and `doctor` depend on it: its GPUs, the parts of the system that providers
+//! need, and how to install them.
 //!
 //! [`Machine`] is plain data: [`Machine::this`] asks the system, and tests read recorded ones.
 
@@ -15,7 +16,7 @@ use crate::network::backends::onnxruntime::{LibraryError, Provider, SystemPart, 
 use crate::system::gpus::{Gpu, Maker, gpus};
 use crate::system::{cpu_name, entries, vulkan};
 
-/// What a provider is chosen for. Memory and names are for people; the rule does not read them.
+/// What a provider is chosen for. Memory and names are for people. The rule does not read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
@@ -28,10 +29,10 @@ pub(crate) struct Machine {
     pub(crate) gpus: Vec<Gpu>,
     /// The parts of the system that are installed.
     pub(crate) parts: Vec<Part>,
-    /// The processor's name; empty for a described machine.
+    /// The processor's name, empty for a described machine.
     #[serde(skip)]
     cpu: String,
-    /// The files of GPUs in `/dev`; `None` where GPUs have no files, and for a described machine.
+    /// The files of GPUs in `/dev`, or `None` where GPUs have no files, and for a described machine.
     #[serde(skip)]
     pub(crate) devices: Option<Vec<PathBuf>>,
 }
@@ -98,13 +99,14 @@ impl Machine {
         remedy(&self.os, &self.distributions, parts)
     }
 
-    /// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus, whether it was given them or not.
-    /// NVIDIA's tool has reached those that it tells of.
+    /// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus,
+    /// whether it was given them or not. NVIDIA's tool has reached those that it tells of.
     pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
         (gpu.maker != Maker::Nvidia).then(|| self.unsuited(provider)).flatten()
     }
 
-    /// Returns why this machine has no use for `provider`, whatever is installed; `None` where it may have, or where nothing is known.
+    /// Returns why this machine has no use for `provider`, whatever is installed, or `None` where it may
+    /// have, or where nothing is known.
     pub(crate) fn unsuited(&self, provider: Provider) -> Option<String> {
         let cpu = &self.cpu;
         // Windows shows its GPUs to Linux as `dxg`.
@@ -165,13 +167,14 @@ fn software_gpu() -> Option<Gpu> {
     })
 }
 
-/// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
+/// Returns what this system lacks for `provider`, with a remedy, or `None` where nothing is known to be
+/// missing.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     check_system(provider).err().map(with_remedy)
 }
 
-/// Says of parts that are missing how to install them: by a command line of this system, by `setup` where it fetches them all, else by
-/// pip.
+/// Says of parts that are missing how to install them: by a command line of this system, by `setup` where it
+/// fetches them all, else by pip.
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());

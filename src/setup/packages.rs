@@ -1,8 +1,9 @@
-//! The packages that are fetched: builds of ONNX Runtime, plugins with a provider, and libraries of NVIDIA, as their makers publish them on
-//! PyPI.
+//! The packages that are fetched: builds of ONNX Runtime, plugins with a provider, and libraries of NVIDIA,
+//! as their makers publish them on PyPI.
 //!
-//! `packages.json` has them, each with the one version that is fetched, its wheels for the platforms, and their SHA-256. Of the wheels
-//! for several versions of Python it has that for CPython 3.12. What a provider needs of NVIDIA stands there in the order of fetching.
+//! `packages.json` has them, each with the one version that is fetched, its wheels for the platforms, and
+//! their SHA-256. Of the wheels for several versions of Python it has that for CPython 3.12. What a provider
+//! needs of NVIDIA stands there in the order of fetching.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -80,7 +81,7 @@ impl Package {
         self.linux_files.contains(&file)
     }
 
-    /// Returns the wheel for a system; `None` if nothing is published for it.
+    /// Returns the wheel for a system, or `None` if nothing is published for it.
     pub(super) fn wheel(&self, os: &str, arch: &str) -> Option<&Wheel> {
         self.wheels.iter().find(|wheel| wheel.os == os && wheel.arch == arch)
     }

@@ -24,7 +24,8 @@ pub(crate) enum NotFetched {
     Part { package: &'static str, file: String, reason: String },
 }
 
-/// Returns why `provider` cannot be tried here, with a remedy; `None` where nothing is known to be missing.
+/// Returns why `provider` cannot be tried here, with a remedy, or `None` where nothing is known to be
+/// missing.
 pub(crate) fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = obstacle(provider) {
         return Some(obstacle.to_string());
@@ -78,7 +79,8 @@ enum Kind {
 }
 
 impl Plan {
-    /// Lists what `provider` needs on this machine. What lies in our cache counts in the version that is fetched today.
+    /// Lists what `provider` needs on this machine. What lies in our cache counts in the version that is
+    /// fetched today.
     ///
     /// # Errors
     /// Fails if the library that the user names cannot be used.
@@ -129,7 +131,7 @@ impl Plan {
         Plan { provider, items, refused: Vec::new() }
     }
 
-    /// Says what is not here and how to get it; `None` where nothing is missing that could be fetched.
+    /// Says what is not here and how to get it, or `None` where nothing is missing that could be fetched.
     pub(crate) fn remedy(&self) -> Option<String> {
         let missing = self.items.iter().filter(|item| !item.is_usable);
         let names: Vec<_> = missing.map(Item::to_string).collect();
@@ -153,8 +155,8 @@ impl Plan {
         self.missing().map(|item| item.size_mb).sum()
     }
 
-    /// Fetches what is not here, one file after the other. What an earlier call has fetched is kept, so that a call after a failure
-    /// goes on with the file that failed.
+    /// Fetches what is not here, one file after the other. What an earlier call has fetched is kept, so that
+    /// a call after a failure goes on with the file that failed.
     ///
     /// # Errors
     /// Fails with the first file that cannot be fetched.

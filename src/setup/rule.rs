@@ -14,7 +14,7 @@ const CUDA_CAPABILITY: (u32, u32) = (7, 5);
 #[derive(Debug)]
 struct Rule {
     maker: Maker,
-    /// The oldest driver of NVIDIA that will do; any with 0.
+    /// The oldest driver of NVIDIA that will do. Any with 0.
     least_driver: Option<u32>,
     capabilities: Capabilities,
     provider: Provider,
@@ -65,7 +65,7 @@ impl Rule {
 /// What was chosen for a machine.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Choice<'a> {
-    /// The GPU and its provider; `None` where the CPU is to evaluate.
+    /// The GPU and its provider, or `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
     /// The provider of the next row that fits, should this one fail.
     pub(crate) next: Option<Provider>,

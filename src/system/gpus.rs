@@ -1,4 +1,5 @@
-//! The GPUs of this machine, as the system tells of them: Linux's files, NVIDIA's and the system's own tools elsewhere.
+//! The GPUs of this machine, as the system tells of them: Linux's files, NVIDIA's and the system's own tools
+//! elsewhere.
 
 use std::fmt;
 use std::fs;
@@ -29,7 +30,8 @@ pub(crate) struct Gpu {
     pub(crate) name: Option<String>,
     /// The driver in use: `nvidia`, `amdgpu`, `nouveau`.
     pub(crate) driver: Option<String>,
-    /// The driver's version, where it has one of its own: `580.82.07`. Linux brings the others with its kernel.
+    /// The driver's version, where it has one of its own: `580.82.07`. Linux brings the others with its
+    /// kernel.
     pub(crate) version: Option<String>,
     /// MiB.
     pub(crate) memory_mb: Option<u64>,
@@ -85,7 +87,8 @@ impl fmt::Display for Maker {
 }
 
 impl Maker {
-    /// Returns the maker with this number among PCI's vendors; `None` for what only shows a picture, as those of virtual machines do.
+    /// Returns the maker with this number among PCI's vendors, or `None` for what only shows a picture, as
+    /// those of virtual machines do.
     fn of_vendor(vendor: u32) -> Option<Maker> {
         match vendor {
             0x10de => Some(Maker::Nvidia),
@@ -123,8 +126,8 @@ fn with_nvidias(nvidias: Vec<Gpu>, mut others: Vec<Gpu>) -> Vec<Gpu> {
     nvidias.into_iter().chain(others).collect()
 }
 
-/// Returns the GPUs of which NVIDIA's driver tells. `smi` answers a query with a line for each GPU. Drivers before 510 don't know the
-/// compute capability.
+/// Returns the GPUs of which NVIDIA's driver tells. `smi` answers a query with a line for each GPU. Drivers
+/// before 510 don't know the compute capability.
 fn nvidias(smi: impl Fn(&str) -> Option<String>) -> Vec<Gpu> {
     let text = smi("name,driver_version,memory.total,compute_cap")
         .or_else(|| smi("name,driver_version,memory.total"));

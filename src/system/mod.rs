@@ -1,5 +1,5 @@
-//! What the system tells of the machine and of this process: CPU time, what its tools write, its GPUs, and Linux's files like
-//! `/proc/cpuinfo`, which hold lines of a key, a colon and a value.
+//! What the system tells of the machine and of this process: CPU time, what its tools write, its GPUs, and
+//! Linux's files like `/proc/cpuinfo`, which hold lines of a key, a colon and a value.
 
 pub(crate) mod gpus;
 pub(crate) mod vulkan;
@@ -12,8 +12,8 @@ use std::time::Duration;
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
 
-/// The CPU time of all threads of this process so far, so that other work on the machine does not count; `None` where the system
-/// does not tell it.
+/// The CPU time of all threads of this process so far, so that other work on the machine does not count, or
+/// `None` where the system does not tell it.
 pub(crate) fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {

@@ -12,10 +12,10 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own; scores for expected results |
+//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own, scores for expected results |
 //! | `facts`, `stats` | what comes in: the `go` command and what is known of the move, the running statistics |
 //! | `stoppers`, `smart_pruning` | the trait and the rules that end a search |
-//! | `chain`, `timekeeper` | the rules in their order; one game's state around them, with what moves cost beyond the time measured |
+//! | `chain`, `timekeeper` | the rules in their order, one game's state around them, with what moves cost beyond the time measured |
 //! | `manager`, `managers/`, `report` | the trait with the outcome of a move, one file per time manager, the report on a move |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `parameters` | how managers and estimators are registered |

@@ -1,7 +1,7 @@
 //! `zeitnot accuracy`: measures the distance of a backend's evaluations from those of a reference.
 //!
-//! The positions are those of games that the reference plays against itself, each move drawn from its policy: what a search
-//! meets, with the network's own weaknesses.
+//! The positions are those of games that the reference plays against itself, each move drawn from its policy:
+//! what a search meets, with the network's own weaknesses.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
 pub(super) struct AccuracyArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// The backend to compare with; parameters may follow in parentheses
+    /// The backend to compare with. Parameters may follow in parentheses
     #[arg(long, value_name = "BACKEND", default_value = "onnxruntime(provider=cpu)")]
     reference: String,
     /// Positions to compare
@@ -31,7 +31,8 @@ pub(super) struct AccuracyArgs {
 }
 
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
+    // The tested one first: it may need a library of its own, and a program has but one. Any will do for the
+    // reference.
     let tested = args.network.backend()?;
     let mut settings = args.network.settings.clone();
     settings.network.backend = args.reference.as_str().into();
@@ -53,7 +54,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
-/// Games that are played side by side; also the batch size.
+/// Games that are played side by side, also the batch size.
 const GAMES: usize = 32;
 /// The greatest length of a game, plies.
 const GAME_PLIES: usize = 120;

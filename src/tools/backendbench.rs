@@ -1,7 +1,8 @@
 //! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
 //!
-//! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows down or has other work meets
-//! all of them. What was measured becomes a row per size. From the rows comes the size to play with.
+//! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows
+//! down or has other work meets all of them. What was measured becomes a row per size. From the rows comes
+//! the size to play with.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,18 +23,19 @@ use crate::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, Th
 use crate::report::{Align, Table};
 use crate::search::{leaves_under_way, worth_under_way};
 
-/// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
+/// Sizes that are measured unless the user names others: around every multiple where devices are known to
+/// have cliffs.
 const SIZES: [usize; 24] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256];
-/// The largest size unless the user names another; Lc0's default.
+/// The largest size unless the user names another. Lc0's default.
 const LARGEST: usize = 256;
 
 #[derive(Debug, Args)]
 pub(super) struct BackendbenchArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Batch sizes to measure. As in Lc0 a single number beside one of the three flags that follow is instead the number of
-    /// batches of each size
+    /// Batch sizes to measure. As in Lc0 a single number beside one of the three flags that follow is instead
+    /// the number of batches of each size
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     batches: Vec<usize>,
     /// Measure every size from this one on [default: 1]
@@ -51,7 +53,7 @@ pub(super) struct BackendbenchArgs {
     /// Measurements of each batch size
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Shortest time of a measurement, ms; it is at least one batch
+    /// Shortest time of a measurement, ms. It is at least one batch
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     round_ms: u64,
     /// Evaluate copies of this position, as Lc0 does, in place of positions of games
@@ -60,7 +62,8 @@ pub(super) struct BackendbenchArgs {
     /// Show the recommendation only
     #[arg(long)]
     clippy: bool,
-    /// Folder for the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all (index.html)
+    /// Folder for the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all
+    /// (index.html)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -138,7 +141,8 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
-/// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on its thread.
+/// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on
+/// its thread.
 #[derive(Clone, Debug, Default, Serialize)]
 struct BatchSizeRow {
     batch: usize,
@@ -147,9 +151,10 @@ struct BatchSizeRow {
     median_nps: f64,
     min_nps: f64,
     max_nps: f64,
-    /// Standard deviation of the rounds' rates; 0 for a single round.
+    /// Standard deviation of the rounds' rates, or 0 for a single round.
     deviation_nps: f64,
-    /// Median of the rounds' evaluations per second of CPU time; `None` where the system doesn't measure CPU time.
+    /// Median of the rounds' evaluations per second of CPU time, or `None` where the system doesn't measure
+    /// CPU time.
     cpu_nps: Option<f64>,
     /// Duration of the first batch of this size.
     first_ms: f64,
@@ -191,7 +196,8 @@ const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("long", 180.
 /// Share of the best size's search that a smaller size is worth, so that it is taken.
 const ABOUT_AS_GOOD: f64 = 0.98;
 
-/// Returns the size to play with at `seconds` a move on a backend that has `queues` batches at once; `rows` ascend by size.
+/// Returns the size to play with at `seconds` a move on a backend that has `queues` batches at once. `rows`
+/// ascend by size.
 fn recommended(rows: &[BatchSizeRow], seconds: f64, queues: usize) -> usize {
     let worth: Vec<_> = rows.iter().map(|row| worth_of_search(rows, row.batch, seconds, queues)).collect();
     let best = worth.iter().copied().fold(0.0, f64::max);
@@ -199,8 +205,9 @@ fn recommended(rows: &[BatchSizeRow], seconds: f64, queues: usize) -> usize {
     place.map_or(1, |place| rows[place].batch)
 }
 
-/// Returns what a search of `seconds` with batches of at most `batch` is worth, in visits that know all results, where batches take
-/// the time that was measured. As many leaves as the search allows make a batch, and each is worth what the search reckons.
+/// Returns what a search of `seconds` with batches of at most `batch` is worth, in visits that know all
+/// results, where batches take the time that was measured. As many leaves as the search allows make a batch,
+/// and each is worth what the search reckons.
 fn worth_of_search(rows: &[BatchSizeRow], batch: usize, seconds: f64, queues: usize) -> f64 {
     let (mut visits, mut worth, mut time) = (0, 0.0, 0.0);
     loop {

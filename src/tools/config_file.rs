@@ -1,6 +1,6 @@
-//! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`; empty lines and those that begin with `#` are
-//! passed over. `lc0_flags` puts its lines before what stands on the command line. `setup --auto` and `benchmark --write` write lines
-//! of ours into one ([`WritableConfig`]).
+//! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`, empty lines and
+//! those that begin with `#` are passed over. `lc0_flags` puts its lines before what stands on the command
+//! line. `setup --auto` and `benchmark --write` write lines of ours into one ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader};
@@ -12,11 +12,11 @@ use crate::files::{self, Lines};
 use crate::foreign::in_our_words;
 use crate::network::folders;
 
-/// The configuration files that are looked for beside the program; the first that is there is read.
+/// The configuration files that are looked for beside the program. The first that is there is read.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 
-/// The flags whose values are files to read, or several folders. Relative ones are looked for beside the configuration first: a GUI
-/// starts the engine in whatever folder it likes.
+/// The flags whose values are files to read, or several folders. Relative ones are looked for beside the
+/// configuration first: a GUI starts the engine in whatever folder it likes.
 const FILES: [&str; 2] = ["weights", "syzygy-paths"];
 
 /// Returns the configuration file that is read in `folder`.
@@ -30,12 +30,13 @@ pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Flags with the numbers of their lines, from 1.
     pub(super) lines: Vec<(u64, OsString)>,
-    /// What is no flag, or why the file cannot be read; each with file and line.
+    /// What is no flag, or why the file cannot be read. Each with file and line.
     pub(super) mistakes: Vec<String>,
 }
 
 impl ConfigFile {
-    /// Reads the file that `--config` names, or else one that lies in `folder`, the program's. An empty name means none.
+    /// Reads the file that `--config` names, or else one that lies in `folder`, the program's. An empty name
+    /// means none.
     pub(super) fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Option<ConfigFile> {
         let path = match named {
             Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
@@ -106,14 +107,14 @@ const BEGIN: &str = "# Set by Zeitnot, which replaces these lines:";
 /// … and the last.
 const END: &str = "# End of what Zeitnot has set.";
 
-/// A flag with the value that it is to have; `None` if it is to have no line.
+/// A flag with the value that it is to have, or `None` if it is to have no line.
 pub(super) type Change<'a> = (&'a str, Option<String>);
 
 /// A configuration file into which lines of ours are written. All others stay as they are.
 #[derive(Debug)]
 pub(super) struct WritableConfig {
     path: PathBuf,
-    /// What is in the file; `None` if it is not there.
+    /// What is in the file, or `None` if it is not there.
     text: Option<String>,
 }
 
@@ -139,7 +140,8 @@ impl WritableConfig {
         &self.path
     }
 
-    /// Says which of the user's own lines set one of `flags`. They stay, so that nothing may be written beside them.
+    /// Says which of the user's own lines set one of `flags`. They stay, so that nothing may be written
+    /// beside them.
     pub(super) fn taken_lines(&self, flags: &[&str]) -> Vec<String> {
         let path = self.path.display();
         let lines = users_lines(self.text.as_deref().unwrap_or_default(), flags);
@@ -187,7 +189,8 @@ fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     kept.chain(new).collect()
 }
 
-/// Returns the text of a configuration file with `own` lines at its end, or in the place of those that an earlier run wrote.
+/// Returns the text of a configuration file with `own` lines at its end, or in the place of those that an
+/// earlier run wrote.
 fn with_own_lines(text: &str, own: &[String]) -> String {
     let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
     match own_block(text) {

@@ -1,7 +1,8 @@
-//! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and what would help.
+//! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and
+//! what would help.
 //!
-//! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
-//! process can have but one ONNX Runtime.
+//! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes
+//! would take this one along, and since a process can have but one ONNX Runtime.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -128,7 +129,8 @@ fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
     }
 }
 
-/// Leaves of each path in `text` the last part. The folders `own` may have blanks in their names, which end other paths.
+/// Leaves of each path in `text` the last part. The folders `own` may have blanks in their names, which end
+/// other paths.
 fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
     let known = |text: String, folder: &PathBuf| match folder.to_str() {
         Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
@@ -152,7 +154,8 @@ fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
 }
 
 impl Candidate {
-    /// The providers of ONNX Runtime that it asks for, under whatever name; none if the texts cannot be read, which the trial will say.
+    /// The providers of ONNX Runtime that it asks for, under whatever name, or none if the texts cannot be
+    /// read, which the trial will say.
     fn providers(&self) -> Vec<Provider> {
         BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
     }
@@ -206,7 +209,8 @@ impl Candidate {
         BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
     }
 
-    /// Tells a backend that should work and does not from one that has nothing to compute with on this machine.
+    /// Tells a backend that should work and does not from one that has nothing to compute with on this
+    /// machine.
     fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
         if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
             return report;
@@ -218,7 +222,7 @@ impl Candidate {
     }
 }
 
-/// Positions on which numbers are compared; they are the same in each trial.
+/// Positions on which numbers are compared. They are the same in each trial.
 const POSITIONS: usize = 64;
 /// Batch sizes whose speed is measured, on cores and on devices beside them.
 const CPU_SIZES: [usize; 3] = [1, 8, 32];
@@ -231,16 +235,16 @@ const LONGEST_BATCH: f64 = 2.0;
 /// The time within which a trial must end.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What the trial of a backend found; all is empty if it did not come to that.
+/// What the trial of a backend found. All is empty if it did not come to that.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trial {
     /// Network, library, device, precision.
     pub(super) description: String,
-    /// Time from the beginning to the first evaluation; builds what is built once.
+    /// Time from the beginning to the first evaluation. Builds what is built once.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
-    /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast as the one that was
-    /// measured.
+    /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast
+    /// as the one that was measured.
     machine_nps: Option<f64>,
     pub(super) q_error_max: Option<f64>,
     policy_kl_mean: Option<f64>,
@@ -293,7 +297,8 @@ impl Trial {
     }
 }
 
-/// Makes the backend that others are compared with: the native one, or for ONNX models ONNX Runtime on the CPU.
+/// Makes the backend that others are compared with: the native one, or for ONNX models ONNX Runtime on the
+/// CPU.
 fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     let options = &network.settings.network;
     let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
@@ -333,7 +338,7 @@ struct Limits {
 
 /// In single precision only the order of additions differs.
 const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, top1_agreement: 0.98 };
-/// In half precision or bfloat16 figures are rounded; a wrong layout or operator is off by tenths.
+/// In half precision or bfloat16 figures are rounded. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
 /// The verdict on a backend that should work and does not …
@@ -343,7 +348,7 @@ const NOT_INSTALLED: &str = "not installed";
 /// … and on one that has nothing to compute with here.
 const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 
-/// How many times as fast as what `auto` takes a backend must be to be named; less may be noise.
+/// How many times as fast as what `auto` takes a backend must be to be named. Less may be noise.
 const LEAST_GAIN: f64 = 1.2;
 
 #[derive(Debug, Serialize)]
@@ -364,7 +369,7 @@ pub(super) struct BackendReport {
     /// Whether it evaluates, and rightly.
     pub(super) works: bool,
     pub(super) verdict: &'static str,
-    /// What to do; empty if nothing needs to be done.
+    /// What to do, empty if nothing needs to be done.
     pub(super) remedy: String,
     /// What libraries and the system said of a failure, in their words.
     foreign: String,
@@ -399,7 +404,7 @@ impl BackendReport {
 }
 
 impl DoctorReport {
-    /// Says which backend is faster than what `auto` takes, and how to set it; `None` where none is.
+    /// Says which backend is faster than what `auto` takes, and how to set it, or `None` where none is.
     fn advice(&self) -> Option<String> {
         let speed = |report: &BackendReport| report.trial.machine_nps.filter(|_| report.works).unwrap_or(0.0);
         let auto = speed(self.backends.iter().find(|report| report.backend == AUTO)?);

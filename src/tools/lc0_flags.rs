@@ -1,6 +1,6 @@
-//! Translates command lines as Lc0 takes them into ours before they are parsed, so that people's scripts keep working:
-//! `-w FILE`, `--no-two-fold-draws`, the configuration file, the names of its modes, and the flags of options that this engine
-//! does not need.
+//! Translates command lines as Lc0 takes them into ours before they are parsed, so that people's scripts keep
+//! working: `-w FILE`, `--no-two-fold-draws`, the configuration file, the names of its modes, and the flags
+//! of options that this engine does not need.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const LETTERS: [(char, &str); 8] = [
 ];
 /// The letters that no command of ours uses for something else.
 const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
-/// The commands without letters of their own; no command at all means `uci`.
+/// The commands without letters of their own. No command at all means `uci`.
 const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
 
 const UCI: &str = "uci";
@@ -43,7 +43,7 @@ const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 /// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
 const WITHOUT_EFFECT: [(&str, &str); 2] =
     [("preload", "the network is loaded at isready"), ("header-only-once", "")];
-/// The flag that shows what Lc0 hides; other commands than `uci` have nothing to hide but in their help.
+/// The flag that shows what Lc0 hides. Other commands than `uci` have nothing to hide but in their help.
 const SHOW_HIDDEN: &str = "show-hidden";
 /// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
@@ -75,7 +75,7 @@ const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 pub(super) struct Translation {
     /// The program's name and the command, if there is one.
     head: Vec<OsString>,
-    /// The configuration file, if one is read; of its lines those that have an effect here, as our flags.
+    /// The configuration file, if one is read. Of its lines those that have an effect here, as our flags.
     config: Option<ConfigFile>,
     /// What stands behind the command.
     flags: Vec<OsString>,
@@ -87,7 +87,8 @@ pub(super) struct Translation {
     pub(super) plays: bool,
 }
 
-/// Translates the arguments of the process, the first of which is the program's name. `folder` is the program's.
+/// Translates the arguments of the process, the first of which is the program's name. `folder` is the
+/// program's.
 pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
     folder: Option<&Path>,
@@ -159,7 +160,8 @@ impl Translation {
         Ok(())
     }
 
-    /// Returns the flags that `command` takes. The name of a command within a command is moved to the head: its flags stand behind it.
+    /// Returns the flags that `command` takes. The name of a command within a command is moved to the head:
+    /// its flags stand behind it.
     fn flags_of_command(&mut self, command: Option<&str>) -> Vec<String> {
         let mut leaf = command.and_then(|name| Cli::command().find_subcommand(name).cloned());
         let inner = |leaf: &clap::Command, word: &OsString| leaf.find_subcommand(word).cloned();
@@ -203,12 +205,13 @@ impl Translation {
         })
     }
 
-    /// Reads the command line of the engine itself, and leaves out what is wrong in it: a GUI that gets no answers from the engine that it has
-    /// started calls it crashed. Returns what was left out, too, with the reason and, in the configuration file, the place.
+    /// Reads the command line of the engine itself, and leaves out what is wrong in it: a GUI that gets no
+    /// answers from the engine that it has started calls it crashed. Returns what was left out, too, with the
+    /// reason and, in the configuration file, the place.
     ///
     /// # Errors
-    /// Fails where a word on the command line is the name of a command, since this was no GUI then, and with the messages that the
-    /// user asks for.
+    /// Fails where a word on the command line is the name of a command, since this was no GUI then, and with
+    /// the messages that the user asks for.
     pub(super) fn parse_what_is_right(&self) -> Result<(Cli, Vec<String>), clap::Error> {
         let mut mistakes = self.config_mistakes();
         let mut right = self.head.clone();
@@ -344,8 +347,8 @@ fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String
     arguments
 }
 
-/// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value follows; `None` if it has an
-/// effect.
+/// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value
+/// follows, or `None` if it has an effect.
 fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
     if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
         return Some(("", false));
@@ -362,7 +365,8 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
     Some((spec.help, takes_value))
 }
 
-/// Takes the flag `--config` with its value out of `flags`, and `--no-config`, which stands for an empty one; the last one counts.
+/// Takes the flag `--config` with its value out of `flags`, and `--no-config`, which stands for an empty one.
+/// The last one counts.
 fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     let mut named = None;
     let mut rest = Vec::new();
@@ -383,7 +387,7 @@ fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     named
 }
 
-/// Returns the flag that a flag of one letter stands for; returns all other text as it is.
+/// Returns the flag that a flag of one letter stands for, and returns all other text as it is.
 fn long(text: &str, is_plain: bool) -> String {
     let mut letters = text.chars();
     let known = match (letters.next(), letters.next()) {

@@ -1,9 +1,10 @@
-//! The commands of the command line: each has a file of its own, or a folder where it is larger. Those of the laboratory are together in
-//! `lab`, and what those that measure speed share is in `measure`. `main` parses [`Cli`] and calls [`Cli::run`].
+//! The commands of the command line: each has a file of its own, or a folder where it is larger. Those of the
+//! laboratory are together in `lab`, and what those that measure speed share is in `measure`. `main` parses
+//! [`Cli`] and calls [`Cli::run`].
 //!
-//! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked for goes to
-//! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
-//! files live here and nowhere below.
+//! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked
+//! for goes to stdout, as text for people or with `--json` as JSON for scripts. All else goes to stderr.
+//! Progress bars, tables and files live here and nowhere below.
 
 mod accuracy;
 mod backendbench;
@@ -50,7 +51,8 @@ pub struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true, display_order = LAST)]
     json: bool,
-    /// Let `setup` fetch nothing from the network; the environment variable ZEITNOT_OFFLINE=1 means the same. Other commands never do
+    /// Let `setup` fetch nothing from the network. The environment variable ZEITNOT_OFFLINE=1 means the same.
+    /// Other commands never do
     #[arg(long, global = true, display_order = LAST)]
     offline: bool,
     /// Print help with all options of the engine
@@ -133,8 +135,9 @@ pub(crate) enum ExitStatus {
 }
 
 impl Cli {
-    /// Reads the command line of this process, which may be written as in Lc0, and the configuration file. If they are wrong,
-    /// the process ends with a message on stderr, unless it is the engine itself: that tells the GUI what it has left out.
+    /// Reads the command line of this process, which may be written as in Lc0, and the configuration file. If
+    /// they are wrong, the process ends with a message on stderr, unless it is the engine itself: that tells
+    /// the GUI what it has left out.
     pub fn of_process() -> Cli {
         let folder = folders::executable();
         match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
@@ -189,7 +192,8 @@ impl Cli {
         }
     }
 
-    /// Says which option of the engine has a value that is not of its grammar; `None` for other commands, which say so themselves.
+    /// Says which option of the engine has a value that is not of its grammar, or `None` for other commands,
+    /// which say so themselves.
     fn wrong_option(&self) -> Option<String> {
         match &self.command {
             Some(Command::Uci(args)) => args.wrong_option(),

@@ -1,4 +1,5 @@
-//! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in which they end.
+//! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in
+//! which they end.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -13,7 +14,8 @@ use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
 use crate::setup::NotFetched;
 
-/// The reason why a command could not do what it was asked for. Its text is the one message that the user sees.
+/// The reason why a command could not do what it was asked for. Its text is the one message that the user
+/// sees.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -26,13 +28,13 @@ pub(crate) enum Failure {
     Library(#[from] LibraryError),
     #[error(transparent)]
     NotFetched(#[from] NotFetched),
-    /// A measurement of the laboratory failed; its own error says why.
+    /// A measurement of the laboratory failed. Its own error says why.
     #[cfg(feature = "lab")]
     #[error(transparent)]
     Measurement(Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// The input is wrong; the text says what and where.
+    /// The input is wrong. The text says what and where.
     #[error("{0}")]
     Input(String),
 }
@@ -44,7 +46,8 @@ impl Failure {
     }
 }
 
-/// A command's output. If the reader has gone, writing fails with an error for which [`Failure::is_closed_pipe`] is true.
+/// A command's output. If the reader has gone, writing fails with an error for which
+/// [`Failure::is_closed_pipe`] is true.
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
@@ -62,7 +65,8 @@ impl Output {
         Output { sink: BufWriter::new(Box::new(io::stdout())), format }
     }
 
-    /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own lines.
+    /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own
+    /// lines.
     pub(crate) fn write(
         &mut self,
         document: &impl Serialize,
@@ -78,7 +82,7 @@ impl Output {
         Ok(())
     }
 
-    /// Shows `text` at once, before the result is there; nothing if the user asked for JSON.
+    /// Shows `text` at once, before the result is there, or nothing if the user asked for JSON.
     pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
         if self.format == OutputFormat::Text {
             write!(self.sink, "{text}")?;

@@ -14,7 +14,7 @@ use super::{ExitStatus, Failure};
 use crate::engine::Settings;
 use crate::serve::{Server, ServerLimits};
 
-/// Clients of a port; each has two threads.
+/// Clients of a port. Each has two threads.
 const MAX_CLIENTS: usize = 512;
 /// The time without a word from a client after which the system asks whether its machine is still there.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
@@ -24,7 +24,7 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Serve clients on this address instead of stdin and stdout; port 0 chooses one
+    /// Serve clients on this address instead of stdin and stdout. Port 0 chooses one
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
     /// Let --listen take an address that other machines reach: whoever reaches it may use the engine
@@ -33,8 +33,8 @@ pub(super) struct ServeArgs {
     /// Positions that are searched at once [default: 32 for each thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
-    /// Positions that may wait, beyond which a query gets an error; also the answers that a client may leave unread before its next
-    /// lines wait
+    /// Positions that may wait, beyond which a query gets an error, also the answers that a client may leave
+    /// unread before its next lines wait
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     queue: usize,
     /// Visits of a query that has no limit
@@ -100,7 +100,8 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the system find out that a client's machine is gone without a word, which would keep its queries for ever.
+/// Lets the system find out that a client's machine is gone without a word, which would keep its queries for
+/// ever.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn watch(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};

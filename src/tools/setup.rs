@@ -1,8 +1,9 @@
-//! `zeitnot setup`: finds ONNX Runtime, or fetches it with all that a provider needs, and says what it found. No other command
-//! fetches anything.
+//! `zeitnot setup`: finds ONNX Runtime, or fetches it with all that a provider needs, and says what it found.
+//! No other command fetches anything.
 //!
-//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has the backend checked against the
-//! native one and measured, and writes the configuration file. With `--dry-run` it says what it would do.
+//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has the backend
+//! checked against the native one and measured, and writes the configuration file. With `--dry-run` it says
+//! what it would do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,7 +32,8 @@ pub(super) struct SetupArgs {
     #[arg(long, value_name = "NAME", default_value = "cpu",
           value_parser = PossibleValuesParser::new(Provider::all().map(Provider::name)))]
     provider: String,
-    /// Find this machine's GPU, fetch all that it needs, check and measure it, and write the faster backend to zeitnot.config
+    /// Find this machine's GPU, fetch all that it needs, check and measure it, and write the faster backend
+    /// to zeitnot.config
     #[arg(long, conflicts_with = "provider")]
     auto: bool,
     /// Say what would be done, and change nothing
@@ -86,7 +88,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Lists what is about to be fetched, if it is more than one file; one file is announced when it is fetched.
+/// Lists what is about to be fetched, if it is more than one file. One file is announced when it is fetched.
 fn announce(plan: &Plan, provider: Provider) {
     if plan.missing().count() > 1 {
         eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
@@ -99,7 +101,7 @@ struct RuntimeReport {
     version: String,
     source: LibrarySource,
     providers: Vec<&'static str>,
-    /// Why the provider has nothing to compute with; `None` where it has, or where that only shows in use.
+    /// Why the provider has nothing to compute with, or `None` where it has, or where that only shows in use.
     device: Option<String>,
 }
 
@@ -112,12 +114,12 @@ impl fmt::Display for RuntimeReport {
     }
 }
 
-/// How much faster than the native backend a GPU must search to be taken; less may be noise.
+/// How much faster than the native backend a GPU must search to be taken. Less may be noise.
 const LEAST_GAIN: f64 = 1.05;
 /// The measurement: positions of `benchmark`, and the time of each, ms.
 const POSITIONS: u32 = 5;
 const MOVE_TIME: u32 = 1000;
-/// The time within which both backends must be measured; TensorRT RTX compiles the network at first.
+/// The time within which both backends must be measured. TensorRT RTX compiles the network at first.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// What `setup --auto` knows when it begins.
@@ -310,7 +312,8 @@ impl Auto<'_> {
         line.into()
     }
 
-    /// Writes our lines into the configuration file, unless lines of the user's say something about the same. Returns whether it did.
+    /// Writes our lines into the configuration file, unless lines of the user's say something about the same.
+    /// Returns whether it did.
     fn configure(
         &self,
         report: &mut AutoReport<'_>,

@@ -18,7 +18,7 @@ use crate::search::{PvLine, SearchInfo, SearchResult};
 use crate::serve::Searcher;
 use crate::time::{GoLimits, Plies, RootEvaluation, TimeControl, centipawns, manager_from};
 
-/// New visits, and the time that they took; of searches at once each has a part of it.
+/// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SearchEffort {
     pub(super) new_nodes: u64,
@@ -28,8 +28,9 @@ pub(crate) struct SearchEffort {
 /// The time between two looks whether the run is stopped.
 const STOP_TICK: Duration = Duration::from_millis(20);
 
-/// Analyses many games at once. The positions of one are searched in their order, and each search goes on in the tree of the one before.
-/// Where there are fewer games than positions may be searched at once, each is divided into parts, of which that holds.
+/// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
+/// the tree of the one before. Where there are fewer games than positions may be searched at once, each is
+/// divided into parts, of which that holds.
 #[derive(Debug)]
 pub(crate) struct Analyst {
     searcher: Searcher,
@@ -105,7 +106,7 @@ impl Analyst {
         }
     }
 
-    /// Describes network and backend; of the network's file the name alone, as pages and games are passed on.
+    /// Describes network and backend. Of the network's file the name alone, as pages and games are passed on.
     pub(crate) fn description(&self) -> String {
         self.searcher.setup.backend().info().description_without_folder()
     }
@@ -124,7 +125,8 @@ impl Analyst {
         self.parts = self.concurrency().div_ceil(games.max(1));
     }
 
-    /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had been now.
+    /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
+    /// been now.
     pub(crate) fn add_effort(&mut self, effort: SearchEffort) {
         self.effort.new_nodes += effort.new_nodes;
         self.effort.time_ms += effort.time_ms;
@@ -163,8 +165,8 @@ impl Analyst {
         Ok(left)
     }
 
-    /// Waits until a position is searched. Returns the games that are whole then, with their places; `None` if no game is open or
-    /// `is_stopped` says that the run is.
+    /// Waits until a position is searched. Returns the games that are whole then, with their places, or
+    /// `None` if no game is open or `is_stopped` says that the run is.
     pub(crate) fn advance(
         &mut self,
         plan: &SpendingPlan,
@@ -270,9 +272,9 @@ pub(crate) struct SpendingPlan {
 }
 
 impl SpendingPlan {
-    /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes `nps` new
-    /// visits per second. Where the game has clocks, it sees them as they were; else its own, which runs down by what it spends.
-    /// Without a time control there are no times.
+    /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes
+    /// `nps` new visits per second. Where the game has clocks, it sees them as they were. Else its own, which
+    /// runs down by what it spends. Without a time control there are no times.
     pub(super) fn spend(
         &self,
         game: &RecordedGame,

@@ -1,4 +1,5 @@
-//! What analysed games have in common: sums over the moves of a phase, a time control or an opponent, as tables and plots.
+//! What analysed games have in common: sums over the moves of a phase, a time control or an opponent, as
+//! tables and plots.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::lab::Phase;
 use crate::lab::viewer::low_clock;
 use crate::report::{Align, Bar, BarPlot, Page, Table};
 
-/// Most rows of a table of opponents; the others are one row.
+/// Most rows of a table of opponents. The others are one row.
 const MOST_GROUPS: usize = 15;
 /// Most characters of a name beside a plot.
 const LONGEST_NAME: usize = 20;
@@ -173,7 +174,7 @@ fn add(group: &mut Group, part: &Part<'_>) {
     group.sums = part.side.phases.iter().copied().fold(group.sums, MoveSums::with);
 }
 
-/// Adds what several games have in common to a page; nothing to that of one game.
+/// Adds what several games have in common to a page. Nothing to that of one game.
 pub(super) fn add_to(page: Page, games: &[&AnalysisSummary]) -> Page {
     if games.len() < 2 {
         return page;

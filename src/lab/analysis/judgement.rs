@@ -1,5 +1,5 @@
-//! How good moves were, by the formulas that lichess publishes (<https://lichess.org/page/accuracy>), and whether the visits support
-//! the verdict. Numbers in, numbers out.
+//! How good moves were, by the formulas that lichess publishes (<https://lichess.org/page/accuracy>), and
+//! whether the visits support the verdict. Numbers in, numbers out.
 
 use crate::chess::Move;
 use crate::lab::matches::MoveScore;
@@ -14,8 +14,9 @@ pub(super) fn accuracy(before: f64, after: f64) -> f64 {
         .clamp(0.0, 100.0)
 }
 
-/// Returns the accuracy of each side over a game: the mean of a mean with more weight where the game swung, and of the harmonic mean.
-/// `white_wins` has White's winning chances in each position; `counts` says which moves are the players' own.
+/// Returns the accuracy of each side over a game: the mean of a mean with more weight where the game swung,
+/// and of the harmonic mean. `white_wins` has White's winning chances in each position. `counts` says which
+/// moves are the players' own.
 pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bool]) -> [Option<f64>; 2] {
     let moves = white_wins.len().saturating_sub(1);
     let window = (moves / 10).clamp(2, 8).min(white_wins.len());
@@ -55,7 +56,8 @@ pub(crate) enum Mark {
 impl Mark {
     pub(crate) const ALL: [Mark; 3] = [Mark::Inaccuracy, Mark::Mistake, Mark::Blunder];
 
-    /// The loss of winning chances from which on a move gets it, in percent. lichess counts chances from -1 to 1 and has twice as much.
+    /// The loss of winning chances from which on a move gets it, in percent. lichess counts chances from -1
+    /// to 1 and has twice as much.
     pub(super) fn least_loss(self) -> f64 {
         [5.0, 10.0, 15.0][self as usize]
     }
@@ -74,8 +76,8 @@ impl Mark {
     }
 }
 
-/// Returns the loss of winning chances, in percent, that searches of so many visits can tell from none: 19 of 20 losses are no further
-/// from what a long search finds (docs/results/search.md).
+/// Returns the loss of winning chances, in percent, that searches of so many visits can tell from none: 19 of
+/// 20 losses are no further from what a long search finds (docs/results/search.md).
 pub(super) fn least_certain_loss(visits: u64) -> f64 {
     ERROR_OF_ONE_VISIT / (visits.max(1) as f64).cbrt()
 }
@@ -100,11 +102,12 @@ pub(crate) enum MateStory {
 /// How good a move was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Judgement {
-    /// Winning chances of its player before it and after it, in percent. They are equal for the move that the search would have played.
+    /// Winning chances of its player before it and after it, in percent. They are equal for the move that the
+    /// search would have played.
     pub(crate) before: f64,
     pub(crate) after: f64,
     pub(crate) mark: Option<Mark>,
-    /// True if the visits are too few to tell the loss from none; then there is no mark.
+    /// True if the visits are too few to tell the loss from none. Then there is no mark.
     pub(crate) is_unclear: bool,
     pub(crate) mate: Option<MateStory>,
     /// True if it is the move that the search would have played.
@@ -239,7 +242,7 @@ mod tests {
         AnalysedPosition { lines: vec![line], nodes, effort: SearchEffort::default() }
     }
 
-    /// Judges 1. d4 where 1. e4 is best; `after` is from the point of view of its player.
+    /// Judges 1. d4 where 1. e4 is best. `after` is from the point of view of its player.
     fn judged(before: MoveScore, after: MoveScore, nodes: u64) -> Judgement {
         let start = Position::start();
         let [e4, d4] = ["e4", "d4"].map(|san| start.read_move(san).unwrap());

@@ -1,9 +1,11 @@
 //! Analysis of recorded games: every position is searched, every move judged.
 //!
-//! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time manager would have spent on
-//! each move. `judgement` says how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
-//! with all games in the [viewer](crate::lab::viewer) and what `groups` adds up over them. [`AnalysisJournal`] keeps a row of each game,
-//! from which a run that was stopped goes on. The command `analyse` calls this module; it uses `engine` and what lies below it.
+//! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
+//! manager would have spent on each move. `judgement` says how good the moves were. `pgn` writes the game
+//! with comments and variations, [`page`](fn@page) one page with all games in the
+//! [viewer](crate::lab::viewer) and what `groups` adds up over them. [`AnalysisJournal`] keeps a row of each
+//! game, from which a run that was stopped goes on. The command `analyse` calls this module. It uses `engine`
+//! and what lies below it.
 
 mod analyst;
 mod groups;
@@ -39,15 +41,15 @@ pub(crate) struct AnalysedLine {
     pub(crate) score: MoveScore,
     /// Plies to the end of the game, if the network has a Moves Left Head.
     pub(crate) moves_left: Option<f64>,
-    /// The moves; none where the game is over.
+    /// The moves, or none where the game is over.
     pub(crate) moves: Vec<Move>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AnalysedPosition {
-    /// The lines, the best first; at least one.
+    /// The lines, the best first, at least one.
     pub(crate) lines: Vec<AnalysedLine>,
-    /// Visits of the root, those kept from the position before included; 0 where the game is over.
+    /// Visits of the root, those kept from the position before included, or 0 where the game is over.
     pub(crate) nodes: u64,
     pub(crate) effort: SearchEffort,
 }
@@ -64,7 +66,7 @@ pub(crate) struct AnalysedGame {
     pub(crate) recorded: RecordedGame,
     /// What was found of each position, that after the last move included.
     pub(crate) positions: Vec<AnalysedPosition>,
-    /// The time control, if it is known; of several periods the first.
+    /// The time control, if it is known. Of several periods the first.
     pub(crate) control: Option<TimeControl>,
     /// The time that was used for each move, ms: as recorded, or by the clocks before and after it.
     pub(crate) used_ms: Vec<Option<f64>>,
@@ -93,7 +95,8 @@ impl AnalysedGame {
         }
     }
 
-    /// lichess' accuracy of White and Black, percent; `None` where there are no moves or too few visits to judge.
+    /// lichess' accuracy of White and Black, percent, or `None` where there are no moves or too few visits to
+    /// judge.
     pub(crate) fn accuracy(&self) -> [Option<f64>; 2] {
         if self.least_certain_loss() > Mark::Mistake.least_loss() {
             return [None; 2];
@@ -111,7 +114,8 @@ impl AnalysedGame {
         if is_white { chances } else { 100.0 - chances }
     }
 
-    /// The loss of winning chances, percent, that the visits of a position can tell from none; that of the median position.
+    /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
+    /// median position.
     pub(crate) fn least_certain_loss(&self) -> f64 {
         let mut visits: Vec<_> =
             self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0).collect();
@@ -132,7 +136,7 @@ pub(crate) struct SideSummary {
     pub(crate) moves: u32,
     /// Share of them that the search would have played too.
     pub(crate) agreement: f64,
-    /// lichess' accuracy, percent; `None` without moves, or with too few visits to judge.
+    /// lichess' accuracy, percent, or `None` without moves, or with too few visits to judge.
     pub(crate) accuracy: Option<f64>,
     /// Winning chances that a move gave away in the mean, 0 to 1.
     pub(crate) mean_loss: f64,
@@ -156,7 +160,7 @@ pub(crate) struct SideSummary {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnalysisSummary {
-    /// Its place in the files, from 1; those that were not analysed count.
+    /// Its place in the files, from 1. Those that were not analysed count.
     pub(crate) game: u64,
     /// The tag `Result`.
     pub(crate) result: String,

@@ -1,4 +1,5 @@
-//! The page of analysed games: the viewer with what was found of them, what they have in common, and how it was found.
+//! The page of analysed games: the viewer with what was found of them, what they have in common, and how it
+//! was found.
 
 use super::judgement::{Mark, MateStory};
 use super::pgn::permille_of_white;
@@ -17,7 +18,8 @@ const DECIDED: f64 = 5.0;
 /// Winning chances, percent, with less than which a game is not yet won.
 const NOT_YET_WON: f64 = 55.0;
 
-/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the players.
+/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the
+/// players.
 pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
     let title = match games {
         [game] => {
@@ -118,7 +120,8 @@ fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
     rows
 }
 
-/// Returns the last position in which the winner had not yet won, by White's winning chances in all positions.
+/// Returns the last position in which the winner had not yet won, by White's winning chances in all
+/// positions.
 fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     let chances = |&white: &f64| match result {
         Some(1) => Some(white),
@@ -130,7 +133,8 @@ fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
     (open + 1 < white_wins.len()).then_some(open)
 }
 
-/// What is said of the move after which the winner was ahead to the end, by White's winning chances before and after it.
+/// What is said of the move after which the winner was ahead to the end, by White's winning chances before
+/// and after it.
 fn of_decision(name: &str, from: f64, to: f64) -> String {
     if (to - from).abs() >= DECIDED {
         return format!(

@@ -136,7 +136,8 @@ impl ExternalPlayer {
         self.process.as_mut().ok_or_else(gone)
     }
 
-    /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its figures; the time it took, ms.
+    /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
+    /// figures. The time it took, ms.
     pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<MoveRecord>, f64), UciProcessError> {
         let patience = match self.limits.time {
             Some(time) => Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN,

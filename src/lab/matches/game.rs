@@ -1,4 +1,5 @@
-//! One game from its opening to its result, step by step: what a side may spend, who moves, and the rules that end it.
+//! One game from its opening to its result, step by step: what a side may spend, who moves, and the rules
+//! that end it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ impl fmt::Display for SideLimit {
     }
 }
 
-/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes under `nodestime`.
+/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes
+/// under `nodestime`.
 #[derive(Clone, Copy, Debug)]
 struct SideBudget {
     nodes: Option<u64>,
@@ -75,7 +77,7 @@ pub(crate) enum GameOutcome {
 pub(crate) enum Termination {
     Rules(Terminal),
     TimeForfeit,
-    /// A search returned no legal move; that is a bug.
+    /// A search returned no legal move, that is a bug.
     IllegalMove,
     /// By a rule of [`Adjudication`].
     Adjudication,
@@ -106,7 +108,7 @@ pub(crate) struct GameEnd {
 pub(crate) struct GameRecord {
     pub(crate) assignment: GameAssignment,
     pub(crate) history: History,
-    /// The engines' moves; those of the opening are not among them.
+    /// The engines' moves. Those of the opening are not among them.
     pub(crate) moves: Vec<MoveRecord>,
     /// The move that came after the flag had fallen, which is none of the game.
     pub(crate) late: Option<MoveRecord>,
@@ -241,7 +243,8 @@ impl OngoingGame {
         Ok(())
     }
 
-    /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns whether it does.
+    /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
+    /// whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limits = self.clocks[self.side_to_move()].limits();
         let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
@@ -352,8 +355,8 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
 }
 
 option_group! {
-    /// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more
-    /// than `centipawns`. A capture or a pawn move starts the count anew.
+    /// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that
+    /// nobody is better by more than `centipawns`. A capture or a pawn move starts the count anew.
     #[derive(Copy)]
     pub(crate) struct DrawRule {
         /// First full move at which a game can be declared drawn.
@@ -366,7 +369,8 @@ option_group! {
 }
 
 option_group! {
-    /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
+    /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least
+    /// `centipawns`.
     #[derive(Copy)]
     pub(crate) struct WinRule {
         /// Number of consecutive moves of each side.
@@ -395,8 +399,8 @@ struct Adjudicator {
 }
 
 impl Adjudicator {
-    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns the outcome, if
-    /// there is one. An evaluation of `None` counts as no agreement.
+    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns
+    /// the outcome, if there is one. An evaluation of `None` counts as no agreement.
     fn judge(
         &mut self,
         rules: &Adjudication,
@@ -460,7 +464,8 @@ mod tests {
     use super::*;
     use crate::chess::Variant;
 
-    /// Knights and rooks go out and home; `scores` are the movers' evaluations. Returns the outcome and its ply.
+    /// Knights and rooks go out and home. `scores` are the movers' evaluations. Returns the outcome and its
+    /// ply.
     fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {
         let mut game = History::from_uci_position("startpos", Variant::Standard).unwrap();
         let mut adjudicator = Adjudicator::default();
@@ -482,7 +487,7 @@ mod tests {
     fn draws_need_the_move_number_and_both_sides() {
         let draw = Some(DrawRule { move_number: 3, moves: 2, centipawns: 10 });
         let rules = Adjudication { draw, ..Adjudication::default() };
-        // Move 3 begins with ply 5; four plies in a row are needed.
+        // Move 3 begins with ply 5. Four plies in a row are needed.
         assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
         let mut scores = [Some(5); 20];
         scores[6] = Some(11);

@@ -1,4 +1,5 @@
-//! The files of a match: its rows, and the games as PGN. A match that was stopped goes on behind its last whole game.
+//! The files of a match: its rows, and the games as PGN. A match that was stopped goes on behind its last
+//! whole game.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -16,8 +17,8 @@ use crate::lab::pgn::{hours, tag, write_wrapped};
 use crate::lab::rows::{RowError, RowReader, RowWriter, make_folder};
 use crate::version::VERSION;
 
-/// The most games that are played anew because another file lacks them: more than a system that went down can have lost on the
-/// way to its disk. Where more are missing, someone has taken them away.
+/// The most games that are played anew because another file lacks them: more than a system that went down can
+/// have lost on the way to its disk. Where more are missing, someone has taken them away.
 const MOST_LOST: usize = 100;
 
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
@@ -137,9 +138,10 @@ pub(crate) struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// Opens or makes the files in `folder` of a match with the games `schedule`. `counts` gets the rows of the games that are there
-    /// already. The last games of `games.csv` that are not whole in the other files, as after a system went down, are taken back and
-    /// played anew. Files of another match are refused, as are those that lack many games that `games.csv` has.
+    /// Opens or makes the files in `folder` of a match with the games `schedule`. `counts` gets the rows of
+    /// the games that are there already. The last games of `games.csv` that are not whole in the other files,
+    /// as after a system went down, are taken back and played anew. Files of another match are refused, as
+    /// are those that lack many games that `games.csv` has.
     pub(crate) fn open(
         folder: &Path,
         schedule: &[u64],
@@ -203,7 +205,8 @@ impl MatchFiles {
     }
 }
 
-/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too: `in_pgn` of them the PGN file.
+/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too:
+/// `in_pgn` of them the PGN file.
 fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
@@ -218,7 +221,8 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
             false => Ok(0),
         };
     }
-    // A last row that was half written ends the rows; rows of another kind are refused when they are taken up.
+    // A last row that was half written ends the rows. Rows of another kind are refused when they are taken
+    // up.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
     let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
     let listed = moves_of_games.len();

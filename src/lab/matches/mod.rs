@@ -1,14 +1,15 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
-//! [`play`](play::play) takes two engines ([`Team`]), openings and rules, and hands out finished games in their order. The way of a
-//! game: `openings` gives it a position and colours; a thread of `play` takes it along with many others and evaluates the positions of
-//! all of them in one batch; `game` plays it by its limits, clocks and rules; `external` lets external engines play. With fixed nodes or
-//! under `nodestime` a game depends on its number and the seed alone, not on how many others run beside it.
+//! [`play`](play::play) takes two engines ([`Team`]), openings and rules, and hands out finished games in
+//! their order. The way of a game: `openings` gives it a position and colours. A thread of `play` takes it
+//! along with many others and evaluates the positions of all of them in one batch. `game` plays it by its
+//! limits, clocks and rules. `external` lets external engines play. With fixed nodes or under `nodestime` a
+//! game depends on its number and the seed alone, not on how many others run beside it.
 //!
-//! Then `match_files` writes `rows` and PGN; `summary` and `study` compute results from the rows with `statistics`, and show them; `viewed` reads
-//! games back for the [viewer](crate::lab::viewer). The commands
-//! `match` and `report` call this module, and [`tuning`](crate::lab::tuning), which decides on the way who plays. It uses `engine`
-//! and what lies below it.
+//! Then `match_files` writes `rows` and PGN. `summary` and `study` compute results from the rows with
+//! `statistics`, and show them. `viewed` reads games back for the [viewer](crate::lab::viewer). The commands
+//! `match` and `report` call this module, and [`tuning`](crate::lab::tuning), which decides on the way who
+//! plays. It uses `engine` and what lies below it.
 
 mod external;
 mod game;

@@ -22,7 +22,7 @@ pub struct OpeningsError {
 /// The position where a game starts, and the moves that are played from it without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The first position as FEN; `None` is that of standard chess.
+    /// The first position as FEN. `None` is that of standard chess.
     fen: Option<String>,
     moves: Vec<Move>,
 }
@@ -55,8 +55,8 @@ impl Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
     }
 
-    /// Reads a file: PGN games, or EPD or FEN lines; either may be compressed by gzip, Zstandard, bzip2 or zip. Of PGN games at most
-    /// `max_plies` are taken.
+    /// Reads a file: PGN games, or EPD or FEN lines. Either may be compressed by gzip, Zstandard, bzip2 or
+    /// zip. Of PGN games at most `max_plies` are taken.
     ///
     /// # Errors
     /// [`OpeningsError`], with the line or game that cannot be used.
@@ -92,18 +92,18 @@ impl Openings {
         self.list.len()
     }
 
-    /// Returns a number that differs where the openings or their order do; it is equal on every machine.
+    /// Returns a number that differs where the openings or their order do. It is equal on every machine.
     pub(crate) fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
-            // No move is larger; separates openings.
+            // No move is larger. Separates openings.
             fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
         });
         // FNV-1a
         words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
     }
 
-    /// Returns the opening of pair `pair`; after the last one they begin anew.
+    /// Returns the opening of pair `pair`. After the last one they begin anew.
     pub fn of_pair(&self, pair: u64) -> &Opening {
         &self.list[(pair % self.list.len() as u64) as usize]
     }

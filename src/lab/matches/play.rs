@@ -1,8 +1,8 @@
 //! Plays many games at once on each thread, and evaluates the positions of all of them together.
 //!
-//! A thread lets every game gather the leaves of its mover's search, joins them to one batch for each network, has that evaluated
-//! except for what [`SharedEvalCache`] knows, and hands the results back. Games share nothing else, so that none depends on which others
-//! run beside it.
+//! A thread lets every game gather the leaves of its mover's search, joins them to one batch for each
+//! network, has that evaluated except for what [`SharedEvalCache`] knows, and hands the results back. Games
+//! share nothing else, so that none depends on which others run beside it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -24,7 +24,8 @@ use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, E
 /// The time that a thread without games waits before it asks for one again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
-/// The description of a match: the engines, what all games have in common, and the number of threads that play them.
+/// The description of a match: the engines, what all games have in common, and the number of threads that
+/// play them.
 #[derive(Debug)]
 pub(crate) struct MatchConfig<'a> {
     pub(crate) teams: [Team; 2],
@@ -34,7 +35,7 @@ pub(crate) struct MatchConfig<'a> {
     pub(crate) rules: MatchRules,
     /// Threads, at least 1.
     pub(crate) threads: usize,
-    /// Games at once, all threads together; at least one runs.
+    /// Games at once, all threads together, at least one runs.
     pub(crate) concurrency: usize,
 }
 
@@ -45,8 +46,8 @@ pub(crate) struct PlannedGame {
     pub(crate) teams: [Team; 2],
 }
 
-/// Plays the games of `next`. `finished` gets them in order and may end the match; games that are under way are then given up, as they
-/// are when `stop` becomes true.
+/// Plays the games of `next`. `finished` gets them in order and may end the match. Games that are under way
+/// are then given up, as they are when `stop` becomes true.
 pub(crate) fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
@@ -68,9 +69,9 @@ struct GameBatch<'a> {
     size: usize,
     /// Games under way with their places in the order of results.
     games: Vec<(u64, OngoingGame)>,
-    /// The networks; both engines may have the same one.
+    /// The networks. Both engines may have the same one.
     networks: Vec<SharedEvalCache>,
-    /// The indices of the networks of A and B; `None` for external engines.
+    /// The indices of the networks of A and B, or `None` for external engines.
     of_team: [Option<usize>; 2],
     batch: SharedBatch,
 }
@@ -126,7 +127,7 @@ impl<'a> GameBatch<'a> {
         Ok(false)
     }
 
-    /// Lets every game go on until it waits for evaluations; those that end leave.
+    /// Lets every game go on until it waits for evaluations. Those that end leave.
     fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         let mut index = 0;
         while let Some((_, game)) = self.games.get_mut(index) {
@@ -156,11 +157,13 @@ const CAPACITY: usize = 100_000;
 /// A network's outputs for a position, by the position's key.
 type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
 
-/// A network behind a cache that all games of a thread share, for positions that come again: both sides of a game search much the same
-/// ones. When the young generation is full it becomes the old one, which is dropped.
+/// A network behind a cache that all games of a thread share, for positions that come again: both sides of a
+/// game search much the same ones. When the young generation is full it becomes the old one, which is
+/// dropped.
 ///
-/// A search does not notice: it gets the evaluation that its network would give, at the time at which it would come. That sets this
-/// apart from a search's own cache, and is why games still do not depend on each other.
+/// A search does not notice: it gets the evaluation that its network would give, at the time at which it
+/// would come. That sets this apart from a search's own cache, and is why games still do not depend on each
+/// other.
 struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
@@ -218,7 +221,7 @@ fn key_of(slot: &EvalSlot) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let planes = slot.planes.masks.iter().zip(&slot.planes.values);
     let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
-        // Empty planes are most of them; their values mean nothing.
+        // Empty planes are most of them. Their values mean nothing.
         if mask == 0 { mix(hash, 1) } else { mix(mix(hash, mask), value.to_bits().into()) }
     });
     let hash = slot.moves.iter().fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));

@@ -13,7 +13,7 @@ use crate::version::VERSION;
 /// What all that is written of a match has in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchHeader<'a> {
-    /// Identifies the match: the same on every machine; other options or openings give another.
+    /// Identifies the match: the same on every machine. Other options or openings give another.
     pub(crate) match_id: &'a str,
     pub(crate) names: [&'a str; 2],
     pub(crate) limits: [SideLimit; 2],
@@ -41,10 +41,11 @@ pub(crate) struct MatchGameRow {
     /// New nodes that A and B searched, also for a move that came too late.
     pub(crate) a_nodes: u64,
     pub(crate) b_nodes: u64,
-    /// The clocks at the end, ms, negative for a flag that fell; `None` where only nodes count.
+    /// The clocks at the end, ms, negative for a flag that fell, or `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
-    /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
+    /// The version of the program that wrote the row, see [`VERSION`], empty in rows of before there was this
+    /// column.
     #[serde(default)]
     pub(crate) version: String,
 }
@@ -132,12 +133,13 @@ pub(crate) struct MatchMoveRow {
     /// The mover's clock after the move, increment included, ms.
     pub(crate) clock_ms: Option<f64>,
     pub(crate) budget_ms: Option<f64>,
-    /// Time that the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
+    /// Time that the move cost the clock, ms, or `None` where no clock counts, so that rows do not depend on
+    /// the machine.
     pub(crate) used_ms: Option<f64>,
     /// Nodes in the tree at the move's end.
     pub(crate) nodes: u64,
     pub(crate) new_nodes: u64,
-    /// The search's evaluation from the mover's point of view, centipawns; mates lie beyond 29,000.
+    /// The search's evaluation from the mover's point of view, centipawns. Mates lie beyond 29,000.
     pub(crate) centipawns: Option<i32>,
     pub(crate) moves_left_plies: Option<f32>,
     /// Full moves that the mover still has to make, as the time manager estimated.

@@ -1,7 +1,9 @@
-//! Computes what games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many players.
+//! Computes what games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of
+//! many players.
 //!
-//! A pair is two games from one opening with colours swapped. Its results depend on each other, so that pairs, not games, are counted.
-//! These are pure numbers; nothing here knows of chess or of how games are played.
+//! A pair is two games from one opening with colours swapped. Its results depend on each other, so that
+//! pairs, not games, are counted. These are pure numbers. Nothing here knows of chess or of how games are
+//! played.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +55,7 @@ impl ResultTally {
         self.open.len() as u64
     }
 
-    /// Returns mean and variance of the points per game of a pair; `None` without pairs.
+    /// Returns mean and variance of the points per game of a pair, or `None` without pairs.
     fn pair_moments(&self) -> Option<(f64, f64)> {
         (self.pair_count() > 0).then(|| moments(self.pairs.map(|count| count as f64)))
     }
@@ -80,32 +82,34 @@ const NELO_PER_SIGMA: f64 = 347.435_585_522_601_3;
 /// The logarithm of the odds that an Elo of 1 is: ln 10 / 400.
 const NATURAL_PER_ELO: f64 = std::f64::consts::LN_10 / 400.0;
 
-/// What a pair that has not been seen counts before the first one: the prior of H. Jeffreys for five possible results ("An invariant
-/// form for the prior probability in estimation problems", 1946).
+/// What a pair that has not been seen counts before the first one: the prior of H. Jeffreys for five possible
+/// results ("An invariant form for the prior probability in estimation problems", 1946).
 const JEFFREYS: f64 = 0.5;
 
 /// The difference in strength by which A leads, with intervals of 95 %.
 ///
-/// Elo is that of the logistic curve. Its interval covers two. One is usual: the error of the mean by the scatter of the pairs.
-/// Few pairs may not scatter at all, and it would then have no width. The other one is that of the five results' probabilities
-/// after [`JEFFREYS`]' prior, whose mean is about normal on the scale of Elo. It has a width from the first pair on, but leans to
-/// equality where nearly all games are won, as the usual one does not. Together they contain the truth in 93 % of matches of two
-/// pairs, and in 95 % or more of those of eight or more pairs. In hundreds of pairs they are the same.
+/// Elo is that of the logistic curve. Its interval covers two. One is usual: the error of the mean by the
+/// scatter of the pairs. Few pairs may not scatter at all, and it would then have no width. The other one is
+/// that of the five results' probabilities after [`JEFFREYS`]' prior, whose mean is about normal on the scale
+/// of Elo. It has a width from the first pair on, but leans to equality where nearly all games are won, as
+/// the usual one does not. Together they contain the truth in 93 % of matches of two pairs, and in 95 % or
+/// more of those of eight or more pairs. In hundreds of pairs they are the same.
 ///
 /// Normalized Elo measures the mean in standard deviations of a game, so that it says how
 /// many games are needed to prove a difference (M. Van den Bergh, "Normalized Elo", 2021).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Elo {
     pub(crate) score: f64,
-    /// Elo; infinite if all games were won or lost.
+    /// Elo, infinite if all games were won or lost.
     pub(crate) elo: f64,
-    /// The interval of Elo; only an end that all points would reach is infinite.
+    /// The interval of Elo. Only an end that all points would reach is infinite.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Normalized Elo; not a number where all pairs ended alike.
+    /// Normalized Elo, not a number where all pairs ended alike.
     pub(crate) nelo: f64,
     pub(crate) nelo_error: f64,
-    /// Likelihood of superiority, `0..=1`: how likely A is the stronger one after these results, and before them either was.
+    /// Likelihood of superiority, `0..=1`: how likely A is the stronger one after these results, and before
+    /// them either was.
     pub(crate) los: f64,
 }
 
@@ -163,7 +167,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns the Elo difference of points per game; infinite at 0 and 1 and beyond.
+/// Returns the Elo difference of points per game, infinite at 0 and 1 and beyond.
 fn elo_of_score(score: f64) -> f64 {
     let score = score.clamp(0.0, 1.0);
     400.0 * (score / (1.0 - score)).log10()
@@ -177,7 +181,7 @@ fn score_of_elo(elo: f64) -> f64 {
 const UNSEEN: f64 = 1e-3;
 /// The verdict of a test that has accepted nothing yet.
 const UNDECIDED: &str = "undecided";
-/// Rounds of the fixed-point iteration for a given strength in standard deviations; a few are enough.
+/// Rounds of the fixed-point iteration for a given strength in standard deviations. A few are enough.
 const STRENGTH_ROUNDS: usize = 20;
 
 option_choice! {
@@ -191,10 +195,12 @@ option_choice! {
 }
 
 option_group! {
-    /// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`": it ends a match as soon as it has proven enough.
+    /// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`": it ends a match as
+    /// soon as it has proven enough.
     ///
-    /// The generalised test (GSPRT): the log-likelihood ratio of the two hypotheses, each with the pentanomial that fits the pairs
-    /// best and has the hypothesis's strength (M. Van den Bergh, "Comments on normalized Elo", 2021).
+    /// The generalised test (GSPRT): the log-likelihood ratio of the two hypotheses, each with the
+    /// pentanomial that fits the pairs best and has the hypothesis's strength (M. Van den Bergh, "Comments on
+    /// normalized Elo", 2021).
     #[derive(Copy)]
     pub struct Sprt {
         /// Elo difference under the hypothesis H0.
@@ -288,8 +294,9 @@ fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean))
 }
 
-/// Returns the distribution whose mean lies `strength` standard deviations above ½ under which `seen` is likeliest. The condition is
-/// linear but for mean and deviation of the distribution itself, which are taken from the round before.
+/// Returns the distribution whose mean lies `strength` standard deviations above ½ under which `seen` is
+/// likeliest. The condition is linear but for mean and deviation of the distribution itself, which are taken
+/// from the round before.
 fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     let mut fitted = [0.2; 5];
     for _ in 0..STRENGTH_ROUNDS {
@@ -303,12 +310,12 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     fitted
 }
 
-/// Returns the distribution under which `seen` is likeliest among those in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`, with the
-/// θ that makes the mean 0.
+/// Returns the distribution under which `seen` is likeliest among those in which `condition` has mean 0: `pᵢ
+/// / (1 + θ cᵢ)`, with the θ that makes the mean 0.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let (min, max) = condition.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     if min >= 0.0 || max <= 0.0 {
-        // No distribution can have it; the one that was seen is as good as any.
+        // No distribution can have it. The one that was seen is as good as any.
         return *seen;
     }
     let weighted = |theta: f64| seen.iter().zip(condition).map(move |(p, c)| p * c / (1.0 + theta * c));
@@ -322,7 +329,7 @@ fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     std::array::from_fn(|i| seen[i] / (1.0 + theta * condition[i]))
 }
 
-/// Most rounds of Newton's method for ratings; a handful is enough.
+/// Most rounds of Newton's method for ratings. A handful is enough.
 const NEWTON_ROUNDS: usize = 100;
 /// Steps below this, in natural units, end the rounds.
 const PRECISION: f64 = 1e-10;
@@ -342,7 +349,8 @@ pub(crate) struct Rating {
     pub(crate) score: f64,
 }
 
-/// The result of a match in pairs: points per game, and their variance over pairs with what [`JEFFREYS`] adds, as few may all be alike.
+/// The result of a match in pairs: points per game, and their variance over pairs with what [`JEFFREYS`]
+/// adds, as few may all be alike.
 struct PairStats {
     players: [usize; 2],
     pairs: f64,
@@ -350,12 +358,12 @@ struct PairStats {
     variance: f64,
 }
 
-/// Returns the ratings of `players` players under which the results are likeliest, if points follow the logistic curve; `None` if the
-/// matches don't hang together, or there are none.
+/// Returns the ratings of `players` players under which the results are likeliest, if points follow the
+/// logistic curve, or `None` if the matches don't hang together, or there are none.
 ///
-/// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that draws and openings
-/// that favour one side narrow them as they do in [`Elo`]. A match won or lost to nothing counts one drawn pair more: no
-/// finite rating explains it.
+/// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that
+/// draws and openings that favour one side narrow them as they do in [`Elo`]. A match won or lost to nothing
+/// counts one drawn pair more: no finite rating explains it.
 pub(crate) fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec<Rating>> {
     let evidence: Vec<PairStats> = results.iter().filter_map(PairStats::of).collect();
     if players == 0 || !is_connected(players, &evidence) {
@@ -439,7 +447,8 @@ fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
     gradient
 }
 
-/// Returns the sum over the matches of `weight` times the outer product of their two players' difference, shape `[players, players]`.
+/// Returns the sum over the matches of `weight` times the outer product of their two players' difference,
+/// shape `[players, players]`.
 fn sum_of_differences(
     mut matrix: Array2<f64>,
     evidence: &[PairStats],
@@ -455,7 +464,8 @@ fn sum_of_differences(
     matrix
 }
 
-/// Returns the curvature of the likelihood. A constant is added in the direction that no match can measure, all players stronger alike.
+/// Returns the curvature of the likelihood. A constant is added in the direction that no match can measure,
+/// all players stronger alike.
 fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
     sum_of_differences(Array2::from_elem((players, players), 1.0 / players as f64), evidence, |match_| {
@@ -464,8 +474,8 @@ fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     })
 }
 
-/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. Returns `None` where rounding has made
-/// it indefinite.
+/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. Returns `None`
+/// where rounding has made it indefinite.
 fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
     let mut inverse = Array2::eye(size);
@@ -513,7 +523,8 @@ mod tests {
         Elo::of(&tally(pairs)).unwrap()
     }
 
-    /// fastchess publishes these in its tests of the pentanomial model, to 1 %. Its interval is the usual one, and ours hardly wider.
+    /// fastchess publishes these in its tests of the pentanomial model, to 1 %. Its interval is the usual
+    /// one, and ours hardly wider.
     #[test]
     fn elo_is_as_fastchess_has_it() {
         for (pairs, expected_elo, elo_error, nelo, nelo_error, los) in [
@@ -552,7 +563,8 @@ mod tests {
         assert!((0.15..0.25).contains(&four_games.los), "{four_games:?}");
     }
 
-    /// Sums the probability of all matches of so many pairs whose interval contains the true Elo, if pairs end with `probability`.
+    /// Sums the probability of all matches of so many pairs whose interval contains the true Elo, if pairs
+    /// end with `probability`.
     fn coverage(probability: [f64; 5], pairs: u64) -> f64 {
         fn add(
             seen: &mut [u64; 5],
@@ -610,8 +622,9 @@ mod tests {
             ("elo0=-1.75,elo1=0.25", [127, 4883, 10311 + 401, 5150, 104], 3.01),
             ("elo0=0.5,elo1=2.5,model=logistic", [223, 9863, 20279 + 1000, 10037, 246], -3.07),
             ("elo0=0,elo1=2,model=logistic", [871, 26175, 55003 + 980, 26678, 821], -4.98),
-            // By hand: if all pairs were won, a distribution of strength t has only wins and losses of both games, `(1 + u) / 2` of
-            // them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 · ln(1 + u).
+            // By hand: if all pairs were won, a distribution of strength t has only wins and losses of both
+            // games, `(1 + u) / 2` of them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 ·
+            // ln(1 + u).
             ("elo0=0,elo1=5", [0, 0, 0, 0, 104], 2.0954),
         ] {
             let found = llr(text, pairs);
@@ -658,7 +671,8 @@ mod tests {
         }
     }
 
-    /// Between two players there is nothing to weigh: the difference is that of the match, and so is its error.
+    /// Between two players there is nothing to weigh: the difference is that of the match, and so is its
+    /// error.
     #[test]
     fn two_players_are_as_far_apart_as_their_match_says() {
         let games = tally([34, 54, 63, 64, 75]);
@@ -666,13 +680,15 @@ mod tests {
         let elo = Elo::of(&games).unwrap();
         assert!((found[0].elo - found[1].elo - elo.elo).abs() < 1e-6, "{found:?}");
         assert!((found[0].elo + found[1].elo).abs() < 1e-6, "{found:?}");
-        // Each is off by half of what the difference is off by; the interval of the match is not quite symmetric.
+        // Each is off by half of what the difference is off by. The interval of the match is not quite
+        // symmetric.
         assert!((2.0 * found[0].elo_error - (elo.high - elo.low) / 2.0).abs() < 0.4, "{found:?} {elo:?}");
         assert_eq!((found[0].games, found[1].games), (580, 580));
         assert!((found[0].score + found[1].score - 1.0).abs() < 1e-12);
     }
 
-    /// A beats B by 3:1 and B beats C by 3:1; with 9:1 between A and C, the odds multiply and all three agree.
+    /// A beats B by 3:1 and B beats C by 3:1. With 9:1 between A and C, the odds multiply and all three
+    /// agree.
     #[test]
     fn odds_multiply() {
         let (three, nine) = (tally([0, 0, 20, 0, 20]), tally([0, 0, 8, 0, 32]));

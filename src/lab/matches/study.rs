@@ -1,4 +1,5 @@
-//! The study of matches, computed from their rows: the result of each, and means over its games by move number. The page that shows it.
+//! The study of matches, computed from their rows: the result of each, and means over its games by move
+//! number. The page that shows it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,12 +13,13 @@ use crate::lab::rows::{MergedGames, files_of};
 use crate::lab::viewer::{self, VIEWER};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
-/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match: the first points swing
-/// wildly, but a short match shall have a course too.
+/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
+/// the first points swing wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
 /// Most points of such a plot.
 const POINTS: usize = 200;
-/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that anybody wrote.
+/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that
+/// anybody wrote.
 const MOST_MOVES: usize = 10_000;
 /// What is plotted by move number: title and axis.
 const CURVES: [(&str, &str); 4] = [
@@ -43,12 +45,12 @@ pub struct MatchStudy {
     curves: [Vec<CurvePoint>; 2],
 }
 
-/// The rows of one match; those of moves are added up at once.
+/// The rows of one match. Those of moves are added up at once.
 type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Vec<CurvePoint>; 2]);
 
 impl MatchStudy {
-    /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in them, with the state of a
-    /// sequential test if one is given.
+    /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in
+    /// them, with the state of a sequential test if one is given.
     ///
     /// # Errors
     /// [`RowError`] if a file cannot be read or a game is in two of them.
@@ -112,7 +114,8 @@ fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
+/// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
+/// clocks.
 pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
     let title = match &summaries[..] {

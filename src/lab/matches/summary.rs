@@ -1,5 +1,5 @@
-//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of several matches are ranked in
-//! one list.
+//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of
+//! several matches are ranked in one list.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,8 @@ pub(crate) struct PruningCounts {
 }
 
 impl PruningCounts {
-    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the limit.
+    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the
+    /// limit.
     pub(super) fn add(&mut self, row: &MatchMoveRow) {
         let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
         self.moves += 1;
@@ -37,12 +38,12 @@ impl PruningCounts {
         }
     }
 
-    /// Returns the share of the moves that smart pruning ended; `None` without moves.
+    /// Returns the share of the moves that smart pruning ended, or `None` without moves.
     pub(crate) fn pruned(&self) -> Option<f64> {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
 
-    /// Returns the time that this saved as a share of the time used; `None` where none was used.
+    /// Returns the time that this saved as a share of the time used, or `None` where none was used.
     pub(crate) fn saved(&self) -> Option<f64> {
         (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
     }
@@ -107,18 +108,20 @@ pub(crate) struct MatchSummary {
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
-    /// Shares of the moves of A and B that smart pruning ended; `null` without clocks, and in reports on rows of games alone.
+    /// Shares of the moves of A and B that smart pruning ended, or `null` without clocks, and in reports on
+    /// rows of games alone.
     pruned: [Option<f64>; 2],
     /// Time that this saved A and B, as shares of the time that they used.
     pruning_saved: [Option<f64>; 2],
-    /// New nodes that this run searched, without games that were there before; absent in reports on rows.
+    /// New nodes that this run searched, without games that were there before. Absent in reports on rows.
     nodes: Option<u64>,
     seconds: Option<f64>,
     nps: Option<u64>,
 }
 
 impl MatchSummary {
-    /// Computes the summary of a match between engines with these `names`, A and B; `speed` has nodes and seconds of this run, if it played.
+    /// Computes the summary of a match between engines with these `names`, A and B. `speed` has nodes and
+    /// seconds of this run, if it played.
     pub(crate) fn new(
         names: [&str; 2],
         counts: &MatchCounts,
@@ -163,14 +166,15 @@ impl MatchSummary {
         [&self.a, &self.b]
     }
 
-    /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of them.
+    /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of
+    /// them.
     fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
-    /// Elo of A; infinite if one side has won all games.
+    /// Elo of A, infinite if one side has won all games.
     fn elo(&self) -> String {
         match (self.elo, self.score) {
             (Some(elo), _) => format!("{elo:+.1}"),
@@ -327,7 +331,7 @@ pub(crate) fn table(matches: &[MatchSummary]) -> Table {
     table
 }
 
-/// Returns the table of what smart pruning did to each player's moves; `None` where no clocks ran.
+/// Returns the table of what smart pruning did to each player's moves, or `None` where no clocks ran.
 pub(crate) fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
     let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
     let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
@@ -356,8 +360,8 @@ struct RankedPlayer {
 }
 
 impl Ranking {
-    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer than three, or if some
-    /// cannot be compared with the others.
+    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer
+    /// than three, or if some cannot be compared with the others.
     pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
         let mut place = |name: &'a str| {

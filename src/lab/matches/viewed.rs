@@ -1,4 +1,5 @@
-//! The games of a match for the [viewer](crate::lab::viewer): the moves from `games.pgn`, and what the rows beside it say of them.
+//! The games of a match for the [viewer](crate::lab::viewer): the moves from `games.pgn`, and what the rows
+//! beside it say of them.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +14,7 @@ use crate::lab::replay::control_of;
 use crate::lab::rows::MergedGames;
 use crate::lab::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 
-/// Most games of a page; more would make it heavy.
+/// Most games of a page. More would make it heavy.
 const MOST: usize = 100;
 /// A fall of a player's winning chances from one move to its next, in percent, that is worth a word.
 const FALL: f64 = 15.0;

@@ -1,5 +1,5 @@
-//! Measures games: which games and positions are taken, what the network and a search say of each position, and the settings that rows
-//! were made with.
+//! Measures games: which games and positions are taken, what the network and a search say of each position,
+//! and the settings that rows were made with.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -21,13 +21,14 @@ use crate::report::Origin;
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
 
-/// The games and positions that are looked at. By default these are all games whose length counts, and all their positions.
+/// The games and positions that are looked at. By default these are all games whose length counts, and all
+/// their positions.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
     /// Take at most N games
     #[arg(long, value_name = "N")]
     pub(crate) max_games: Option<u64>,
-    /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
+    /// One position in N, drawn at random but always the same ones. Use of the clock needs all of them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: u64,
     /// Positions from this ply on (plies, not moves)
@@ -39,7 +40,8 @@ pub(crate) struct Selection {
     /// Games of at most this many plies
     #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
     max_plies: u32,
-    /// Games with this ending; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
+    /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time,
+    /// crash, or resignation]
     #[arg(long, value_name = "T", value_parser = ending_of)]
     termination: Vec<Ending>,
     /// Games with at least this base time, seconds
@@ -242,10 +244,12 @@ impl Searcher {
         self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
     }
 
-    /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree says.
+    /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree
+    /// says.
     fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
-        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would depend on where a run began.
+        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would
+        // depend on where a run began.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
@@ -265,7 +269,8 @@ const FILE: &str = "movesleft.json";
 pub(crate) struct RunFacts {
     pub(crate) pgn: Vec<String>,
     pub(crate) network: String,
-    /// SHA-256 of the network's file, in hexadecimal; `None` without a network and in files of before there was this entry.
+    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network and in files of before
+    /// there was this entry.
     #[serde(default)]
     pub(crate) network_sha256: Option<String>,
     /// Nodes for which each position was searched, if it was.
@@ -293,7 +298,7 @@ impl RunFacts {
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
-    /// Checks that rows in the folder were made with these facts; writes them if there are none.
+    /// Checks that rows in the folder were made with these facts, and writes them if there are none.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         match RunFacts::beside(&path) {

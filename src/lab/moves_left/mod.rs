@@ -1,10 +1,12 @@
 //! The moves-left laboratory: how well estimators foresee the length of recorded games.
 //!
-//! [`Measurer`] writes a [`PositionRow`] for each position of a game, with what the network says of it; [`Study`] reads rows and compares
-//! [`Estimator`]s with the moves that were really left; `page` shows its findings. All figures come from rows, in the order of the games'
-//! numbers, so that rows of many machines give the very figures of one. The commands `movesleft` and `report` use it.
+//! [`Measurer`] writes a [`PositionRow`] for each position of a game, with what the network says of it.
+//! [`Study`] reads rows and compares [`Estimator`]s with the moves that were really left. `page` shows its
+//! findings. All figures come from rows, in the order of the games' numbers, so that rows of many machines
+//! give the very figures of one. The commands `movesleft` and `report` use it.
 //!
-//! Units: what the head says and `plies_left` are plies of both sides; all estimates and errors are **full moves of one side**.
+//! Units: what the head says and `plies_left` are plies of both sides. All estimates and errors are **full
+//! moves of one side**.
 
 mod estimators;
 mod measure;
@@ -25,7 +27,7 @@ use crate::time::{GamePly, Plies};
 /// A position of a recorded game, what was really left of it, and what the network says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PositionRow {
-    /// The game's number in the stream of all files, from 1; broken and filtered games count.
+    /// The game's number in the stream of all files, from 1. Broken and filtered games count.
     pub(crate) game: u64,
     /// Plies played before this position, of both sides.
     pub(crate) ply: u32,
@@ -35,7 +37,7 @@ pub(crate) struct PositionRow {
     pub(crate) moves_left: u32,
     /// Pieces and pawns on the board, kings included.
     pub(crate) pieces: u32,
-    /// 1, 0 or −1 for the side to move; none for unknown results.
+    /// 1, 0 or −1 for the side to move, or none for unknown results.
     pub(crate) result: Option<i32>,
     pub(crate) ending: String,
     /// A hash of the tag `Event`, which tells events apart.
@@ -56,7 +58,8 @@ pub(crate) struct PositionRow {
     pub(crate) pieces_moves: f32,
     /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
     pub(crate) mlh_moves: Option<f32>,
-    /// The version of the program that wrote the row, see [`VERSION`](crate::version::VERSION); empty in rows of before there was this column.
+    /// The version of the program that wrote the row, see [`VERSION`](crate::version::VERSION), empty in rows
+    /// of before there was this column.
     #[serde(default)]
     pub(crate) version: String,
 }

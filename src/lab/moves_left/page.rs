@@ -12,11 +12,11 @@ use super::study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
 use crate::lab::rows::RowError;
 use crate::report::{Origin, Page, Plot, Table};
 
-/// Smallest share of all positions that a plotted group has; smaller groups show only noise.
+/// Smallest share of all positions that a plotted group has. Smaller groups show only noise.
 const FEWEST: f64 = 0.005;
 
 impl StudyReport {
-    /// The document. Its keys are a contract; all errors are in full moves.
+    /// The document. Its keys are a contract. All errors are in full moves.
     pub(crate) fn to_json(&self) -> Value {
         let named = |figures: &[Option<EstimatorFigures>]| -> Vec<Value> {
             let known =
@@ -220,7 +220,7 @@ fn interval(interval: Interval) -> String {
     if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
 }
 
-/// The table of the differences of any two estimators; `None` if there is but one.
+/// The table of the differences of any two estimators, or `None` if there is but one.
 fn differences(report: &StudyReport) -> Option<Table> {
     let caption = format!(
         "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
@@ -252,7 +252,7 @@ fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     table
 }
 
-/// The table of what the estimators would have done to the clock; `None` where positions are missing.
+/// The table of what the estimators would have done to the clock, or `None` where positions are missing.
 fn clock(report: &StudyReport) -> Option<Table> {
     let clocks = report.clock_figures()?;
     let mut table = Table::of_columns(
@@ -273,7 +273,7 @@ fn clock(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// The table of how often the spread covers the truth; `None` without searches.
+/// The table of how often the spread covers the truth, or `None` without searches.
 fn spread(report: &StudyReport) -> Option<Table> {
     let spread = report.spread;
     let caption = format!(
@@ -286,7 +286,7 @@ fn spread(report: &StudyReport) -> Option<Table> {
     (spread.positions > 0).then_some(table)
 }
 
-/// The table of fitted estimators; `None` if none were asked for.
+/// The table of fitted estimators, or `None` if none were asked for.
 fn fits(report: &StudyReport) -> Option<Table> {
     let units = report.unit.plural();
     let caption = format!(
@@ -355,7 +355,8 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// The chunks of plies that have enough positions to be plotted; the last chunk has no upper end and so no place on an axis.
+/// The chunks of plies that have enough positions to be plotted. The last chunk has no upper end and so no
+/// place on an axis.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     let of_plies =

@@ -1,9 +1,10 @@
-//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are sums that stream, in memory that
-//! does not grow with the games.
+//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are sums
+//! that stream, in memory that does not grow with the games.
 //!
-//! Confidence intervals go by events: neither positions of one game nor games of one event are independent. They come from a Poisson
-//! bootstrap: in each of many replicates every event counts k times, k drawn from a Poisson distribution of mean 1. The draws are the same
-//! on every machine. Where there are too few events, games take their place.
+//! Confidence intervals go by events: neither positions of one game nor games of one event are independent.
+//! They come from a Poisson bootstrap: in each of many replicates every event counts k times, k drawn from a
+//! Poisson distribution of mean 1. The draws are the same on every machine. Where there are too few events,
+//! games take their place.
 
 use std::collections::BTreeMap;
 
@@ -92,18 +93,19 @@ pub(super) struct EstimatorFigures {
     pub(super) bias: f64,
     /// Median absolute error, to a tenth.
     pub(super) median: f64,
-    /// Share of the truth's variance that it explains; below 0 it is worse than the mean.
+    /// Share of the truth's variance that it explains. Below 0 it is worse than the mean.
     pub(super) r2: f64,
-    /// Rank correlation of estimate and truth; only for all positions.
+    /// Rank correlation of estimate and truth, only for all positions.
     pub(super) spearman: Option<f64>,
     pub(super) mean_left: f64,
-    /// 95 % confidence interval of `mae`; not finite where units are too few, as is the one below.
+    /// 95 % confidence interval of `mae`. Not finite where units are too few, as is the one below.
     pub(super) ci: Interval,
     /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better.
     pub(super) versus_first_ci: Interval,
 }
 
-/// The median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½; they ascend.
+/// The median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½. They
+/// ascend.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
     let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -167,8 +169,8 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// The interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape `[REPLICATES]`, if there
-    /// are enough units for one.
+    /// The interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape
+    /// `[REPLICATES]`, if there are enough units for one.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
             return Interval::NONE;
@@ -239,14 +241,15 @@ impl GroupSums {
         self.sums.absolute / self.sums.count
     }
 
-    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so many units.
+    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so
+    /// many units.
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
         let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
         Difference { difference: self.mae() - other.mae(), ci }
     }
 
-    /// The figures of an estimator in a group of so many units; `first` are the sums of the estimator that others are
-    /// compared with.
+    /// The figures of an estimator in a group of so many units. `first` are the sums of the estimator that
+    /// others are compared with.
     pub(super) fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
         EstimatorFigures {
             ci: Interval::of(units, self.replicated_mae()),
@@ -278,7 +281,7 @@ impl Joint {
             .map(|(&(step, truth), &count)| (f64::from(step) / STEPS, f64::from(truth), count as f64))
     }
 
-    /// Returns Spearman's rank correlation; equal numbers share their mean rank.
+    /// Returns Spearman's rank correlation. Equal numbers share their mean rank.
     pub(super) fn spearman(&self) -> Option<f64> {
         let (mut by_estimate, mut by_truth) = (BTreeMap::new(), BTreeMap::new());
         for (&(step, truth), &count) in &self.counts {
@@ -313,9 +316,10 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
 pub(super) struct SpreadCoverage {
     /// Positions with a spread.
     pub(super) positions: u64,
-    /// Share of them whose error was at most one spread; 0.68 if errors were normal and the spread their deviation.
+    /// Share of them whose error was at most one spread, or 0.68 if errors were normal and the spread their
+    /// deviation.
     pub(super) within_one: f64,
-    /// Share with at most two; 0.95.
+    /// Share with at most two. 0.95.
     pub(super) within_two: f64,
 }
 
@@ -393,7 +397,7 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    /// The means; `None` if nothing was played.
+    /// The means, or `None` if nothing was played.
     pub(super) fn figures(&self) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
@@ -423,7 +427,8 @@ mod tests {
             sums.add(estimate, truth);
         }
         let figures = sums.figures();
-        // Errors −2, 4, 0, 1; truth's mean 24.5, squares 144 + 256 + 900 + 1600 = 2900, scatter 2900 − 98²/4 = 499.
+        // Errors −2, 4, 0, 1. Truth's mean 24.5, squares 144 + 256 + 900 + 1600 = 2900, scatter 2900 − 98²/4
+        // = 499.
         assert_eq!((figures.mae, figures.bias, figures.mean_left), (1.75, 0.75, 24.5));
         assert_eq!(figures.rmse, 5.25f64.sqrt());
         assert!((figures.r2 - (1.0 - 21.0 / 499.0)).abs() < 1e-12);

@@ -93,7 +93,8 @@ pub enum GameError {
     },
 }
 
-/// Endings of files of positions. In an archive they are read, to say so, rather than a text that describes them.
+/// Endings of files of positions. In an archive they are read, to say so, rather than a text that describes
+/// them.
 const POSITIONS: [&str; 2] = [".epd", ".fen"];
 
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it

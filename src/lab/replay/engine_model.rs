@@ -1,12 +1,13 @@
-//! The modelled engine: how fast it searches, how much of its tree survives a move, and how score and best move fluctuate while a tree
-//! grows. [`VirtualSearch`] is one search of it, in virtual time.
+//! The modelled engine: how fast it searches, how much of its tree survives a move, and how score and best
+//! move fluctuate while a tree grows. [`VirtualSearch`] is one search of it, in virtual time.
 
 use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
 use super::ReplayMove;
 use crate::chance::{GOLDEN, mix};
 
-/// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
+/// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal
+/// positions make endgames faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Speed {
     /// With all pieces on the board.
@@ -26,7 +27,7 @@ impl Speed {
     }
 }
 
-/// An engine on a machine. All figures are means; `replay` scatters them from move to move.
+/// An engine on a machine. All figures are means. `replay` scatters them from move to move.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EngineModel {
     pub(crate) speed: Speed,
@@ -80,8 +81,8 @@ const TAIL_SHARE: f64 = 0.5;
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// What survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made while the
-    /// opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
+    /// What survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made
+    /// while the opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
     pub(super) fn kept_nodes(
         &self,
         nodes: u64,
@@ -117,14 +118,14 @@ impl EngineModel {
 
 /// The chain is asked again when this share of the time to the deadline has passed, …
 const ASK_TIME: f64 = 1.0 / 64.0;
-/// … or the search has made this share of new nodes, whichever comes first. A real search asks after every batch;
-/// far from any limit that only costs time.
+/// … or the search has made this share of new nodes, whichever comes first. A real search asks after every
+/// batch. Far from any limit that only costs time.
 const ASK_NODES: f64 = 1.0 / 16.0;
 
 /// Share of the moves at which two moves are about equally good.
 const CONTESTED: f64 = 0.4;
-/// Share of the new visits that a move gets more, and the other of the two less, when it has become the favourite and is to
-/// overtake.
+/// Share of the new visits that a move gets more, and the other of the two less, when it has become the
+/// favourite and is to overtake.
 const CATCHING_UP: f64 = 0.05;
 
 #[derive(Debug)]
@@ -238,13 +239,13 @@ impl<'a> VirtualSearch<'a> {
     }
 }
 
-/// The size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies on 40 positions each,
-/// see `docs/results/time-management.md`.
+/// The size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies
+/// on 40 positions each, see `docs/results/time-management.md`.
 fn nodes_to_find_mate(plies: u32) -> Nodes {
     Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
 
-/// The evaluation with Q moved by `drift`; the probability of a draw stays possible.
+/// The evaluation with Q moved by `drift`. The probability of a draw stays possible.
 fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
     let q = (root.q + drift).clamp(-1.0, 1.0);
     RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }
@@ -265,7 +266,7 @@ struct FallingShare {
 }
 
 impl FallingShare {
-    /// The share in a tree of 2^`number` nodes; beyond the recorded ends the nearest counts.
+    /// The share in a tree of 2^`number` nodes. Beyond the recorded ends the nearest counts.
     fn at(self, number: u32) -> f64 {
         let way = (f64::from(number.clamp(4, 14)) - 4.0) / 10.0;
         self.at_16_nodes + (self.at_16384_nodes - self.at_16_nodes) * way
@@ -274,19 +275,20 @@ impl FallingShare {
 
 /// Share of the doublings in which another move becomes the most visited one.
 const CHANGES: FallingShare = FallingShare { at_16_nodes: 0.28, at_16384_nodes: 0.11 };
-/// Share of the doublings at whose end the most visited move is not the best by Q, beside those in which a new favourite has
-/// yet to overtake it.
+/// Share of the doublings at whose end the most visited move is not the best by Q, beside those in which a
+/// new favourite has yet to overtake it.
 const DISAGREEMENTS: FallingShare = FallingShare { at_16_nodes: 0.12, at_16384_nodes: 0.02 };
 
-/// Factors on the share of changes for positions in which two moves are about equally good and for others: half of the recorded
-/// positions see one change at most, some see five.
+/// Factors on the share of changes for positions in which two moves are about equally good and for others:
+/// half of the recorded positions see one change at most, some see five.
 const CONTESTED_FACTOR: f64 = 1.7;
 const CLEAR_FACTOR: f64 = 0.53;
 
 /// How score and best move have changed within one search.
 ///
-/// The figures above are of recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC games, searched with
-/// `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, looked at each time the nodes had doubled.
+/// The figures above are of recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC
+/// games, searched with `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, looked at each time the
+/// nodes had doubled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fluctuation {
     is_contested: bool,
@@ -298,7 +300,7 @@ struct Fluctuation {
     drift: f64,
     /// Index of the move that gets most of the new visits: 0 or 1.
     favourite: usize,
-    /// Index of the move with the best Q: 0 or 1; `None` where nothing is said of it.
+    /// Index of the move with the best Q: 0 or 1, or `None` where nothing is said of it.
     best_by_q: Option<usize>,
 }
 
@@ -315,8 +317,8 @@ impl Fluctuation {
         self.drift = from + (to - from) * way;
     }
 
-    /// Draws what comes to light between 2^`number` nodes and twice as many: the score goes there evenly, the favourite begins
-    /// to catch up.
+    /// Draws what comes to light between 2^`number` nodes and twice as many: the score goes there evenly, the
+    /// favourite begins to catch up.
     fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
@@ -374,8 +376,8 @@ mod tests {
         assert!(EngineModel::root_visits(1_000, 0).is_empty());
     }
 
-    /// As recorded: in 300 positions from 64 to 16,384 nodes Q changed by more than 0.02 in 28 % of the doublings, by
-    /// more than 0.1 in 1.7 %.
+    /// As recorded: in 300 positions from 64 to 16,384 nodes Q changed by more than 0.02 in 28 % of the
+    /// doublings, by more than 0.1 in 1.7 %.
     #[test]
     fn scores_drift_as_recorded() {
         let mut random = ReplayRandom::new(5);

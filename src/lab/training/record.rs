@@ -17,7 +17,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 1 | bits 0–2 number of candidates k (0–5), bits 3–4 [`MoveChoice`], bits 5–7 which candidate was played, 7: none of them |
-//! | 2 | evaluation, centipawns from the side to move, mates ±(32000 − plies), −32768: none; with candidates, the best one's |
+//! | 2 | evaluation, centipawns from the side to move, mates ±(32000 − plies), −32768: none, with candidates, the best one's |
 //! | k | places of the candidates among the legal moves |
 //! | k − 1 | how much worse than the best each further candidate is, see [`gap_code`] |
 //! | 1 | only if none of the candidates was played: the place of the move played |

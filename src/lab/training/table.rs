@@ -5,11 +5,11 @@
 //!
 //! | offset | what |
 //! |---|---|
-//! | 0 | 12 × u64 bitboards, White's P N B R Q K, then Black's; a1 = bit 0 |
+//! | 0 | 12 × u64 bitboards, White's P N B R Q K, then Black's, a1 = bit 0 |
 //! | 96 | u32 first of this position's legal moves in the table of moves |
 //! | 100 | u16 plies to the end of the game |
 //! | 102 | u16 plies since its start |
-//! | 104 | i16 evaluation, centipawns from the side to move, mates ±(32000 − plies); −32768: none |
+//! | 104 | i16 evaluation, centipawns from the side to move, mates ±(32000 − plies), −32768: none |
 //! | 106 | 5 × i16 evaluations of the candidates, best first |
 //! | 116 | 5 × u8 places of the candidates among the legal moves |
 //! | 121 | u8 number of candidates |
@@ -18,7 +18,7 @@
 //! | 124 | u8 board: 1 White may castle queenside, 2 kingside, 4, 8 Black, 16 Black moves, 32 repeated, 64 en passant possible, 128 the game began at another position than the standard one |
 //! | 125 | u8 number of earlier rows of this game, at most 7 |
 //! | 126 | i8 result, side to move |
-//! | 127 | u8 labels: 1 policy, 2 result, 4 moves left count; 8 held out, 16 by the teacher, 32 of the reference set |
+//! | 127 | u8 labels: 1 policy, 2 result and 4 moves left count, 8 held out, 16 by the teacher, 32 of the reference set |
 //!
 //! Rows of a game follow each other, so that a position's history is the rows before it.
 

@@ -1,12 +1,13 @@
 //! A UCI engine as the teacher: it plays games against itself, and labels mistakes that were not played.
 //!
-//! A game ([`play_game`]) begins with random moves. The next moves are drawn from the teacher's candidates. Later it deviates now and
-//! then, and in some games blunders, so that bad positions are seen too. Games go on to mate or to a draw by the rules, nobody
-//! resigns; only dead draws are stopped.
+//! A game ([`play_game`]) begins with random moves. The next moves are drawn from the teacher's candidates.
+//! Later it deviates now and then, and in some games blunders, so that bad positions are seen too. Games go
+//! on to mate or to a draw by the rules, nobody resigns. Only dead draws are stopped.
 //!
-//! A search looks at many positions that no game between good players shows: something hangs, and the next move takes it. So a line
-//! ([`Lines`]) leaves a game by a random or plausible move, and its few plies are labelled. Nothing is known of its end. Random moves
-//! are mostly refuted by what is plain to see; what a network must learn to refute are the mistakes that it finds plausible.
+//! A search looks at many positions that no game between good players shows: something hangs, and the next
+//! move takes it. So a line ([`Lines`]) leaves a game by a random or plausible move, and its few plies are
+//! labelled. Nothing is known of its end. Random moves are mostly refuted by what is plain to see. What a
+//! network must learn to refute are the mistakes that it finds plausible.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
 use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::network::{BatchEvaluator, approximate_softmax};
 
-/// Larger scores are cut to this; above lie the mates.
+/// Larger scores are cut to this. Above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
@@ -30,7 +31,8 @@ const MATE: i32 = 32000;
 const HELD_OUT_ONE_IN: u64 = 33;
 /// Moves after the opening that are drawn from the candidates.
 const VARIED_PLIES: usize = 16;
-/// A move that is worse by more centipawns than this is a deviation: the result is no evidence for what went before.
+/// A move that is worse by more centipawns than this is a deviation: the result is no evidence for what went
+/// before.
 const DEVIATION: i32 = 60;
 /// Openings that are tried for a game before giving up.
 const ATTEMPTS: u64 = 64;
@@ -73,13 +75,14 @@ const STYLES: [(f64, Style); 3] = [
 
 /// The positions of a line after its first move.
 const LABELLED_PLIES: usize = 4;
-/// Share of the moves after the first one that are drawn too; the others are the teacher's best.
+/// Share of the moves after the first one that are drawn too. The others are the teacher's best.
 const DRAWN_SHARE: f64 = 0.5;
 /// Temperature of the policy that plausible moves are drawn from: that of a search's moves by default.
 const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
 /// So often is a line's first plausible move drawn, at most, until it is a mistake.
 const PLAUSIBLE_DRAWS: usize = 3;
-/// A move is a mistake that loses so much, in compressed centipawns, or that is none of the teacher's variations.
+/// A move is a mistake that loses so much, in compressed centipawns, or that is none of the teacher's
+/// variations.
 const MISTAKE: f64 = 80.0;
 
 /// A running engine. It gets `quit` when dropped.
@@ -104,7 +107,8 @@ impl UciTeacher {
         Ok(())
     }
 
-    /// Asks for the engine's best moves in `game`'s position, best first, each once, after a search of `nodes`.
+    /// Asks for the engine's best moves in `game`'s position, best first, each once, after a search of
+    /// `nodes`.
     fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
@@ -133,8 +137,8 @@ impl UciTeacher {
     }
 }
 
-/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and its first move; `None` for
-/// other lines and for bounds.
+/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and
+/// its first move, or `None` for other lines and for bounds.
 fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
     let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
     let (unit, number) = info.score()?;
@@ -193,7 +197,8 @@ impl GameInPlay {
     }
 }
 
-/// Plays game `number`, counted from 0. Games with the same seed and number are played alike, as far as the teacher is deterministic.
+/// Plays game `number`, counted from 0. Games with the same seed and number are played alike, as far as the
+/// teacher is deterministic.
 ///
 /// # Errors
 /// [`TrainingDataError::Teacher`] if the teacher fails, or thinks that no opening is balanced.
@@ -253,7 +258,8 @@ fn try_game(
     Ok(Some((game, ending)).filter(|(game, _)| game.plies.len() > opening))
 }
 
-/// Returns 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other evaluations.
+/// Returns 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other
+/// evaluations.
 fn compress(centipawns: i16) -> f64 {
     const MATE_FROM: f64 = 20000.0;
     let value = f64::from(centipawns);
@@ -318,7 +324,7 @@ pub(crate) struct Lines {
     games: Vec<LabelledGame>,
     /// The number of all plies up to the end of each game.
     ends: Vec<usize>,
-    /// The network whose plausible moves are played; without one, all legal moves alike.
+    /// The network whose plausible moves are played. Without one, all legal moves alike.
     policy: Option<BatchEvaluator<()>>,
 }
 
@@ -358,7 +364,8 @@ impl Lines {
 
     /// Makes line `number`, counted from 0. A line of a game that is held out is held out.
     ///
-    /// With the same `seed` and number it begins at the same place; what the teacher says may depend on what it was asked before.
+    /// With the same `seed` and number it begins at the same place. What the teacher says may depend on what
+    /// it was asked before.
     ///
     /// # Errors
     /// [`TrainingDataError`] if a game's start is no position, or the teacher or the network fails.
@@ -396,7 +403,7 @@ impl Lines {
         Ok(line.into_game(Ending::Broken, held_out))
     }
 
-    /// Draws one of the `legal` moves of `history`; the first move of a line is rather a mistake than not.
+    /// Draws one of the `legal` moves of `history`. The first move of a line is rather a mistake than not.
     fn draw_move(
         &mut self,
         history: &History,
@@ -425,8 +432,9 @@ impl Lines {
     }
 }
 
-/// Returns what a network sees of the past of `game` at ply `ply`, without labels. It belongs to the line: a past that begins with
-/// the line would tell a network in training that mistakes are about, and in a search, where it never does, they would go unseen.
+/// Returns what a network sees of the past of `game` at ply `ply`, without labels. It belongs to the line: a
+/// past that begins with the line would tell a network in training that mistakes are about, and in a search,
+/// where it never does, they would go unseen.
 fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionError> {
     let mut before = GameInPlay::new(game.start.clone())?;
     let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));

@@ -1,8 +1,10 @@
-//! The state of a tuning run: where the parameters stand, which values the next games try, and what their results change.
+//! The state of a tuning run: where the parameters stand, which values the next games try, and what their
+//! results change.
 //!
-//! Games of several iterations run at once. So that the values of an iteration do not depend on which games happen to end first,
-//! iteration k takes those that the parameters had after iteration k − lag, and results count in the order of the iterations:
-//! a run is the same with one game at a time and with a hundred, and whether it was stopped or not.
+//! Games of several iterations run at once. So that the values of an iteration do not depend on which games
+//! happen to end first, iteration k takes those that the parameters had after iteration k − lag, and results
+//! count in the order of the iterations: a run is the same with one game at a time and with a hundred, and
+//! whether it was stopped or not.
 
 use std::collections::VecDeque;
 
@@ -12,25 +14,27 @@ use super::parameter::Parameter;
 use crate::chance::GOLDEN;
 use crate::version::VERSION;
 
-/// The sequences of gains of a run, for a parameter whose perturbation at the end is 1; both are in proportion to it.
+/// The sequences of gains of a run, for a parameter whose perturbation at the end is 1. Both are in
+/// proportion to it.
 ///
-/// They are those of Spall's SPSA ("Implementation of the simultaneous perturbation algorithm for stochastic optimization",
-/// IEEE Transactions on Aerospace and Electronic Systems 34(3), 1998), with his exponents, in the terms of fishtest
-/// (`server/fishtest/spsa_handler.py`, `parse_spsa_params`) and OpenBench (`OpenBench/spsa_utils.py`): the user says how large
-/// perturbation and step are at the end of the run. With K iterations, A = K/10 and k = 1, 2, …, K
+/// They are those of Spall's SPSA ("Implementation of the simultaneous perturbation algorithm for stochastic
+/// optimization", IEEE Transactions on Aerospace and Electronic Systems 34(3), 1998), with his exponents, in
+/// the terms of fishtest (`server/fishtest/spsa_handler.py`, `parse_spsa_params`) and OpenBench
+/// (`OpenBench/spsa_utils.py`): the user says how large perturbation and step are at the end of the run. With
+/// K iterations, A = K/10 and k = 1, 2, …, K
 ///
-/// - perturbation c_k = c / k^γ with c = c_end · K^γ, γ = 0.101;
-/// - gain a_k = a / (A + k)^α with a = r_end · c_end² · (A + K)^α, α = 0.602;
-/// - step of a parameter θ ← θ + a_k / c_k · δ · (wins − losses), where δ = ±1 is its sign and wins and losses are those
-///   of the side with θ + c_k · δ against the side with θ − c_k · δ.
+/// - perturbation c_k = c / k^γ with c = c_end · K^γ, γ = 0.101.
+/// - gain a_k = a / (A + k)^α with a = r_end · c_end² · (A + K)^α, α = 0.602.
+/// - step of a parameter θ ← θ + a_k / c_k · δ · (wins − losses), where δ = ±1 is its sign and wins and
+///   losses are those of the side with θ + c_k · δ against the side with θ − c_k · δ.
 ///
-/// The quotient of Spall's gradient has 2 c_k below it; as in fishtest and OpenBench the 2 belongs to a.
+/// The quotient of Spall's gradient has 2 c_k below it, as in fishtest and OpenBench the 2 belongs to a.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gains {
     /// K, the iterations of the whole run.
     pub(crate) iterations: u64,
-    /// r_end, the gain at the end in relation to the perturbation: a_K / c_K². A parameter of perturbation c then moves by
-    /// r_end · c for each game that one side wins more than the other.
+    /// r_end, the gain at the end in relation to the perturbation: a_K / c_K². A parameter of perturbation c
+    /// then moves by r_end · c for each game that one side wins more than the other.
     pub(crate) r_end: f64,
 }
 
@@ -42,7 +46,8 @@ impl Gains {
     /// A as part of the iterations: it keeps the first steps small.
     const STABILITY: f64 = 0.1;
 
-    /// Returns true if the run moves nothing: it measures what the values that it tries are worth, which then stay the same.
+    /// Returns true if the run moves nothing: it measures what the values that it tries are worth, which then
+    /// stay the same.
     pub(crate) fn only_measures(&self) -> bool {
         self.r_end == 0.0
     }
@@ -85,7 +90,7 @@ impl TunePlan {
     }
 }
 
-/// The values that an iteration plays; A and B are the sides of its games.
+/// The values that an iteration plays. A and B are the sides of its games.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Probe {
     pub(crate) iteration: u64,
@@ -106,7 +111,7 @@ pub(crate) struct IterationRow {
     pub(crate) signs: Vec<i8>,
     pub(crate) a: Vec<f64>,
     pub(crate) b: Vec<f64>,
-    /// The half points of A in each game; the first of two of the same opening with White.
+    /// The half points of A in each game. The first of two of the same opening with White.
     pub(crate) half_points: Vec<u8>,
     /// Wins less losses of A.
     pub(crate) result: i64,
@@ -122,7 +127,8 @@ pub(crate) struct TuneRun {
     /// A hash over all that its games depend on.
     id: String,
     pub(super) done: u64,
-    /// θ after the latest `lag` iterations, the last one at the end; at the beginning that of the start alone.
+    /// θ after the latest `lag` iterations, the last one at the end. At the beginning that of the start
+    /// alone.
     history: VecDeque<Vec<f64>>,
 }
 
@@ -132,13 +138,15 @@ impl TuneRun {
         TuneRun { plan, id: id.to_owned(), done: 0, history: VecDeque::from([start]) }
     }
 
-    /// Returns the values that `iteration`, from 1, plays; `None` if it cannot begin yet, is done already, or there is none.
+    /// Returns the values that `iteration`, from 1, plays, or `None` if it cannot begin yet, is done already,
+    /// or there is none.
     pub(crate) fn probe(&self, iteration: u64) -> Option<Probe> {
         let TunePlan { parameters, gains, lag, seed, .. } = &self.plan;
         if iteration <= self.done || iteration > gains.iterations {
             return None;
         }
-        // The place from the end of the history of θ after iteration k − lag; before the first iteration θ is the start.
+        // The place from the end of the history of θ after iteration k − lag. Before the first iteration θ is
+        // the start.
         let back = self.done.checked_sub(iteration.saturating_sub(*lag))? as usize;
         let values = &self.history[self.history.len().checked_sub(1 + back)?];
         let mut rng = fastrand::Rng::with_seed(seed ^ iteration.wrapping_mul(GOLDEN));
@@ -153,7 +161,8 @@ impl TuneRun {
         Some(probe)
     }
 
-    /// Applies the half points of A in the games of the next iteration, and returns what they have led to; `None` if the run is over.
+    /// Applies the half points of A in the games of the next iteration, and returns what they have led to, or
+    /// `None` if the run is over.
     pub(crate) fn apply(&mut self, half_points: Vec<u8>, nodes: u64) -> Option<IterationRow> {
         let result: i64 = half_points.iter().map(|&points| i64::from(points) - 1).sum();
         let probe = self.probe(self.done + 1)?;
@@ -198,7 +207,8 @@ mod tests {
 
     const BEST: [f64; 3] = [1.6, 0.5, 24.0];
 
-    /// The Elo that `values` lose against the best ones: 15 at a distance of one perturbation, four times as many at two.
+    /// The Elo that `values` lose against the best ones: 15 at a distance of one perturbation, four times as
+    /// many at two.
     fn loss(plan: &TunePlan, values: &[f64]) -> f64 {
         let distances = plan.parameters.iter().zip(values).zip(BEST);
         15.0 * distances
@@ -206,7 +216,8 @@ mod tests {
             .sum::<f64>()
     }
 
-    /// Stands in for the games of an iteration: each is won with the chance that the difference in Elo gives, a third are draws.
+    /// Stands in for the games of an iteration: each is won with the chance that the difference in Elo gives,
+    /// a third are draws.
     fn play(plan: &TunePlan, probe: &Probe) -> Vec<u8> {
         let mut rng = fastrand::Rng::with_seed(probe.iteration * 7919 + plan.seed);
         let elo = loss(plan, &probe.b) - loss(plan, &probe.a);

@@ -1,5 +1,5 @@
-//! Computes what a run has found from the rows of its iterations, and shows it: the table of the parameters, and the page with their
-//! paths.
+//! Computes what a run has found from the rows of its iterations, and shows it: the table of the parameters,
+//! and the page with their paths.
 
 use serde::Serialize;
 
@@ -42,8 +42,8 @@ pub(crate) struct ParameterStudy {
     pub(crate) mean: f64,
     /// The standard deviation over the last quarter of the iterations.
     pub(crate) spread: f64,
-    /// The standard deviation of where chance alone would have led from the start: what the parameter has moved means something
-    /// only if it is a few times as much.
+    /// The standard deviation of where chance alone would have led from the start: what the parameter has
+    /// moved means something only if it is a few times as much.
     pub(crate) noise: f64,
     /// What one step upwards is worth in Elo, over all values that were tried.
     pub(crate) step_elo: f64,
@@ -109,8 +109,8 @@ impl ParameterStudy {
         let parameter = &plan.parameters[index];
         let mut variance = 0.0;
         let point = |row: &IterationRow| {
-            // Signs are tossed independently of each other and of all else: if they meant nothing for the result, each step would
-            // have the mean 0 and its own square as variance.
+            // Signs are tossed independently of each other and of all else: if they meant nothing for the
+            // result, each step would have the mean 0 and its own square as variance.
             let step = plan.gains.gain(row.iteration) * parameter.step * parameter.step
                 / parameter.perturbation(plan.gains.perturbation(row.iteration));
             variance += (step * row.result as f64).powi(2);
@@ -176,9 +176,10 @@ pub(crate) struct Effect {
 
 /// Returns the effects of the values of a parameter: for a number, of a step upwards.
 ///
-/// The result of A is a sum of what its values are worth, less those of B. All parameters vary at once and independently of each other,
-/// so that each has the games of all: the effects of one are found by least squares without a look at the others. The intervals are
-/// those of White (1980), which hold whatever the spread of results is.
+/// The result of A is a sum of what its values are worth, less those of B. All parameters vary at once and
+/// independently of each other, so that each has the games of all: the effects of one are found by least
+/// squares without a look at the others. The intervals are those of White (1980), which hold whatever the
+/// spread of results is.
 fn effects(plan: &TunePlan, rows: &[IterationRow], index: usize) -> Vec<(f64, f64)> {
     let parameter = &plan.parameters[index];
     let size = parameter.choices.len().saturating_sub(1).max(1);
@@ -212,7 +213,7 @@ fn effects(plan: &TunePlan, rows: &[IterationRow], index: usize) -> Vec<(f64, f6
     inverse.iter().map(effect).collect()
 }
 
-/// Returns the inverse of a symmetric positive matrix; `None` if it has none.
+/// Returns the inverse of a symmetric positive matrix, or `None` if it has none.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     let unit = |i: usize| (0..size).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
@@ -253,7 +254,8 @@ fn table_of_effects(study: &TuneStudy) -> Table {
     table
 }
 
-/// Writes an effect with its error. Without any scatter of results, as where all games were drawn, nothing is known of it.
+/// Writes an effect with its error. Without any scatter of results, as where all games were drawn, nothing is
+/// known of it.
 fn elo_text(elo: f64, elo_error: f64) -> String {
     if elo_error > 0.0 { format!("{elo:+.1} ± {elo_error:.1}") } else { "–".into() }
 }
@@ -324,7 +326,8 @@ fn key_figure(plan: &TunePlan, study: &TuneStudy) -> (String, String) {
     }
 }
 
-/// Returns the page: the table, the values to paste, the paths of all parameters together and of each, and how they were found.
+/// Returns the page: the table, the values to paste, the paths of all parameters together and of each, and
+/// how they were found.
 pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, origin: &Origin, check: &str) -> Page {
     let (figure, sentence) = key_figure(plan, study);
     if plan.gains.only_measures() {
@@ -393,8 +396,9 @@ mod tests {
     use crate::engine::Settings;
     use crate::lab::tuning::{Gains, TuneRun};
 
-    /// A run that moves nothing finds what each value is worth, whatever the others do. The second value of three gains a quarter of
-    /// the games against the first, the third loses as much; a switch beside it is worth nothing.
+    /// A run that moves nothing finds what each value is worth, whatever the others do. The second value of
+    /// three gains a quarter of the games against the first, the third loses as much. A switch beside it is
+    /// worth nothing.
     #[test]
     fn values_are_compared_with_the_first() {
         let list = "TimeManager=(mle-mlh)|(mle-legacy)|(mle-pieces),TwoFoldDraws=true|false,CPuct=1.7:0.2";

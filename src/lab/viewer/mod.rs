@@ -1,7 +1,8 @@
 //! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
 //!
-//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game; `time_spent` says where the time went. The pages of
-//! [`analysis`](crate::lab::analysis) and of [`matches`](crate::lab::matches) hold the viewer.
+//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. `time_spent` says where
+//! the time went. The pages of [`analysis`](crate::lab::analysis) and of [`matches`](crate::lab::matches)
+//! hold the viewer.
 
 mod time_spent;
 
@@ -116,7 +117,7 @@ pub(crate) struct ViewedMove {
 }
 
 impl ViewedGame {
-    /// Returns a game with what is known of its positions and moves; `control` is its time control.
+    /// Returns a game with what is known of its positions and moves. `control` is its time control.
     pub(crate) fn new(
         game: &RecordedGame,
         control: Option<TimeControl>,

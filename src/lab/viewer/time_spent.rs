@@ -32,7 +32,8 @@ impl TimedMove {
         Some(self.used_ms? / self.planned_ms.filter(|&plan| plan >= LEAST_PLAN)?)
     }
 
-    /// Returns whether it could not change the result: no other move was there, or one side had won before and after it.
+    /// Returns whether it could not change the result: no other move was there, or one side had won before
+    /// and after it.
     fn is_idle(&self) -> bool {
         let is_decided = |chances: f64| !(DECIDED..=100.0 - DECIDED).contains(&chances);
         let stays =
@@ -56,19 +57,21 @@ const DECIDED: f64 = 5.0;
 const RUSHED: f64 = 1.0 / 3.0;
 /// A move is slow with more than so many times the planned time.
 const SLOW: f64 = 3.0;
-/// A plan for a game that is so many times as long as the time used is longer, and one that is so many times as short is shorter.
+/// A plan for a game that is so many times as long as the time used is longer, and one that is so many times
+/// as short is shorter.
 const MUCH_MORE: f64 = 1.15;
 /// Shorter plans, ms, are passed over: no hand is so quick.
 const LEAST_PLAN: f64 = 1000.0;
 /// Of the time that a player used, the least share of idle moves that is worth a word.
 const WORTH_A_WORD: f64 = 0.03;
-/// Winning chances, in percent, with which a game is still open, and so many are to be lost in time trouble if the clock is to blame.
+/// Winning chances, in percent, with which a game is still open, and so many are to be lost in time trouble
+/// if the clock is to blame.
 const OPEN: f64 = 25.0;
 /// Most moves that a sentence names.
 const NAMED: usize = 8;
 
-/// Returns the clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of 10 to 60 seconds. With
-/// less than 80 seconds to begin with, an eighth all the same.
+/// Returns the clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
+/// 10 to 60 seconds. With less than 80 seconds to begin with, an eighth all the same.
 pub(crate) fn low_clock(base_ms: f64) -> f64 {
     let eighth = base_ms / 8.0;
     if base_ms < 80_000.0 { eighth } else { eighth.clamp(10_000.0, 60_000.0) }
@@ -82,8 +85,8 @@ fn trouble(moves: &[TimedMove], base_ms: f64) -> Option<usize> {
     (start < moves.len()).then_some(start)
 }
 
-/// Returns the move from which on the clock decided: the player had a low clock then, with winning chances, and lost them, more quickly
-/// than before, and then the game; or it lost on time.
+/// Returns the move from which on the clock decided: the player had a low clock then, with winning chances,
+/// and lost them, more quickly than before, and then the game, or it lost on time.
 pub(crate) fn decided_by_clock(moves: &[TimedMove], base_ms: f64, ending: Ending) -> Option<usize> {
     let start = trouble(moves, base_ms)?;
     let (chances, _) = moves[start].chances?;
@@ -94,7 +97,8 @@ pub(crate) fn decided_by_clock(moves: &[TimedMove], base_ms: f64, ending: Ending
     (chances >= OPEN && (by_errors || ending == Ending::LostOnTime)).then_some(start)
 }
 
-/// Returns what is to be said of the time of one side, `name`, whose moves have the plies `first`, `first + 2`, … of the game.
+/// Returns what is to be said of the time of one side, `name`, whose moves have the plies `first`, `first +
+/// 2`, … of the game.
 pub(crate) fn remarks(
     name: &str,
     (moves, first): (&[TimedMove], usize),
@@ -287,7 +291,8 @@ pub(crate) fn time(ms: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A game of 3 minutes: five moves of a side. `(used, planned, clock before, chances before, chances after)`.
+    /// A game of 3 minutes: five moves of a side. `(used, planned, clock before, chances before, chances
+    /// after)`.
     fn moves(facts: [(f64, f64, f64, f64, f64); 5]) -> Vec<TimedMove> {
         let played =
             |(number, (used, planned, clock, before, after)): (usize, (f64, f64, f64, f64, f64))| TimedMove {

@@ -1,11 +1,12 @@
 //! The backend `auto`: the rule that chooses for the user. Nothing is measured and nothing is kept.
 //!
-//! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no GPU.
+//! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no
+//!    GPU.
 //! 2. `native`, where it evaluates the network.
 //! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
 //!
-//! Where options stand beside `auto`, where it is one of several devices, and where it stands in for a device that is not
-//! available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
+//! Where options stand beside `auto`, where it is one of several devices, and where it stands in for a device
+//! that is not available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,8 +38,8 @@ pub(super) fn resolve<'a>(
     Ok(Cow::Owned(chosen))
 }
 
-/// Returns the name of the backend to take, and the reason where people may expect another one. `found` tells of a provider whose library is at hand
-/// whether it loads and finds its device.
+/// Returns the name of the backend to take, and the reason where people may expect another one. `found` tells
+/// of a provider whose library is at hand whether it loads and finds its device.
 fn choose(
     is_for_native: bool,
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
@@ -67,8 +68,8 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
     Ok(with_notes(native_backend(&network, &own)?, notes))
 }
 
-/// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and a note on
-/// each of these.
+/// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and
+/// a note on each of these.
 fn without_foreign(options: &Params) -> (Params, Vec<String>) {
     let foreign = ["gpu", "threads"];
     let given = foreign.iter().filter(|key| options.get(key).is_some());

@@ -1,8 +1,8 @@
 //! The backends: everything that can evaluate a batch of positions, one folder or file each.
 //!
-//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call it;
-//! the search only ever sees the trait. A backend may use the rest of `network`, and no other backend; only [`create`]
-//! and `auto_backend`, which chooses for the user, know several of them.
+//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call
+//! it. The search only ever sees the trait. A backend may use the rest of `network`, and no other backend,
+//! only [`create`] and `auto_backend`, which chooses for the user, know several of them.
 //!
 //! | name | what |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
 //! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`multiplexing`]) |
 //!
-//! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
+//! [`config`] reads which one the user wants. [`aliases`] knows short names and Lc0's.
 
 pub mod aliases;
 pub(crate) mod auto_backend;
@@ -105,12 +105,12 @@ fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Networ
 
 /// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
 ///
-/// Where the user asks for a GPU or a library that cannot be had, that is an error. With [`Fallback::Cpu`] the CPU
-/// evaluates instead, and the backend's first notes say so.
+/// Where the user asks for a GPU or a library that cannot be had, that is an error. With [`Fallback::Cpu`]
+/// the CPU evaluates instead, and the backend's first notes say so.
 ///
 /// # Errors
-/// Fails if an option is unknown or out of range, naming what would be valid; if the network is missing; or if the
-/// backend is not available or cannot use the network.
+/// Fails if an option is unknown or out of range, naming what would be valid, if the network is missing, or
+/// if the backend is not available or cannot use the network.
 pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -139,8 +139,8 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     (backend.make)(config, network)
 }
 
-/// Makes one backend of all devices; with [`Fallback::Cpu`] of those that are available, and its first notes then say
-/// what is wrong with the others.
+/// Makes one backend of all devices. With [`Fallback::Cpu`] of those that are available, and its first notes
+/// then say what is wrong with the others.
 fn several_devices(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -182,10 +182,12 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
     }
 }
 
-/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that the options ask for.
+/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that
+/// the options ask for.
 ///
-/// Where they leave these open and the device does not take the model, it gets one with inputs as planes, then one in
-/// single precision. A device that takes none of them, and is no plugin's, computes what it can, and the CPU the rest.
+/// Where they leave these open and the device does not take the model, it gets one with inputs as planes,
+/// then one in single precision. A device that takes none of them, and is no plugin's, computes what it can,
+/// and the CPU the rest.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
     let layers = match network.model {

@@ -1,11 +1,13 @@
 //! Gathering: descents from the root that collect leaves for one batch.
 //!
-//! One descent carries many visits. At each node they are split among the children as single visits would have
-//! gone, one after the other; visits under way count in the formula, so that different leaves are found. Leaves
-//! whose value is known at once (terminals, cache hits) are backed up on the spot. A [`Quota`] bounds what one gathering does.
+//! One descent carries many visits. At each node they are split among the children as single visits would
+//! have gone, one after the other. Visits under way count in the formula, so that different leaves are found.
+//! Leaves whose value is known at once (terminals, cache hits) are backed up on the spot. A [`Quota`] bounds
+//! what one gathering does.
 //!
-//! A short batch for a device is filled up by prefetching: a descent that changes nothing in the tree goes where the next visits would
-//! go if all values stayed as they are. The evaluations of what it finds go into the cache.
+//! A short batch for a device is filled up by prefetching: a descent that changes nothing in the tree goes
+//! where the next visits would go if all values stayed as they are. The evaluations of what it finds go into
+//! the cache.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +38,7 @@ pub(crate) enum Gathered {
     Nothing,
 }
 
-/// The state of one worker's descents; its buffers are reused.
+/// The state of one worker's descents. Its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct Gatherer {
     /// The game up to the node that the descent is at.
@@ -50,7 +52,7 @@ pub(crate) struct Gatherer {
     pub(crate) batch: Batch,
     /// Buffers of batches that are backed up.
     spare: Vec<Batch>,
-    /// Batches that the device has at once; 0 if it needs the core of this thread.
+    /// Batches that the device has at once, or 0 if it needs the core of this thread.
     queues: usize,
     /// Leaves that the batch is to have after this gathering.
     target: usize,
@@ -91,7 +93,8 @@ impl Gatherer {
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
-            // Where most visits collide, more of them are sent at once: one collision then takes them together.
+            // Where most visits collide, more of them are sent at once: one collision then takes them
+            // together.
             let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
@@ -152,7 +155,8 @@ impl Gatherer {
         self.batch.clear();
     }
 
-    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else would be done.
+    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else
+    /// would be done.
     fn leaves_to_begin(&self, search: &SearchState) -> u32 {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
@@ -191,7 +195,8 @@ impl Gatherer {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again for the next visit.
+    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again
+    /// for the next visit.
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
         search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
@@ -359,7 +364,8 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else with the batch.
+    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else
+    /// with the batch.
     fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
@@ -397,7 +403,8 @@ impl Gatherer {
         (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is left at its parent.
+    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is
+    /// left at its parent.
     fn probe(&self, context: &SearchContext) -> Option<Proof> {
         let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -409,7 +416,8 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not needed.
+    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not
+    /// needed.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -419,7 +427,7 @@ impl Gatherer {
         self.cancel(&search.context.tree, visits - 1);
     }
 
-    /// Puts the leaf into the batch with one visit; the others collide with it.
+    /// Puts the leaf into the batch with one visit. The others collide with it.
     fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
         if visits > 1 {
@@ -475,7 +483,8 @@ fn is_settled(context: &SearchContext, child: &Node) -> bool {
     context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
 
-/// Returns the unvisited root move with the largest policy that may be searched, among those that come after `last`.
+/// Returns the unvisited root move with the largest policy that may be searched, among those that come after
+/// `last`.
 fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
     if visits_to_stay_in_the_race(search) > 0 {
         return None;
@@ -500,9 +509,9 @@ fn spend_host_time(context: &SearchContext, visits: u32) {
 const BATCH_PER_PREFETCH: u32 = 4;
 
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it to us, a device
-    /// gets a part of a batch: that takes it not much longer than a single position. A batch without leaves is left
-    /// alone: nothing waits for it.
+    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it
+    /// to us, a device gets a part of a batch: that takes it not much longer than a single position. A batch
+    /// without leaves is left alone: nothing waits for it.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves.len();
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
@@ -519,7 +528,8 @@ impl Gatherer {
         self.prefetch_below(search, search.context.root, (size - leaves) as u32);
     }
 
-    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache included.
+    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache
+    /// included.
     fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
         let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
@@ -574,7 +584,8 @@ impl Gatherer {
         }
     }
 
-    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search comes there.
+    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search
+    /// comes there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = context;
         let repeats_within =
@@ -585,19 +596,22 @@ impl Gatherer {
     }
 }
 
-/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's results are ill spent.
+/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's
+/// results are ill spent.
 const VISITS_PER_LEAF: u32 = 8;
-/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are wanted, where an evaluation needs a
-/// core: the more often descents end there, the more the search waits for what they will return, and the worse is what else it
-/// finds …
+/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many
+/// leaves that are wanted, where an evaluation needs a core: the more often descents end there, the more the
+/// search waits for what they will return, and the worse is what else it finds …
 const LEAVES_PER_COLLISION: u32 = 4;
 /// … and at most this often, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
+/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are
+/// under way beside it, for a device of its own.
 const LOSS_UNDER_WAY: f32 = 0.25;
 
-/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation needs a core.
+/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation
+/// needs a core.
 pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     match queues {
         0 => visits / VISITS_PER_LEAF,
@@ -605,21 +619,23 @@ pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     }
 }
 
-/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at once.
+/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at
+/// once.
 pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
     leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
 }
 
-/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that knows all.
+/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that
+/// knows all.
 pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
     1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
 }
 
-/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that computes `latency`
-/// positions in the time that a batch of one takes.
+/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that
+/// computes `latency` positions in the time that a batch of one takes.
 ///
-/// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits. The product is largest
-/// where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
+/// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits.
+/// The product is largest where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
 fn leaves_on_device(visits: u32, latency: u32) -> u32 {
     let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
     visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
@@ -728,7 +744,8 @@ mod tests {
         assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
     }
 
-    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where it had few places.
+    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where
+    /// it had few places.
     #[test]
     fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
         let is_spent = |leaves, collisions| {
@@ -761,7 +778,8 @@ mod tests {
             [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
             [0, 1, 100, 787, 2_954]
         );
-        // All that the tree has, where the latency is all that counts, and hardly more than a core would get where it isn't.
+        // All that the tree has, where the latency is all that counts, and hardly more than a core would get
+        // where it isn't.
         assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
     }
 

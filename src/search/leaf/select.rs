@@ -1,10 +1,11 @@
-//! The PUCT formula as pure functions, and the number of visits that a child takes before another one is preferred.
+//! The PUCT formula as pure functions, and the number of visits that a child takes before another one is
+//! preferred.
 //!
-//! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus
-//! `cpuct · policy · √N / (1 + n)`. `N` counts the finished visits of the node's children, which pruning
-//! may have taken from it. `n` counts the visits of the child, those under way included (AlphaZero, Silver et al. 2018;
-//! growth of `cpuct` and reduction as in Lc0).
-//! Nothing here comes from the system's mathematics, so that a search is the same on every machine.
+//! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus `cpuct · policy
+//! · √N / (1 + n)`. `N` counts the finished visits of the node's children, which pruning may have taken from
+//! it. `n` counts the visits of the child, those under way included (AlphaZero, Silver et al. 2018, growth of
+//! `cpuct` and reduction as in Lc0). Nothing here comes from the system's mathematics, so that a search is
+//! the same on every machine.
 
 use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
 use crate::search::tree::{NodeId, NodeValue, Unvisited};
@@ -16,13 +17,15 @@ const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
 /// What is taken away for a device of its own, which idles while descents collide.
 const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
-/// Returns the exploration constant at a node with `visits` finished visits, one of its own and those of its children.
+/// Returns the exploration constant at a node with `visits` finished visits, one of its own and those of its
+/// children.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
 
-/// Returns about `ln(x)`: with `x = 2ⁿ (1 + f)`, where n is an integer and `0 <= f < 1`, it is `ln 2 (n + f (1 + k − k f))`, where
-/// k is about 0.35, with the two coefficients that Lc0 has. Its growth of `cpuct` was tuned with it.
+/// Returns about `ln(x)`: with `x = 2ⁿ (1 + f)`, where n is an integer and `0 <= f < 1`, it is `ln 2 (n + f
+/// (1 + k − k f))`, where k is about 0.35, with the two coefficients that Lc0 has. Its growth of `cpuct` was
+/// tuned with it.
 fn approximate_ln(x: f32) -> f32 {
     const LINEAR: f32 = 1.346_555_2;
     const SQUARE: f32 = 0.346_555_23;
@@ -32,7 +35,8 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// Returns the factor on a child's policy: the exploration constant times the root of the children's finished visits.
+/// Returns the factor on a child's policy: the exploration constant times the root of the children's finished
+/// visits.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
@@ -45,16 +49,17 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
     }
 }
 
-/// Returns the value taken for a move whose first visit is under way, at a parent with the value `parent_q` for its side to
-/// move: what a first visit returns is better than the first-play urgency, which falls as siblings are visited, since the
-/// search goes to promising moves first. `gain` is the amount above the parent's value.
+/// Returns the value taken for a move whose first visit is under way, at a parent with the value `parent_q`
+/// for its side to move: what a first visit returns is better than the first-play urgency, which falls as
+/// siblings are visited, since the search goes to promising moves first. `gain` is the amount above the
+/// parent's value.
 pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }
 
-/// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where small batches have
-/// `gain`. The more is expected of leaves under evaluation, the more descents end there again, and the sooner the batch is
-/// sent: large ones would not fill, and a device of its own would wait.
+/// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where
+/// small batches have `gain`. The more is expected of leaves under evaluation, the more descents end there
+/// again, and the sooner the batch is sent: large ones would not fill, and a device of its own would wait.
 pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
     let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
     let of_device = if has_device { LOSS_OF_GAIN_ON_DEVICE } else { 0.0 };
@@ -72,7 +77,8 @@ pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.v
 }
 
-/// The change of values by the Moves Left Head: shorter wins and longer losses are better. The formula is that of Lc0.
+/// The change of values by the Moves Left Head: shorter wins and longer losses are better. The formula is
+/// that of Lc0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
@@ -80,7 +86,8 @@ pub(crate) struct MovesLeftUtility<'a> {
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// Returns the utility for the children of a node with the mean `parent`. `None` where the game is not decided enough.
+    /// Returns the utility for the children of a node with the mean `parent`. `None` where the game is not
+    /// decided enough.
     #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
@@ -188,8 +195,8 @@ impl Candidate {
         visits
     }
 
-    /// Returns how many further visits it takes while its score is above `level`, and how fast that number falls as the level rises.
-    /// 0 for a candidate without a visit.
+    /// Returns how many further visits it takes while its score is above `level`, and how fast that number
+    /// falls as the level rises. 0 for a candidate without a visit.
     fn visits_above(&self, level: f64) -> (f64, f64) {
         // q + pu / (started + k) > level  ⇔  k < pu / (level − q) − started
         let lead = level - f64::from(self.q);
@@ -198,7 +205,8 @@ impl Candidate {
         if visits > 0.0 && self.started > 0 { (visits, per_lead / lead) } else { (0.0, 0.0) }
     }
 
-    /// Returns the smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
+    /// Returns the smallest number of further visits after which the score is below `rival`, at least 1, at
+    /// most `limit`.
     pub(super) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
         let lead = rival - self.q;
         if lead <= 0.0 {
@@ -215,7 +223,7 @@ fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32
 }
 
-/// Returns the best candidate's index and the second best score; `None` if there is no candidate.
+/// Returns the best candidate's index and the second best score, or `None` if there is no candidate.
 pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = 0;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
@@ -236,15 +244,17 @@ const MANY_VISITS: usize = 8;
 /// Newton's method needs fewer steps.
 const MAX_STEPS: u32 = 16;
 
-/// Gives most of many `visits` at once to candidates that have visits: those that would go to scores above a common level, at least that
-/// of a first visit, if they were given out one by one. Returns their number, 0 where single runs are better.
+/// Gives most of many `visits` at once to candidates that have visits: those that would go to scores above a
+/// common level, at least that of a first visit, if they were given out one by one. Returns their number, 0
+/// where single runs are better.
 #[inline]
 pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
     if (visits as usize) < MANY_VISITS * candidates.len() { 0 } else { take_many(candidates, visits) }
 }
 
 fn take_many(candidates: &mut [Candidate], visits: u32) -> u32 {
-    // The level at which the best alone would have all visits lies below the one that is sought, which the steps don't pass.
+    // The level at which the best alone would have all visits lies below the one that is sought, which the
+    // steps don't pass.
     let lowest = |&Candidate { q, pu, score, started, .. }: &Candidate| match started {
         0 => f64::from(score),
         _ => f64::from(q) + f64::from(pu) / (f64::from(started) + f64::from(visits)),
@@ -304,7 +314,8 @@ mod tests {
         assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
     }
 
-    /// A regression: a first visit under way did not lower the first-play urgency of its siblings, and one batch spread too widely.
+    /// A regression: a first visit under way did not lower the first-play urgency of its siblings, and one
+    /// batch spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu();
@@ -343,8 +354,8 @@ mod tests {
         assert!(MovesLeftUtility::new(&params, false, parent(0.9)).is_none());
         assert!(MovesLeftUtility::new(&params, true, parent(0.8)).is_none());
         let utility = MovesLeftUtility::new(&params, true, parent(-0.9)).unwrap();
-        // m 30: length 0.0027 · (30 − 40) = −0.027; x = (0.9 − 0.8) / 0.2 = 0.5;
-        // 0.027 · (1.6521 · 0.5 − 0.6521 · 0.25) = 0.027 · 0.663025
+        // m 30: length 0.0027 · (30 − 40) = −0.027. x = (0.9 − 0.8) / 0.2 = 0.5. 0.027 · (1.6521 · 0.5 −
+        // 0.6521 · 0.25) = 0.027 · 0.663025
         assert!((utility.of(0.9, 30.0) - 0.017_901_7).abs() < 1e-6);
         assert!((utility.of(-0.9, 30.0) + 0.017_901_7).abs() < 1e-6);
         // The effect is capped: 0.0345 · (1.6521 − 0.6521).

@@ -1,6 +1,7 @@
 //! The move to play, and the line that follows it.
 //!
-//! By default the best move is played. With a temperature one is drawn, so that games differ. The rules of the draw are those of Lc0.
+//! By default the best move is played. With a temperature one is drawn, so that games differ. The rules of
+//! the draw are those of Lc0.
 
 use std::cmp::Ordering;
 
@@ -14,7 +15,8 @@ use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, 
 /// The longest principal variation that is reported, plies.
 const MAX_PV: usize = 64;
 
-/// Returns the move to play, of those that `snapshot` has ranked: the first, or one that `rng` draws by the temperature.
+/// Returns the move to play, of those that `snapshot` has ranked: the first, or one that `rng` draws by the
+/// temperature.
 pub(crate) fn choose<'a>(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -97,7 +99,7 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
         let q = select::child_q(reading.mean, draw_score);
         (MoveRank::new(&reading, q, child.edge().policy()), id, child)
     });
-    // `max_by` prefers the last of equals; children were made by falling policy.
+    // `max_by` prefers the last of equals. Children were made by falling policy.
     let best = ranks.max_by(|(a, ..), (b, ..)| a.compare(b).then(Ordering::Greater));
     best.map(|(_, id, child)| (id, child))
 }
@@ -116,7 +118,8 @@ impl TemperatureParams {
         (self.initial * left as f32 / self.decay_moves as f32).max(self.endgame)
     }
 
-    /// Draws one of `candidates` at a temperature above 0 and returns its index; `None` if none of them may be drawn.
+    /// Draws one of `candidates` at a temperature above 0 and returns its index, or `None` if none of them
+    /// may be drawn.
     fn draw(&self, temperature: f32, candidates: &[DrawCandidate], rng: &mut fastrand::Rng) -> Option<usize> {
         let visits = |candidate: &DrawCandidate| candidate.visits as f32 + self.visit_offset;
         let most = candidates.iter().reduce(|a, b| if visits(b) > visits(a) { b } else { a })?;
@@ -138,7 +141,7 @@ impl TemperatureParams {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DrawCandidate {
     visits: u32,
-    /// Value for the side to move; first-play urgency without visits.
+    /// Value for the side to move. First-play urgency without visits.
     q: f32,
     /// Policy with the search's noise.
     policy: f32,
@@ -187,7 +190,7 @@ mod tests {
         assert_shares(params, 1.0, [0.6, 0.3, 0.1]);
         // 36 : 9 : 1
         assert_shares(params, 0.5, [36.0 / 46.0, 9.0 / 46.0, 1.0 / 46.0]);
-        // 0.2 − (−0.5) = 0.7 is 35 %; 0.2 is 10 %.
+        // 0.2 − (−0.5) = 0.7 is 35 %. 0.2 is 10 %.
         assert_shares(TemperatureParams { value_cutoff: 36.0, ..params }, 1.0, [0.6, 0.3, 0.1]);
         assert_shares(TemperatureParams { value_cutoff: 34.0, ..params }, 1.0, [2.0 / 3.0, 1.0 / 3.0, 0.0]);
         assert_shares(TemperatureParams { value_cutoff: 9.0, ..params }, 1.0, [1.0, 0.0, 0.0]);

@@ -56,7 +56,8 @@ pub(crate) fn manager_with_slowmover(
     }
 }
 
-/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`, in any case of letters.
+/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`, in any
+/// case of letters.
 ///
 /// # Errors
 /// Returns a [`ParamError`] that names what is wrong and what would be valid.
@@ -87,7 +88,8 @@ pub(crate) fn spelled_out(text: &str) -> Result<Params, ParamError> {
     Ok(params.with_list(Smooth::NAME, |_| Some(whole)).unwrap_or(params))
 }
 
-/// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists, and the parameter's.
+/// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists,
+/// and the parameter's.
 ///
 /// # Errors
 /// Returns [`ParamError::Unknown`], which names the numbers of that list, if it has no such number.
@@ -121,7 +123,8 @@ pub struct ManagerChoice {
 }
 
 impl ManagerChoice {
-    /// Returns the manager that the user has named, be it the default; `None` if the option was left alone.
+    /// Returns the manager that the user has named, be it the default, or `None` if the option was left
+    /// alone.
     pub(crate) fn named(&self) -> Option<&str> {
         self.named.as_deref()
     }
@@ -225,9 +228,10 @@ mod tests {
         };
         // Eleven days without increment: 999,999,800/51.5 = 19,417,471.84 on average, for smooth ·2/0.7.
         let huge = facts(1e9, 0.0, None, 0);
-        // Move 60 of a game that was played elsewhere so far: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 = 7.7614 moves for
-        // 60,000 + 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut to 0.3 of the clock. legacy: ·5.8
-        // for the first move after a long book. simple: (1.4 + 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
+        // Move 60 of a game that was played elsewhere so far: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 =
+        // 7.7614 moves for 60,000 + 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut
+        // to 0.3 of the clock. legacy: ·5.8 for the first move after a long book. simple: (1.4 +
+        // 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
         let resumed = facts(60_000.0, 600.0, None, 120);
         let last_move = facts(10_000.0, 0.0, Some(1), 0);
         let below_overhead = facts(150.0, 0.0, None, 0);

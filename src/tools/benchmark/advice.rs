@@ -1,8 +1,9 @@
 //! What to set: the settings in force against others, by the strength that their speed is worth.
 //!
-//! More nodes per second are worth Elo, and visits that do not know of each other's results cost some; games have shown how much of
-//! both. Short searches find the best backend, then the best number of threads, then the best batch size. New searches, in turn with
-//! those of the settings in force, show whether the gain is more than noise.
+//! More nodes per second are worth Elo, and visits that do not know of each other's results cost some. Games
+//! have shown how much of both. Short searches find the best backend, then the best number of threads, then
+//! the best batch size. New searches, in turn with those of the settings in force, show whether the gain is
+//! more than noise.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,8 +24,8 @@ use crate::tools::output::eprint_message;
 use crate::tools::setup::own_lines;
 use crate::tools::{Failure, measure};
 
-/// What twice as many nodes are worth: games showed 160 at 100 nodes a move against oneself, and 92 from 20 to 200 against others. In
-/// longer searches it is less.
+/// What twice as many nodes are worth: games showed 160 at 100 nodes a move against oneself, and 92 from 20
+/// to 200 against others. In longer searches it is less.
 const ELO_OF_DOUBLING: f64 = 100.0;
 /// On a core, batches up to this size cost nothing that games could show …
 const SMALL_BATCH: f64 = 8.0;
@@ -65,7 +66,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// `threads` search threads made batches of `mean_batch`, for a backend that has `queues` batches at once or needs their cores (0).
+    /// `threads` search threads made batches of `mean_batch`, for a backend that has `queues` batches at once
+    /// or needs their cores (0).
     pub(super) fn new(nps: f64, mean_batch: f64, threads: usize, queues: usize) -> Sample {
         let visits = (nps * SECONDS_A_MOVE).max(1.0);
         let elo = ELO_OF_DOUBLING * visits.log2();
@@ -187,7 +189,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     SortedSamples::of(&values.collect::<Vec<_>>()).mean()
 }
 
-/// Returns within how many standard errors of their mean 95 % of means of `count` samples lie, by Student's t distribution.
+/// Returns within how many standard errors of their mean 95 % of means of `count` samples lie, by Student's t
+/// distribution.
 fn errors_of_95_percent(count: usize) -> f64 {
     const BY_FREEDOM: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
     match count.saturating_sub(1) {
@@ -197,7 +200,8 @@ fn errors_of_95_percent(count: usize) -> f64 {
 }
 
 impl Recommendation {
-    /// Recommends `best` if `gains` in Elo leave no doubt, when by chance all of them together may be off by the share `drift` of speed.
+    /// Recommends `best` if `gains` in Elo leave no doubt, when by chance all of them together may be off by
+    /// the share `drift` of speed.
     fn of(in_force: &Combination, best: Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
         let samples = SortedSamples::of(gains);
         let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
@@ -272,8 +276,8 @@ impl Advice {
         Advice { in_force: first.setting.clone(), trials, recommended, config: None }
     }
 
-    /// Races the settings with which `engine` has searched `positions` against others. `asked` may name numbers of threads and
-    /// batch sizes to try.
+    /// Races the settings with which `engine` has searched `positions` against others. `asked` may name
+    /// numbers of threads and batch sizes to try.
     pub(super) fn by_races(
         engine: Engine,
         settings: &Settings,
@@ -298,7 +302,8 @@ impl Advice {
         race(&mut racer, &in_force)
     }
 
-    /// Puts the recommendation into a configuration file. Returns false if lines of the user's stand against it.
+    /// Puts the recommendation into a configuration file. Returns false if lines of the user's stand against
+    /// it.
     pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
         let Some(recommended) = &self.recommended else {
             self.config = Some("nothing to write".into());
@@ -345,7 +350,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The numbers that the user asks to try; if none, those that suit backend and machine.
+/// The numbers that the user asks to try, if none, those that suit backend and machine.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) thread_counts: &'a [usize],
@@ -392,7 +397,7 @@ impl EngineRacer<'_> {
         Ok(engine)
     }
 
-    /// Opens the native backend beside another one that evaluates a network; `None` if it cannot.
+    /// Opens the native backend beside another one that evaluates a network, or `None` if it cannot.
     fn native(&mut self, setting: &Combination) -> Result<Option<Combination>, Failure> {
         let engine_now = self.engine(setting)?;
         let is_other = engine_now.backend().is_some_and(|info| info.name != native::NAME);

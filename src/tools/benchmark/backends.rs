@@ -1,7 +1,8 @@
-//! `zeitnot benchmark --backends a,b,c`: the same benchmark with several backends, numbers of threads and batch sizes, in one report.
+//! `zeitnot benchmark --backends a,b,c`: the same benchmark with several backends, numbers of threads and
+//! batch sizes, in one report.
 //!
-//! Each run is a child of this program: one that crashes or hangs is a row that says so, and each can load the ONNX Runtime that it
-//! needs.
+//! Each run is a child of this program: one that crashes or hangs is a row that says so, and each can load
+//! the ONNX Runtime that it needs.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,21 +31,23 @@ const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
 
 #[derive(Debug, Args)]
 pub(super) struct BackendsArgs {
-    /// Compare these backends in one report, each in a process of its own; a precision stands with its backend, as in
-    /// `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes says otherwise
+    /// Compare these backends in one report, each in a process of its own. A precision stands with its
+    /// backend, as in `native,webgpu,webgpu(precision=fp32)`. 1 s a position unless --movetime or --nodes
+    /// says otherwise
     #[arg(long, value_name = "A,B,…", conflicts_with = "compare")]
     backends: Option<String>,
-    /// Numbers of threads to try; with --backends each with all backends [default: what suits the processors]
+    /// Numbers of threads to try. With --backends each with all backends [default: what suits the processors]
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     thread_counts: Vec<usize>,
-    /// Batch sizes to try; with --backends each with all backends and numbers of threads [default: half and twice that in force]
+    /// Batch sizes to try. With --backends each with all backends and numbers of threads [default: half and
+    /// twice that in force]
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "no_advice",
           value_parser = RangedU64ValueParser::<usize>::new().range(..=65536))]
     batches: Vec<usize>,
 }
 
-/// What one run is to measure; `None` is the engine's choice.
+/// What one run is to measure. `None` is the engine's choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Combination {
     pub(super) backend: String,
@@ -189,7 +192,7 @@ impl Run {
         self.report.as_ref()?.pointer(path)?.as_f64()
     }
 
-    /// The run's searches; `None` if it failed.
+    /// The run's searches, or `None` if it failed.
     fn measured(&self) -> Option<Measured<'_>> {
         let number = |path: &str| self.figure(path).map(|number| number as usize);
         let (threads, queues) = (number("/threads")?, number("/queues")?);

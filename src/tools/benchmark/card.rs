@@ -1,4 +1,5 @@
-//! The run in one line, to be pasted into a forum: the same fields for all machines, in at most [`LENGTH`] characters.
+//! The run in one line, to be pasted into a forum: the same fields for all machines, in at most [`LENGTH`]
+//! characters.
 
 use super::threads_text;
 use crate::tools::measure::SpeedReport;
@@ -91,7 +92,8 @@ fn short(name: &str) -> String {
     if words.is_empty() { name.trim().into() } else { words.join(" ") }
 }
 
-/// Returns the name of the network's file without its ending, from the description of a backend, which begins with it.
+/// Returns the name of the network's file without its ending, from the description of a backend, which begins
+/// with it.
 fn network(description: &str) -> String {
     let file = description.split([',', ' ']).next().unwrap_or(description);
     [".gz", ".pb", ".onnx"]
@@ -100,7 +102,8 @@ fn network(description: &str) -> String {
         .into()
 }
 
-/// Returns what computes and its precision, which end a description: `native with avx2 kernels, fp32` or `webgpu on device 0, fp16`.
+/// Returns what computes and its precision, which end a description: `native with avx2 kernels, fp32` or
+/// `webgpu on device 0, fp16`.
 fn backend(name: &str, description: &str) -> String {
     let word = |part: Option<&str>| part.and_then(|part| part.trim().split(' ').next()).map(str::to_owned);
     let mut parts = description.rsplit(',');

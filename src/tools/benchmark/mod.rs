@@ -1,8 +1,8 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
-//! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names the machine, says how
-//! quiet it was and what its GPUs told, and closes with [`advice`] on what to set. On demand it compares the run with an earlier one,
-//! or several [`backends`] with each other.
+//! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names
+//! the machine, says how quiet it was and what its GPUs told, and closes with [`advice`] on what to set. On
+//! demand it compares the run with an earlier one, or several [`backends`] with each other.
 
 mod advice;
 mod backends;
@@ -45,7 +45,7 @@ pub(super) struct BenchmarkArgs {
     limits: LimitArgs,
     #[command(flatten)]
     positions: PositionArgs,
-    /// Compare with an earlier run's --json; exit code 1 if this one is slower
+    /// Compare with an earlier run's --json. Exit code 1 if this one is slower
     #[arg(long, value_name = "OLD.json")]
     compare: Option<PathBuf>,
     /// With --compare: the slowdown that is still accepted, percent
@@ -80,7 +80,8 @@ impl BenchmarkArgs {
 struct BenchmarkReport {
     #[serde(flatten)]
     speed: SpeedReport,
-    /// The time until the network was read and the backend ready, seconds: with what it builds or compiles once.
+    /// The time until the network was read and the backend ready, seconds: with what it builds or compiles
+    /// once.
     ready_s: f64,
     machine: MachineInfo,
     noise: MachineNoise,
@@ -141,7 +142,8 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Writes the advice, if it is to be written. Returns false if it could not be taken; what was measured is reported in any case.
+/// Writes the advice, if it is to be written. Returns false if it could not be taken. What was measured is
+/// reported in any case.
 fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
     match (advice, config) {
         (_, None) => Ok(true),
@@ -290,8 +292,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Compares `new` with `old`, which have positions in common. A run that is slower by up to the share `tolerance` does not count
-    /// as slower.
+    /// Compares `new` with `old`, which have positions in common. A run that is slower by up to the share
+    /// `tolerance` does not count as slower.
     fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
         for row in &new.speed.positions {

@@ -1,7 +1,9 @@
-//! `zeitnot report` of benchmarks: many runs of machines, backends and releases side by side, with their noise.
+//! `zeitnot report` of benchmarks: many runs of machines, backends and releases side by side, with their
+//! noise.
 //!
-//! It reads what `benchmark --json`, `benchmark --backends … --json`, `setup --auto --json` and their folders hold. Runs that searched
-//! otherwise, with another network or to another limit, come into tables of their own: their speeds do not compare.
+//! It reads what `benchmark --json`, `benchmark --backends … --json`, `setup --auto --json` and their folders
+//! hold. Runs that searched otherwise, with another network or to another limit, come into tables of their
+//! own: their speeds do not compare.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -240,7 +242,8 @@ fn name(run: &Run, different: &[Trait]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the table of runs that compare. Its first columns are what they differ in, its caption has what they have in common.
+/// Returns the table of runs that compare. Its first columns are what they differ in, its caption has what
+/// they have in common.
 fn table((_, limit, positions): &Task, runs: &[Run]) -> Table {
     let (different, common) = traits(runs);
     let figures =

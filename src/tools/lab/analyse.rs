@@ -1,4 +1,5 @@
-//! `zeitnot analyse`: searches every position of recorded games; writes them with comments, and a page that tells what happened.
+//! `zeitnot analyse`: searches every position of recorded games, and writes them with comments, and a page
+//! that tells what happened.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct AnalyseArgs {
-    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input
     #[arg(required = true, value_name = "FILE.pgn")]
     pgn: Vec<PathBuf>,
     /// Visits per position [default: 800, without --movetime]
@@ -48,13 +49,16 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Analyse at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<usize>,
-    /// Positions that are searched at once [default: enough to fill a GPU's batches; one for each thread on CPUs; 1 with --movetime]
+    /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
+    /// on CPUs, or 1 with --movetime]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
-    /// Time control of games that tell none, for what the time manager would have spent: [MOVES/]SECONDS[+INCREMENT]
+    /// Time control of games that tell none, for what the time manager would have spent:
+    /// [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
     tc: Option<TimeControl>,
-    /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder; a run that was stopped goes on there
+    /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder.
+    /// A run that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -73,7 +77,7 @@ struct AnalysisReport<'a> {
 }
 
 impl fmt::Display for AnalysisReport<'_> {
-    /// Writes the table; without a folder, the games have gone out one by one.
+    /// Writes the table. Without a folder, the games have gone out one by one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pgn {
             Some(_) => Ok(()),

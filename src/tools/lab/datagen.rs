@@ -1,4 +1,5 @@
-//! `zeitnot datagen`: makes training data: plays or imports labelled games, and expands them to the trainer's tables.
+//! `zeitnot datagen`: makes training data: plays or imports labelled games, and expands them to the trainer's
+//! tables.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +22,7 @@ use crate::network::BatchEvaluator;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
-/// The compression level of `.zst` files; a higher one gains a few percent and takes minutes.
+/// The compression level of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
 
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ struct TeachingArgs {
     /// The engine, such as Debian's /usr/games/stockfish
     #[arg(long, value_name = "PROGRAM")]
     teacher: PathBuf,
-    /// An argument for the engine; may be given several times
+    /// An argument for the engine. May be given several times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     teacher_arg: Vec<String>,
     /// Games in the file at the end, those already there included
@@ -61,7 +62,7 @@ struct TeachingArgs {
     /// Seed of the games
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The file of records; if it exists, games are added
+    /// The file of records, if it exists, games are added
     #[arg(long, short, value_name = "FILE.zng")]
     out: PathBuf,
 }
@@ -71,8 +72,8 @@ struct BlundersArgs {
     /// Files of records by a teacher, also compressed (.zst), in whose games the lines begin
     #[arg(long, required = true, num_args = 1.., value_name = "RECORDS")]
     from: Vec<PathBuf>,
-    /// The moves to label answers to: any legal ones, or those that the network (--weights) finds plausible, mistakes
-    /// preferred
+    /// The moves to label answers to: any legal ones, or those that the network (--weights) finds plausible,
+    /// mistakes preferred
     #[arg(long, value_enum, default_value_t = Moves::Random)]
     moves: Moves,
     #[command(flatten)]
@@ -92,7 +93,7 @@ struct ImportArgs {
     /// PGN of tournament games with evaluations in comments, also compressed (.zst)
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
-    /// The file of records to write; compressed if it ends in .zst
+    /// The file of records to write. Compressed if it ends in .zst
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 }
@@ -170,7 +171,8 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Failure> {
     make_games(&args.teaching, |teacher, number| lines.play_line(teacher, nodes, seed, number))
 }
 
-/// Makes the games that the file has not yet; `make_game` gets their numbers. A run that was interrupted goes on where it was.
+/// Makes the games that the file has not yet. `make_game` gets their numbers. A run that was interrupted goes
+/// on where it was.
 fn make_games(
     args: &TeachingArgs,
     mut make_game: impl FnMut(&mut UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
@@ -194,7 +196,8 @@ fn make_games(
     Ok(summary)
 }
 
-/// Opens or makes the file, at the end of its last whole game. Returns it with the counts of what it already holds.
+/// Opens or makes the file, at the end of its last whole game. Returns it with the counts of what it already
+/// holds.
 fn resume(path: &Path) -> Result<(File, DatagenSummary), Failure> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();

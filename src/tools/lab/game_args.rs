@@ -20,13 +20,14 @@ const GAMES_PER_THREAD: usize = 32;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct GameArgs {
-    /// Nodes of every move; smart pruning is off then
+    /// Nodes of every move. Smart pruning is off then
     #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) nodes: Option<u64>,
-    /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT; virtual ones under --nodestime
+    /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT. Virtual ones under --nodestime
     #[arg(long, value_name = "TIME")]
     pub(super) tc: Option<TimeControl>,
-    /// Openings: EPD or FEN lines, or PGN games; also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
+    /// Openings: EPD or FEN lines, or PGN games, also compressed (.gz, .zst, .bz2, .zip) [default: the start
+    /// position]
     #[arg(long, value_name = "FILE")]
     pub(super) openings: Option<PathBuf>,
     /// Take at most N plies of each PGN opening
@@ -38,10 +39,11 @@ pub(in crate::tools) struct GameArgs {
     /// Seed of the order of the openings and of random draws
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
-    /// Games at once [default: 32 for each thread; one for each thread with real clocks]
+    /// Games at once [default: 32 for each thread, or one for each thread with real clocks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) concurrency: Option<u64>,
-    /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8 moves each)
+    /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8
+    /// moves each)
     #[arg(long, value_name = "LIST")]
     pub(super) adjudicate_draw: Option<String>,
     /// Wins by evaluation: count=3,score=600 (both sides agree on at least 600 centipawns for 3 moves each)
@@ -131,8 +133,8 @@ impl GameArgs {
         })
     }
 
-    /// Returns the games at once: as many as are asked for, else one for each thread where they `run_in_real_time`, or enough
-    /// for large batches.
+    /// Returns the games at once: as many as are asked for, else one for each thread where they
+    /// `run_in_real_time`, or enough for large batches.
     pub(super) fn concurrency(&self, threads: usize, run_in_real_time: bool) -> usize {
         let per_thread = if run_in_real_time { 1 } else { GAMES_PER_THREAD };
         self.concurrency.map_or(threads * per_thread, |games| games as usize)
@@ -153,13 +155,14 @@ pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 
-/// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real time, and games would
-/// not be the same again.
+/// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
+/// time, and games would not be the same again.
 pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
-/// Returns what to say of options that are set and have no effect in games under `limit`; `None` if there are none.
+/// Returns what to say of options that are set and have no effect in games under `limit`, or `None` if there
+/// are none.
 pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
     let is_idle = |flag: &str| {
         Settings::spec(flag).is_ok_and(|spec| Settings::is_for_sessions_only(spec))

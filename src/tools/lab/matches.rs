@@ -1,5 +1,5 @@
-//! `zeitnot match`: plays engine A against engine B, many games at once, and computes what they prove. `zeitnot report` on such rows puts
-//! shards together, and several matches side by side.
+//! `zeitnot match`: plays engine A against engine B, many games at once, and computes what they prove.
+//! `zeitnot report` on such rows puts shards together, and several matches side by side.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -26,7 +26,8 @@ use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MatchArgs {
-    /// Options of engine A that differ from the common ones: Name=Value,…; also name=…, nodes=…, tc=…. Another engine: cmd=PROGRAM, args=…, option.NAME=…
+    /// Options of engine A that differ from the common ones: Name=Value,…, also name=…, nodes=…, tc=….
+    /// Another engine: cmd=PROGRAM, args=…, option.NAME=…
     #[arg(long, value_name = "LIST", default_value = "")]
     a: String,
     /// The same for engine B
@@ -35,13 +36,14 @@ pub(in crate::tools) struct MatchArgs {
     /// Games of the whole match, two from each opening with colours swapped
     #[arg(long, short, value_name = "N", default_value_t = 100)]
     games: u64,
-    /// Play only part i of n, for several machines; `zeitnot report` puts the parts together
+    /// Play only part i of n, for several machines. `zeitnot report` puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
-    /// End as soon as one hypothesis is proven: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    /// End as soon as one hypothesis is proven:
+    /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
     sprt: Option<String>,
-    /// Folder for games.pgn, rows (CSV) and the report (index.html); a match that was stopped goes on there
+    /// Folder for games.pgn, rows (CSV) and the report (index.html). A match that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -203,8 +205,8 @@ impl MatchRecorder<'_> {
     }
 }
 
-/// Returns a hash over all that the games depend on, except where files lie and how many games there are: it is equal for all
-/// shards, and for a match that is to be made longer.
+/// Returns a hash over all that the games depend on, except where files lie and how many games there are: it
+/// is equal for all shards, and for a match that is to be made longer.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
     let mut id = RunId::new();
     for team in &config.teams {
@@ -221,7 +223,8 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
     id.finish()
 }
 
-/// Makes the two engines ready; they share a backend if they can. External engines get their own name, unless the user has chosen one.
+/// Makes the two engines ready. They share a backend if they can. External engines get their own name, unless
+/// the user has chosen one.
 fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Failure> {
     let a = team(&mut sides[0], rules.limits[0], None)?;
     let b = team(&mut sides[1], rules.limits[1], Some(&a))?;
@@ -284,7 +287,8 @@ struct SideArgs {
 }
 
 impl SideArgs {
-    /// Parses `text`, which changes some of the `common` options; `letter` names the engine if nothing else does.
+    /// Parses `text`, which changes some of the `common` options. `letter` names the engine if nothing else
+    /// does.
     fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
         let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
         let mut side = SideArgs {
@@ -351,7 +355,7 @@ fn split_entry(entry: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted.unwrap_or(value)))
 }
 
-/// Splits a list at commas outside parentheses and quotes; empty parts are left out.
+/// Splits a list at commas outside parentheses and quotes, empty parts are left out.
 fn entries(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
     for (index, c) in text.char_indices() {
@@ -374,7 +378,8 @@ fn entries(text: &str) -> Vec<&str> {
 /// The arguments of `report` that are for rows of matches.
 #[derive(Debug, Args)]
 pub(super) struct ResultArgs {
-    /// Show the state of this test in each match: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    /// Show the state of this test in each match:
+    /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
     pub(super) sprt: Option<String>,
 }

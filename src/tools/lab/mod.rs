@@ -1,4 +1,5 @@
-//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
+//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature
+//! `lab` builds them.
 
 mod analyse;
 mod datagen;

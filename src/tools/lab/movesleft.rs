@@ -1,7 +1,7 @@
 //! `zeitnot movesleft`: measures how well moves-left estimators foresee the length of recorded games.
 //!
-//! Measuring writes rows into the folder of `--out` (a temporary one without it); the report is computed from the rows, here and in
-//! `zeitnot report`.
+//! Measuring writes rows into the folder of `--out` (a temporary one without it). The report is computed from
+//! the rows, here and in `zeitnot report`.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ const CHUNK: usize = 8;
 pub(in crate::tools) struct MovesLeftArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Recorded games, plain or compressed (.gz, .zst, .bz2, .zip); - is stdin
+    /// Recorded games, plain or compressed (.gz, .zst, .bz2, .zip). - is stdin
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// Threads that evaluate [default: one for each core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
+    /// This machine's part of the games, such as 2/8. Put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
     /// Write report (index.html, plots as SVG) and rows (CSV) into this folder
@@ -57,12 +57,12 @@ pub(in crate::tools) struct MovesLeftArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(super) struct EstimatorArgs {
-    /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
-    /// first is the one that all others are compared with
+    /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'. May be
+    /// repeated. The first is the one that all others are compared with
     #[arg(long, value_name = "E")]
     estimator: Vec<String>,
-    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats its defaults on games it
-    /// was not fitted to
+    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats
+    /// its defaults on games it was not fitted to
     #[arg(long)]
     fit: bool,
 }
@@ -81,7 +81,8 @@ impl EstimatorArgs {
         self.fit || !self.estimator.is_empty()
     }
 
-    /// Returns the estimators; those that read the head are there a second time, to read the result of a search.
+    /// Returns the estimators. Those that read the head are there a second time, to read the result of a
+    /// search.
     fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
         let texts: Vec<&str> = match self.estimator.as_slice() {
             [] => ESTIMATORS.to_vec(),
@@ -235,7 +236,8 @@ fn check_is_new(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to be measured.
+/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
+/// be measured.
 fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     let mut last = 0;
     // Cuts off a half-written line, so that the file can be read.

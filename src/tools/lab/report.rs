@@ -1,5 +1,5 @@
-//! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of them. Benchmarks it puts side
-//! by side.
+//! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of
+//! them. Benchmarks it puts side by side.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
-    /// Files of rows (CSV) that runs of one command wrote to their --out folders, or what `benchmark --json` wrote (.json), in any order
+    /// Files of rows (CSV) that runs of one command wrote to their --out folders, or what `benchmark --json`
+    /// wrote (.json), in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write the report (index.html) and all rows (CSV) to this folder

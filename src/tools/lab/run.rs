@@ -1,5 +1,5 @@
-//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity of a run, and the command
-//! line to go on with it.
+//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
+//! of a run, and the command line to go on with it.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -49,7 +49,8 @@ impl Progress {
         Progress { bar, told: None }
     }
 
-    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows that the run lives.
+    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
+    /// that the run lives.
     pub(super) fn show(&mut self, done: u64, state: String) {
         let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
         if self.bar.is_hidden() && is_due {
@@ -119,7 +120,7 @@ pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
 
 /// The heading of the origins of a page.
 pub(super) const MADE: &str = "How this was made";
-/// Most origins of a page; more are alike but for their shards.
+/// Most origins of a page. More are alike but for their shards.
 const MOST_ORIGINS: usize = 8;
 
 /// The origins of rows in these files, as far as they are known, and of the report on them.
@@ -138,8 +139,8 @@ pub(super) fn quoted(text: &str) -> String {
     if is_bare { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It is written `i/n`, i from 1
-/// to n.
+/// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It
+/// is written `i/n`, i from 1 to n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
     /// The index i, but counted from 0.
@@ -150,7 +151,8 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n shards.
+    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
+    /// shards.
     pub(super) fn takes(self, piece: u64) -> bool {
         piece % self.count == self.index
     }
@@ -172,8 +174,8 @@ impl FromStr for Shard {
     }
 }
 
-/// The identity of a run that can be resumed: a hash over all that its results depend on, except where files lie and how fast the
-/// machine is.
+/// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
+/// lie and how fast the machine is.
 #[derive(Debug)]
 pub(super) struct RunId(Sha256);
 
@@ -224,8 +226,8 @@ impl RunId {
     }
 }
 
-/// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are named on stderr, as are
-/// files that cannot be read to their end.
+/// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are
+/// named on stderr, as are files that cannot be read to their end.
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<(String, Games<'static>)>,

@@ -1,7 +1,7 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! It reads recorded games, or those that come with the program; the [laboratory](crate::lab::replay) replays them, writes rows and
-//! shows them.
+//! It reads recorded games, or those that come with the program. The [laboratory](crate::lab::replay) replays
+//! them, writes rows and shows them.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -30,22 +30,26 @@ const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TimelabArgs {
-    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip); "-" is standard input [default: the built-in sample]
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input [default: the
+    /// built-in sample]
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
-    /// A time manager as in the option TimeManager; may be given several times [default: the default manager, and with --pgn eight others]
+    /// A time manager as in the option TimeManager. May be given several times [default: the default manager,
+    /// and with --pgn eight others]
     #[arg(long = "manager", value_name = "MANAGER")]
     managers: Vec<String>,
     /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
     #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
     controls: Vec<TimeControl>,
-    /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run down themselves
+    /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run
+    /// down themselves
     #[arg(long, conflicts_with = "controls")]
     recorded_clocks: bool,
     /// Speed of the modelled engine: the same throughout the game, or faster with fewer pieces
     #[arg(long, value_name = "MODEL", default_value = "phase")]
     speed: SpeedModel,
-    /// Nodes per second with all pieces on the board [default: 10000, and without --pgn the speed of this machine]
+    /// Nodes per second with all pieces on the board [default: 10000, and without --pgn the speed of this
+    /// machine]
     #[arg(long, value_name = "N", value_parser = nps)]
     nps: Option<f64>,
     /// Time that the engine keeps back of every clock, ms
@@ -60,10 +64,10 @@ pub(in crate::tools) struct TimelabArgs {
     /// Leave out games in which fewer moves of one side follow the book
     #[arg(long, value_name = "N", default_value_t = 10)]
     min_moves: usize,
-    /// Keep the moves of the first N games, for curves and for --out; the figures are of all games
+    /// Keep the moves of the first N games, for curves and for --out. The figures are of all games
     #[arg(long, value_name = "N", default_value_t = 100)]
     curves: u64,
-    /// Replay the i-th of n parts of the games; "report" puts the parts together
+    /// Replay the i-th of n parts of the games. "report" puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
     /// Write a report (index.html) and its rows (games and moves, as CSV) to this folder
@@ -239,7 +243,8 @@ fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Bac
     Ok(is_asked(false).then_some(backend))
 }
 
-/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and of moves, in any order.
+/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and
+/// of moves, in any order.
 pub(super) fn report(
     files: &[PathBuf],
     out: Option<&Path>,

@@ -1,5 +1,6 @@
-//! `zeitnot tune`: finds better values of numeric options by SPSA over games. The [laboratory](crate::lab::tuning) decides what is tried,
-//! lets the games be played, and keeps, studies and shows the iterations.
+//! `zeitnot tune`: finds better values of numeric options by SPSA over games. The
+//! [laboratory](crate::lab::tuning) decides what is tried, lets the games be played, and keeps, studies and
+//! shows the iterations.
 
 use std::fmt;
 use std::io;
@@ -22,8 +23,8 @@ use crate::tools::{ExitStatus, Failure, Output};
 
 /// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);
-/// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default: enough to keep two
-/// threads busy.
+/// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default:
+/// enough to keep two threads busy.
 const PAIRS_LATE: u64 = 64;
 /// Most of a run by which results are late by default.
 const PART_LATE: u64 = 20;
@@ -32,7 +33,10 @@ const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactor
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TuneArgs {
-    /// What is tuned: options that take numbers, and numbers inside TimeManager by name (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],… With --r-end 0 values of any option are compared with the first one: NAME=VALUE|VALUE, of the time manager also lists of entries: TimeManager=(mle-mlh)|(mle-legacy)
+    /// What is tuned: options that take numbers, and numbers inside TimeManager by name
+    /// (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds:
+    /// NAME=START:STEP[:MIN:MAX],… With --r-end 0 values of any option are compared with the first one:
+    /// NAME=VALUE|VALUE, of the time manager also lists of entries: TimeManager=(mle-mlh)|(mle-legacy)
     #[arg(long, value_name = "LIST")]
     params: String,
     /// Games of the whole run, two from each opening with colours swapped
@@ -41,13 +45,16 @@ pub(in crate::tools) struct TuneArgs {
     /// Pairs of games of an iteration, which try the same values
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pairs: u64,
-    /// How far a parameter moves at the end of the run for a game won, in perturbations; 0 moves nothing and only measures steps
+    /// How far a parameter moves at the end of the run for a game won, in perturbations. 0 moves nothing and
+    /// only measures steps
     #[arg(long, value_name = "R", default_value_t = 0.002)]
     r_end: f64,
-    /// Iterations that may begin before the first of them has ended; results are always applied in their order [default: as many as 64 pairs, at most a twentieth of the run]
+    /// Iterations that may begin before the first of them has ended. Results are always applied in their
+    /// order [default: as many as 64 pairs, at most a twentieth of the run]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     lag: Option<u64>,
-    /// Folder for the iterations (iterations.jsonl) and the report (index.html); a run that was stopped goes on there
+    /// Folder for the iterations (iterations.jsonl) and the report (index.html). A run that was stopped goes
+    /// on there
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     #[command(flatten)]

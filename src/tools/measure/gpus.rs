@@ -27,7 +27,8 @@ impl GpuMeter {
         self.read(&nvidia_smi(QUERY).unwrap_or_default());
     }
 
-    /// Takes in the driver's answer: a line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
+    /// Takes in the driver's answer: a line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233
+    /// MiB`.
     fn read(&mut self, answer: &str) {
         for (index, line) in answer.lines().enumerate() {
             let mut fields = line.split(',').map(str::trim);

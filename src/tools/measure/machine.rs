@@ -71,7 +71,7 @@ impl fmt::Display for MachineInfo {
     }
 }
 
-/// What NVIDIA's driver reports about its cards; nothing where there is no driver.
+/// What NVIDIA's driver reports about its cards, or nothing where there is no driver.
 fn gpus() -> Vec<String> {
     let cells = |gpu: &Gpu| {
         let memory = gpu.memory_mb.map(|mb| format!("{mb} MiB"));
@@ -91,8 +91,8 @@ const STEP: u64 = 20_000;
 /// The largest share by which two runs may differ by chance on a quiet machine.
 const LARGEST_DIFFERENCE: f64 = 0.03;
 
-/// Watches the machine during a run. Between the searches a control runs: always the same short computation, on as many threads as
-/// the searches have. On a quiet machine its rate stays the same.
+/// Watches the machine during a run. Between the searches a control runs: always the same short computation,
+/// on as many threads as the searches have. On a quiet machine its rate stays the same.
 #[derive(Debug)]
 pub(in crate::tools) struct MachineMonitor {
     threads: usize,
@@ -156,8 +156,8 @@ pub(in crate::tools) struct MachineNoise {
     /// Standard deviation of the control as a share of its rate.
     control_deviation: f64,
     controls: usize,
-    /// The share by which two runs like this may differ: by chance, as independent samples do, or as the two halves of this one do,
-    /// whichever is more. 19 of 20 differ by less.
+    /// The share by which two runs like this may differ: by chance, as independent samples do, or as the two
+    /// halves of this one do, whichever is more. 19 of 20 differ by less.
     pub(in crate::tools) expected_difference: f64,
     pub(in crate::tools) is_noisy: bool,
     /// What other programs did meanwhile, where the system tells it.

@@ -1,5 +1,6 @@
-//! What the commands that measure speed share: one search over positions with its figures ([`search_all`]), the machine
-//! ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in [`crate::network::throughput`].
+//! What the commands that measure speed share: one search over positions with its figures ([`search_all`]),
+//! the machine ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in
+//! [`crate::network::throughput`].
 
 pub(super) mod gpus;
 pub(super) mod machine;
@@ -26,7 +27,8 @@ use crate::system::cpu_time;
 use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 
-/// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from middlegame to endgame.
+/// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from
+/// middlegame to endgame.
 pub(super) const BENCH: [&str; 10] = [
     "startpos",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -40,7 +42,8 @@ pub(super) const BENCH: [&str; 10] = [
     "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 ];
 
-/// The positions of Lc0's `benchmark`, which are those of Stockfish's `bench`: openings, middlegames, endgames.
+/// The positions of Lc0's `benchmark`, which are those of Stockfish's `bench`: openings, middlegames,
+/// endgames.
 pub(super) const BENCHMARK: [&str; 34] = [
     "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 10",
@@ -86,14 +89,14 @@ pub(super) struct PositionArgs {
     /// Search this position only
     #[arg(long, value_name = "FEN", conflicts_with = "positions")]
     fen: Option<String>,
-    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position`; - is standard input [default: built-in ones, ten with
-    /// bench, Lc0's 34 with benchmark]
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position`. - is standard input [default:
+    /// built-in ones, ten with bench, Lc0's 34 with benchmark]
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
 }
 
 impl PositionArgs {
-    /// The positions, as after UCI's `position`; unless some are named, those of `default`.
+    /// The positions, as after UCI's `position`. Unless some are named, those of `default`.
     pub(super) fn or(&self, default: &[&str]) -> Result<Vec<String>, Failure> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
@@ -138,10 +141,11 @@ fn read(file: &Path) -> Result<Vec<String>, Failure> {
 /// What ends each search of `bench` and `benchmark`.
 #[derive(Debug, Args)]
 pub(super) struct LimitArgs {
-    /// Visits per position; -1 is no limit [default: 2000 with bench, else none]
+    /// Visits per position. -1 is no limit [default: 2000 with bench, else none]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) nodes: Option<i64>,
-    /// Time per position, ms; -1 is no limit [default without --nodes: 700 with bench, 10000 with benchmark, 1000 with --backends]
+    /// Time per position, ms. -1 is no limit [default without --nodes: 700 with bench, 10000 with benchmark,
+    /// 1000 with --backends]
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     pub(super) movetime: Option<i64>,
 }
@@ -166,8 +170,8 @@ impl LimitArgs {
     }
 }
 
-/// An engine that is ready, and whose searches end at the limit that they are given, by no other rule: without smart pruning, and
-/// without the overhead for a GUI, since nobody waits for the answer.
+/// An engine that is ready, and whose searches end at the limit that they are given, by no other rule:
+/// without smart pruning, and without the overhead for a GUI, since nobody waits for the answer.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     let mut settings = settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
@@ -183,7 +187,8 @@ pub(super) fn tell(engine: &Engine) {
     engine.take_notes().iter().for_each(eprint_message);
 }
 
-/// The same for many positions at once: `concurrency`, or as many as suit backend and limits. Its notes go to stderr.
+/// The same for many positions at once: `concurrency`, or as many as suit backend and limits. Its notes go to
+/// stderr.
 pub(super) fn searcher(
     settings: &Settings,
     concurrency: Option<u32>,
@@ -211,7 +216,7 @@ pub(super) struct SearchFigures {
     cache_hits: u64,
     /// Visits that ended where the result is certain: in finished games, proven nodes and endgame tables.
     terminals: u64,
-    /// Visits given up at a leaf under evaluation; they are no nodes.
+    /// Visits given up at a leaf under evaluation. They are no nodes.
     collisions: u64,
     /// Evaluations per batch.
     pub(super) mean_batch: f64,
@@ -255,7 +260,7 @@ impl SearchFigures {
         count as f64 / (self.time_ms / 1e3).max(1e-9)
     }
 
-    /// What `threads` search threads waited for, in words; `None` if they had no device to wait for.
+    /// What `threads` search threads waited for, in words, or `None` if they had no device to wait for.
     fn waits(&self, threads: usize) -> Option<String> {
         let [time, waited_for_device, waited_for_tree] =
             [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
@@ -310,7 +315,7 @@ pub(super) struct PositionRow {
     best_move: String,
     #[serde(flatten)]
     pub(super) figures: SearchFigures,
-    /// The time from `go` to the first evaluation; `None` if the search needed none.
+    /// The time from `go` to the first evaluation, or `None` if the search needed none.
     first_evaluation_ms: Option<f64>,
     /// The root's visited moves, most visited first.
     visits: Vec<MoveVisits>,
@@ -351,18 +356,18 @@ pub(super) struct SpeedReport {
     first_evaluation_ms: Option<f64>,
     /// The time until the run's very first evaluation, ms: with what a device does only at its first batch.
     first_batch_ms: Option<f64>,
-    /// The CPU time of all threads while searching, seconds; not known on every system.
+    /// The CPU time of all threads while searching, seconds, not known on every system.
     cpu_s: Option<f64>,
-    /// The share of the searches' time in which the device computed; not known for every backend.
+    /// The share of the searches' time in which the device computed, not known for every backend.
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
-    /// The SHA-256 of the network's file; `None` for backends without one.
+    /// The SHA-256 of the network's file, or `None` for backends without one.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     /// The batch size in force.
     pub(super) minibatch_size: usize,
-    /// Batches that the device has at once; 0 if the cores evaluate.
+    /// Batches that the device has at once, or 0 if the cores evaluate.
     pub(super) queues: usize,
     /// The limit that ended the searches, as in "10000 ms".
     pub(super) limit: String,
@@ -434,7 +439,7 @@ pub(super) fn search_all(
     })
 }
 
-/// An option as a flag; of a path its last part alone.
+/// An option as a flag. Of a path its last part alone.
 fn option_text((flag, value): (&str, String)) -> String {
     let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
     format!("--{flag}={name}")
@@ -518,7 +523,7 @@ pub(super) struct Document {
     /// Text to be shown as it is.
     pub(super) code: Option<String>,
     pub(super) tables: Vec<Table>,
-    /// Plots; a build without the laboratory has none.
+    /// Plots. A build without the laboratory has none.
     #[cfg(feature = "lab")]
     pub(super) figures: Vec<Figure>,
 }
@@ -540,8 +545,8 @@ impl Document {
         text
     }
 
-    /// Writes the report into `folder`, which is made if need be: `report.md`, `data` as a JSON file of the name `json`, and in a build
-    /// with the laboratory `index.html` and the plots.
+    /// Writes the report into `folder`, which is made if need be: `report.md`, `data` as a JSON file of the
+    /// name `json`, and in a build with the laboratory `index.html` and the plots.
     pub(super) fn write(&self, folder: &Path, json: &str, data: &impl Serialize) -> Result<(), Failure> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("report.md"), self.to_markdown())?;

@@ -1,5 +1,5 @@
-//! The processors that this program may use, as Linux describes them: threads of one core, efficiency cores, and nodes of memory, as
-//! two sockets have. And how many of them other programs keep busy.
+//! The processors that this program may use, as Linux describes them: threads of one core, efficiency cores,
+//! and nodes of memory, as two sockets have. And how many of them other programs keep busy.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,20 +11,21 @@ use serde::{Deserialize, Serialize};
 use crate::network::cores;
 use crate::system::{self, cpu_time};
 
-/// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest core. Cores of one kind
-/// differ by less.
+/// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest
+/// core. Cores of one kind differ by less.
 const FAST: f64 = 0.85;
 /// Lists of processors end here, whatever a file says.
 const MOST: usize = 8192;
 /// Where processors are described.
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// What this program may compute on. A processor is what runs one thread. Other systems than Linux tell only how many there are.
+/// What this program may compute on. A processor is what runs one thread. Other systems than Linux tell only
+/// how many there are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct Processors {
     /// As many as this program may keep busy at once.
     pub(in crate::tools) usable: usize,
-    /// All on which its threads may run; 0 if not known, like all that follows.
+    /// All on which its threads may run, or 0 if not known, like all that follows.
     allowed: usize,
     /// The cores that these belong to.
     cores: usize,
@@ -42,7 +43,8 @@ impl Processors {
         Processors::read(Path::new("/"), cores())
     }
 
-    /// Reads what the files below `root` tell of a machine that keeps `usable` processors busy for this program.
+    /// Reads what the files below `root` tell of a machine that keeps `usable` processors busy for this
+    /// program.
     pub(in crate::tools) fn read(root: &Path, usable: usize) -> Processors {
         let allowed = allowed(root);
         let fast = fast_ones(root, &allowed);
@@ -65,15 +67,15 @@ impl Processors {
         }
     }
 
-    /// The numbers of threads that may suit these processors: all of them and half, one for each core, those of the fast cores, and
-    /// those of one node.
+    /// The numbers of threads that may suit these processors: all of them and half, one for each core, those
+    /// of the fast cores, and those of one node.
     pub(in crate::tools) fn thread_counts(&self) -> BTreeSet<usize> {
         let Processors { usable, cores, fast, fast_cores, of_a_node, .. } = *self;
         let counts = [usable, usable.div_ceil(2), cores, fast, fast_cores, of_a_node];
         counts.into_iter().filter(|count| (1..=usable).contains(count)).collect()
     }
 
-    /// Says in what they differ from as many cores that are all alike; `None` if in nothing.
+    /// Says in what they differ from as many cores that are all alike, or `None` if in nothing.
     pub(super) fn in_words(&self) -> Option<String> {
         let Processors { allowed, cores, fast_cores, nodes, .. } = *self;
         let slow = cores.saturating_sub(fast_cores);
@@ -93,8 +95,8 @@ fn allowed(root: &Path) -> BTreeSet<usize> {
     system::value(&status, "Cpus_allowed_list").map(numbers).unwrap_or_default()
 }
 
-/// Returns those of `allowed` that belong to no efficiency core: of Intel's two kinds the one that Linux calls `core`, or else those
-/// with about the capacity, or the highest frequency, of the fastest.
+/// Returns those of `allowed` that belong to no efficiency core: of Intel's two kinds the one that Linux
+/// calls `core`, or else those with about the capacity, or the highest frequency, of the fastest.
 fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
     if let Some(fast) = list(root, "sys/devices/cpu_core/cpus") {
         let fast: BTreeSet<_> = fast.intersection(allowed).copied().collect();
@@ -170,8 +172,8 @@ impl OthersMeter {
         OthersMeter { last: Reading::now(&processors), processors }
     }
 
-    /// Returns how many processors others have kept busy since the last call, as a mean; `None` where the system does not tell, or if
-    /// no time has passed.
+    /// Returns how many processors others have kept busy since the last call, as a mean, or `None` where the
+    /// system does not tell, or if no time has passed.
     pub(super) fn busy_since_last(&mut self) -> Option<f64> {
         let now = Reading::now(&self.processors);
         let last = std::mem::replace(&mut self.last, now);
@@ -190,7 +192,8 @@ impl Reading {
 }
 
 impl Ticks {
-    /// Adds up the lines of `processors` in `/proc/stat`. What a virtual machine's host has taken counts as busy.
+    /// Adds up the lines of `processors` in `/proc/stat`. What a virtual machine's host has taken counts as
+    /// busy.
     fn of(stat: &str, processors: &BTreeSet<usize>) -> Ticks {
         let mut ticks = Ticks::default();
         for line in stat.lines() {
@@ -199,7 +202,7 @@ impl Ticks {
             if !processor.is_some_and(|processor| processors.contains(&processor)) {
                 continue;
             }
-            // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of user and nice.
+            // user, nice, system, idle, iowait, irq, softirq, steal. What follows is part of user and nice.
             let times: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
             let idle: u64 = times.iter().skip(3).take(2).sum();
             let all: u64 = times.iter().sum();

@@ -6,9 +6,9 @@
 //! | `multiplexing` | it waits for the next device that is free, which takes others along |
 //! | `roundrobin` | it goes to the devices in turn |
 //!
-//! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left does an
-//! evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read; they know devices only
-//! as [`Backend`]s.
+//! A device that fails drops out with a message, and the others evaluate what it leaves. Only when none is
+//! left does an evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read.
+//! They know devices only as [`Backend`]s.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -41,14 +41,14 @@ pub struct Device {
     pub label: String,
     /// The backend that evaluates on it.
     pub backend: Arc<dyn Backend>,
-    /// Batches that it evaluates at once, each on a thread of its own; `roundrobin` has no such threads.
+    /// Batches that it evaluates at once, each on a thread of its own. `roundrobin` has no such threads.
     pub threads: usize,
-    /// Positions up to which waiting batches are joined; only `multiplexing` joins.
+    /// Positions up to which waiting batches are joined, only `multiplexing` joins.
     pub join_up_to: usize,
 }
 
-/// Makes one backend of several devices, at least one; `notes` come before those of the backend, such as notes on
-/// devices that are missing.
+/// Makes one backend of several devices, at least one. `notes` come before those of the backend, such as
+/// notes on devices that are missing.
 ///
 /// # Errors
 /// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
@@ -60,7 +60,8 @@ pub fn join(name: &str, devices: Vec<Device>, notes: Vec<String>) -> Result<Arc<
     })
 }
 
-/// A device of the pool. `is_alive` becomes false once and stays so; a thread that reads it late only fails once more.
+/// A device of the pool. `is_alive` becomes false once and stays so. A thread that reads it late only fails
+/// once more.
 #[derive(Debug)]
 struct PooledDevice {
     label: String,
@@ -85,7 +86,7 @@ impl PooledDevice {
         self.is_alive.load(Ordering::Relaxed)
     }
 
-    /// Evaluates a batch of any size; a panic is a failure like others.
+    /// Evaluates a batch of any size. A panic is a failure like others.
     fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), DeviceFailure> {
         for chunk in batch.chunks_mut(self.info().max_batch) {
             catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk)))
@@ -106,8 +107,8 @@ struct DevicePool {
 }
 
 impl DevicePool {
-    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several devices, a
-    /// description of each.
+    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several
+    /// devices, a description of each.
     fn new(name: &str, devices: &[Device], mut notes: Vec<String>) -> Arc<DevicePool> {
         let pooled = |device: &Device| {
             Arc::new(PooledDevice {
@@ -127,8 +128,8 @@ impl DevicePool {
         Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
 
-    /// Returns the description of all devices as one backend. The batch sizes are those of a backend that hands a batch
-    /// on as it is.
+    /// Returns the description of all devices as one backend. The batch sizes are those of a backend that
+    /// hands a batch on as it is.
     fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
         let infos = || self.devices.iter().map(|device| device.info());
         let refused =
@@ -159,7 +160,8 @@ impl DevicePool {
         })
     }
 
-    /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with a note.
+    /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with
+    /// a note.
     fn evaluate(&self, device: &PooledDevice, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
         let result = device.evaluate(evaluator, batch);
         if let Err(failure) = &result {
@@ -168,7 +170,8 @@ impl DevicePool {
         result.is_ok()
     }
 
-    /// Takes `device` out of service and adds a note on that. Threads of one device fail together; one note is enough.
+    /// Takes `device` out of service and adds a note on that. Threads of one device fail together. One note
+    /// is enough.
     fn drop_out(&self, device: &PooledDevice, reason: &dyn Display) {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
@@ -201,9 +204,10 @@ impl DevicePool {
 
 /// The backend `demux` or `multiplexing`: threads of the devices take positions out of queues.
 ///
-/// With `demux` every device has a queue of its own, and a batch is split over all queues in proportion to the batch
-/// sizes that the devices prefer. With `multiplexing` all devices share one queue, and a device that is free takes as
-/// many waiting batches as it likes to evaluate together. The positions that a failed device leaves are sent out again.
+/// With `demux` every device has a queue of its own, and a batch is split over all queues in proportion to
+/// the batch sizes that the devices prefer. With `multiplexing` all devices share one queue, and a device
+/// that is free takes as many waiting batches as it likes to evaluate together. The positions that a failed
+/// device leaves are sent out again.
 #[derive(Debug)]
 struct Dispatch {
     info: BackendInfo,
@@ -243,7 +247,8 @@ impl Route {
 }
 
 impl Dispatch {
-    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of `pool`.
+    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of
+    /// `pool`.
     fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
         let joins = pool.name == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
@@ -342,7 +347,8 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// Cuts `range` by the weights of the `routes`, at least one; the first share goes to another route each `turn`.
+/// Cuts `range` by the weights of the `routes`, at least one. The first share goes to another route each
+/// `turn`.
 fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
     let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
@@ -365,7 +371,7 @@ struct DeviceThread {
     pool: Arc<DevicePool>,
     device: Arc<PooledDevice>,
     queue: Arc<Queue>,
-    /// Positions up to which waiting batches are joined; 0 joins none.
+    /// Positions up to which waiting batches are joined. 0 joins none.
     join_up_to: usize,
 }
 
@@ -420,9 +426,10 @@ impl Request {
     }
 }
 
-/// Requests in the order of their arrival, for a number of device threads, on their way from the threads that search. Copies of
-/// positions travel, so that no thread ever refers to another one's memory. All state lies behind one lock; a condition variable
-/// wakes device threads when it changes. Without these nothing is accepted.
+/// Requests in the order of their arrival, for a number of device threads, on their way from the threads that
+/// search. Copies of positions travel, so that no thread ever refers to another one's memory. All state lies
+/// behind one lock. A condition variable wakes device threads when it changes. Without these nothing is
+/// accepted.
 #[derive(Debug)]
 struct Queue {
     state: Mutex<QueueState>,
@@ -438,7 +445,8 @@ struct QueueState {
 }
 
 impl Queue {
-    /// Returns a queue that `device_threads` threads are going to serve; each must [`leave`](Queue::leave) once.
+    /// Returns a queue that `device_threads` threads are going to serve. Each must [`leave`](Queue::leave)
+    /// once.
     fn new(device_threads: usize) -> Queue {
         let state = QueueState { requests: VecDeque::new(), device_threads, is_closed: false };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
@@ -448,7 +456,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request; where no thread serves the queue it comes back at once.
+    /// Adds a request. Where no thread serves the queue it comes back at once.
     fn push(&self, request: Request) {
         let mut state = self.state();
         if state.device_threads == 0 {
@@ -460,8 +468,9 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for a request and takes it, with those behind it as long as all have at most `positions` together.
-    /// Returns `None` when the queue is closed or the device of the calling thread is no longer `alive`.
+    /// Waits for a request and takes it, with those behind it as long as all have at most `positions`
+    /// together. Returns `None` when the queue is closed or the device of the calling thread is no longer
+    /// `alive`.
     fn take(&self, positions: usize, alive: impl Fn() -> bool) -> Option<Vec<Request>> {
         let waits = |state: &mut QueueState| state.requests.is_empty() && !state.is_closed && alive();
         let mut state = self.changed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
@@ -498,7 +507,8 @@ impl Queue {
     }
 }
 
-/// The backend `roundrobin`: each batch goes as it is to the next device in turn, on the thread that brings it.
+/// The backend `roundrobin`: each batch goes as it is to the next device in turn, on the thread that brings
+/// it.
 #[derive(Debug)]
 struct RoundRobin {
     info: BackendInfo,

@@ -1,4 +1,5 @@
-//! Tests several devices with synthetic backends: the answers are those of one device, whatever fails on the way.
+//! Tests several devices with synthetic backends: the answers are those of one device, whatever fails on the
+//! way.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ use crate::network::{EvalSlot, PLANES};
 
 /// Epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
-/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights more
-/// often.
+/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights
+/// more often.
 const GROUP_BYTES: usize = 2 << 20;
 
 #[derive(Debug)]
@@ -165,7 +165,8 @@ impl AttentionBody {
         }
     }
 
-    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's stream; `next` is the layer that reads it.
+    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's stream. `next` is the
+    /// layer that reads it.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,

@@ -1,4 +1,5 @@
-//! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix tiles.
+//! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix
+//! tiles.
 
 use super::kernels::{
     BOARD_SQUARES, ConvolveFolded, Epilogue, FoldedOutput, InputTransform, Kernels, OutputTransform, POINTS,
@@ -10,8 +11,8 @@ use crate::network::weights::{self, Activation};
 
 /// Output channels of a convolution that are computed together, so that their products stay near.
 const BLOCK: usize = 64;
-/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses of a
-/// tile would fall into the same few lines of the first cache.
+/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses
+/// of a tile would fall into the same few lines of the first cache.
 const SKEW: usize = 16;
 
 /// A convolution that reads the output of a tower.
@@ -46,7 +47,7 @@ pub(crate) struct Transformed {
     products: Buffer,
 }
 
-/// What folded convolutions read and write; the layouts are those of [`ConvolveFolded`].
+/// What folded convolutions read and write. The layouts are those of [`ConvolveFolded`].
 #[derive(Debug)]
 pub(crate) struct FoldedScratch {
     /// Boards in bf16: at the end the tower's output.
@@ -61,7 +62,8 @@ pub(crate) struct FoldedScratch {
 }
 
 impl Scratch {
-    /// Makes scratch memory for convolutions with up to `channels` inputs and outputs of up to `positions` boards.
+    /// Makes scratch memory for convolutions with up to `channels` inputs and outputs of up to `positions`
+    /// boards.
     pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
         if tiles.is_some() {
             // Borders and padding are 0 here and never written.
@@ -105,7 +107,8 @@ impl Convolution {
         }
     }
 
-    /// Computes `output = activation(convolution(boards))`, where `boards` are a tower's output, which `scratch` holds as well.
+    /// Computes `output = activation(convolution(boards))`, where `boards` are a tower's output, which
+    /// `scratch` holds as well.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,
@@ -137,7 +140,7 @@ pub(crate) struct Target<'a> {
     /// `[positions][10][10][outputs]`
     pub(crate) boards: &'a mut [f32],
     pub(crate) epilogue: Epilogue,
-    /// The sums for [`Epilogue::Pool`], `[positions][outputs]`; else empty.
+    /// The sums for [`Epilogue::Pool`], `[positions][outputs]`. Else empty.
     pub(crate) pool: &'a mut [f32],
 }
 
@@ -243,7 +246,8 @@ impl WinogradConvolution {
     }
 }
 
-/// Convolutions that follow each other, as products of bf16 matrices: one for each of the nine taps and 32 input channels.
+/// Convolutions that follow each other, as products of bf16 matrices: one for each of the nine taps and 32
+/// input channels.
 #[derive(Debug)]
 pub(crate) struct FoldedConvolutions {
     tiles: Tiles,

@@ -1,8 +1,9 @@
-//! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer norm. Smolgen makes
-//! additions to the logits of attention that depend on the whole position (Lc0, BT2 and later).
+//! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer
+//! norm. Smolgen makes additions to the logits of attention that depend on the whole position (Lc0, BT2 and
+//! later).
 //!
-//! A position's squares are rows of numbers; rows of several positions follow one another. Attention bodies ([`super::body`])
-//! and attention policies ([`super::heads`]) use them.
+//! A position's squares are rows of numbers. Rows of several positions follow one another. Attention bodies
+//! ([`super::body`]) and attention policies ([`super::heads`]) use them.
 
 use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
@@ -16,7 +17,8 @@ pub(crate) struct Encoder {
     heads: usize,
     /// Numbers of a head's query, as the file says.
     depth: usize,
-    /// Computes queries, keys and values side by side, with room for [`Encoder::head_width`] numbers of each head.
+    /// Computes queries, keys and values side by side, with room for [`Encoder::head_width`] numbers of each
+    /// head.
     project: Layer,
     smolgen: Option<Smolgen>,
     output: Layer,
@@ -46,7 +48,7 @@ pub(crate) struct EncoderScratch {
     additions: Activations,
     /// `[64][64]`
     scores: Buffer,
-    /// A head's keys, transposed, then its values; packed.
+    /// A head's keys, transposed, then its values. Packed.
     packed: Buffer,
     /// A head's keys and values, packed for tiles.
     packed_half: Buffer<u16>,
@@ -91,8 +93,8 @@ pub(crate) struct Stack<'a> {
     pub(crate) width: usize,
 }
 
-/// Numbers between the additions of two heads in bf16, beyond their own: without them the same squares of all heads would fall
-/// into the same few lines of the first cache.
+/// Numbers between the additions of two heads in bf16, beyond their own: without them the same squares of all
+/// heads would fall into the same few lines of the first cache.
 const SKEW: usize = 32;
 
 impl EncoderScratch {
@@ -242,7 +244,8 @@ impl Encoder {
         ffn.evaluate(kernels, rows, stream, (hidden, branch));
     }
 
-    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads, side by side, into the scratch's `attended`.
+    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads, side by side, into the scratch's
+    /// `attended`.
     fn attend(&self, kernels: Kernels, positions: usize, has_additions: bool, scratch: &mut EncoderScratch) {
         let EncoderScratch { projected, attended, additions, packed_half, .. } = &mut *scratch;
         if let (Some(tiles), Input::Half(projected), Output::Half(attended, _)) =
@@ -389,8 +392,8 @@ impl Sublayer<'_> {
     }
 }
 
-/// Joins layers with the same inputs to one. Each head has `width` outputs of each layer; the outputs of each layer begin at a
-/// padded place.
+/// Joins layers with the same inputs to one. Each head has `width` outputs of each layer. The outputs of each
+/// layer begin at a padded place.
 fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     let pad = |all: &mut Dense, outputs: usize| {
@@ -446,8 +449,8 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
 
 const SMOLGEN_EPSILON: f32 = 1e-3;
 
-/// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not
-/// in it.
+/// Makes additions to the attention's logits that depend on the whole position. The matrix that all encoders
+/// share is not in it.
 #[derive(Debug)]
 struct Smolgen {
     compress: Layer,
@@ -488,7 +491,7 @@ impl Smolgen {
         }
     }
 
-    /// Evaluates it for the rows of whole positions; the additions come to `output`.
+    /// Evaluates it for the rows of whole positions. The additions come to `output`.
     fn evaluate(
         &self,
         kernels: Kernels,

@@ -1,4 +1,5 @@
-//! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of 1858.
+//! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of
+//! 1858.
 
 use super::convolution::{self, Convolution};
 use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
@@ -31,7 +32,7 @@ pub(crate) struct Classical {
     bias: Vec<f32>,
 }
 
-/// Two 3×3 convolutions; the second one only where a legal move starts.
+/// Two 3×3 convolutions. The second one only where a legal move starts.
 #[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
     conv1: Convolution,
@@ -101,7 +102,7 @@ impl Policy {
         PolicyScratch { squares: Buffer::zeros(squares), attention }
     }
 
-    /// Evaluates the head for what the body made; fills the slots' logits.
+    /// Evaluates the head for what the body made. Fills the slots' logits.
     ///
     /// All policy indices of the slots must be below 1858.
     pub(crate) fn evaluate(
@@ -263,7 +264,7 @@ impl AttentionHead {
         }
     }
 
-    /// Evaluates the head; pushes the logits of the slots' moves.
+    /// Evaluates the head. Pushes the logits of the slots' moves.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -309,7 +310,8 @@ impl AttentionHead {
     }
 }
 
-/// `output(act(hidden(act(input(x)))))`, its weights packed: in fp32, since rounding shows nowhere as much as in the value.
+/// `output(act(hidden(act(input(x)))))`, its weights packed: in fp32, since rounding shows nowhere as much as
+/// in the value.
 #[derive(Debug)]
 pub(crate) struct Head {
     /// Per square.
@@ -351,7 +353,7 @@ impl Head {
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
-    /// Evaluates the head for what the body made; yields each position's outputs (and padding behind them).
+    /// Evaluates the head for what the body made. Yields each position's outputs (and padding behind them).
     pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,

@@ -1,7 +1,9 @@
-//! The layers of which networks are made, in the form that the kernels take: weights packed once in aligned memory.
+//! The layers of which networks are made, in the form that the kernels take: weights packed once in aligned
+//! memory.
 //!
-//! [`Linear`] is a dense layer in fp32. [`Layer`] is one over rows of numbers with its activation, in bf16 where the CPU multiplies
-//! such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a layer norm, [`Buffer`] the memory of all.
+//! [`Linear`] is a dense layer in fp32. [`Layer`] is one over rows of numbers with its activation, in bf16
+//! where the CPU multiplies such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a
+//! layer norm, [`Buffer`] the memory of all.
 
 use std::ops::{Deref, DerefMut};
 
@@ -23,10 +25,11 @@ pub(crate) struct Boards<'a> {
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
 
-/// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill one.
+/// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill
+/// one.
 ///
-/// It is made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
-/// buffer leaves the numbers where they are.
+/// It is made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a
+/// move of the buffer leaves the numbers where they are.
 #[derive(Debug)]
 pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
@@ -71,7 +74,7 @@ pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-/// Returns the kernels' name for an activation; `None` for the identity.
+/// Returns the kernels' name for an activation, or `None` for the identity.
 pub(crate) fn pointwise(activation: Activation) -> Option<Pointwise> {
     Some(match activation {
         Activation::None => return None,
@@ -119,7 +122,7 @@ pub(crate) fn pack(
     }
 }
 
-/// A fully connected layer. Inputs and outputs are padded; padding has weights and biases 0.
+/// A fully connected layer. Inputs and outputs are padded. Padding has weights and biases 0.
 #[derive(Debug)]
 pub(crate) struct Linear {
     /// Padded length of an input row.
@@ -131,7 +134,8 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// Packs a layer whose input `i` of `inputs` stands at `source(i)` in the file's order; `None` for padding.
+    /// Packs a layer whose input `i` of `inputs` stands at `source(i)` in the file's order, or `None` for
+    /// padding.
     pub(crate) fn new(
         kernels: Kernels,
         dense: &Dense,
@@ -155,7 +159,8 @@ impl Linear {
         Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
     }
 
-    /// Packs a layer that reads the 64 squares of a [`Linear`] with `channels` outputs; `order` is the file's.
+    /// Packs a layer that reads the 64 squares of a [`Linear`] with `channels` outputs. `order` is the
+    /// file's.
     pub(crate) fn after_squares(kernels: Kernels, dense: &Dense, channels: usize, order: Order) -> Linear {
         let stride = padded(channels);
         Linear::new(kernels, dense, 64 * stride, |input| {
@@ -214,8 +219,8 @@ impl Arithmetic {
         if self.tiles.is_some() { stride(size) } else { padded(size) }
     }
 
-    /// Returns the square and the channel of number `i` of a layer's rows of `channels`, a position's 64 rows being one:
-    /// see [`Activations::flat`].
+    /// Returns the square and the channel of number `i` of a layer's rows of `channels`, a position's 64 rows
+    /// being one: see [`Activations::flat`].
     pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles {
             None => (i / channels, i % channels),
@@ -276,7 +281,8 @@ impl Activations {
         }
     }
 
-    /// Makes room for the 64 rows of each position, each of `channels` numbers, which are also [`Activations::flat`].
+    /// Makes room for the 64 rows of each position, each of `channels` numbers, which are also
+    /// [`Activations::flat`].
     pub(crate) fn of_positions(arithmetic: Arithmetic, positions: usize, channels: usize) -> Activations {
         Activations::new(arithmetic, positions.next_multiple_of(TILE_ROWS) * BLOCK_ROWS, channels)
     }
@@ -305,7 +311,8 @@ impl Activations {
         }
     }
 
-    /// Returns rows of `width` numbers as a layer reads them, which are rounded into this memory if they must be.
+    /// Returns rows of `width` numbers as a layer reads them, which are rounded into this memory if they must
+    /// be.
     pub(crate) fn hold<'a>(
         &'a mut self,
         kernels: Kernels,
@@ -334,7 +341,8 @@ pub(crate) struct Stream {
     rounded: Option<Buffer<u16>>,
 }
 
-/// Rows of a [`Stream`] that are computed together, a multiple of a block: they stay in the cache until they are normalized.
+/// Rows of a [`Stream`] that are computed together, a multiple of a block: they stay in the cache until they
+/// are normalized.
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
 /// What is added to a [`Stream`]: `x = norm(x + factor * layer(input))`.
@@ -354,7 +362,7 @@ impl Stream {
         Stream { width, numbers: Buffer::zeros(rows * width), rounded: arithmetic.tiles.map(half) }
     }
 
-    /// Reads the squares of a tower's boards of so many channels; does not round them.
+    /// Reads the squares of a tower's boards of so many channels. Does not round them.
     pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
         let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
         for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
@@ -385,7 +393,7 @@ impl Stream {
         norm.apply(kernels, &mut self.numbers[..rows * self.width], None, None);
     }
 
-    /// Adds `branch` to the first rows; `scratch` has room for as many.
+    /// Adds `branch` to the first rows. `scratch` has room for as many.
     pub(crate) fn add(&mut self, kernels: Kernels, rows: usize, branch: Branch<'_>, scratch: &mut [f32]) {
         let Branch { layer, input, norm, factor, next } = branch;
         let numbers = &mut self.numbers[..rows * self.width];
@@ -455,8 +463,8 @@ impl Layer {
         })
     }
 
-    /// Packs a layer whose input `i` of `inputs`, a padded length, stands at `source(i)` in the file's order; `None` for
-    /// padding.
+    /// Packs a layer whose input `i` of `inputs`, a padded length, stands at `source(i)` in the file's order,
+    /// or `None` for padding.
     pub(crate) fn with_inputs(
         arithmetic: Arithmetic,
         dense: &Dense,
@@ -573,7 +581,8 @@ impl Norm {
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    /// Computes `rows = norm(rows + factor * branch)` with a branch and its factor, or `norm(rows)` without; padding becomes 0.
+    /// Computes `rows = norm(rows + factor * branch)` with a branch and its factor, or `norm(rows)` without.
+    /// Padding becomes 0.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,

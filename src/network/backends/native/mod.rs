@@ -1,9 +1,10 @@
 //! The native backend: evaluates networks on the CPU, with nothing but this crate.
 //!
-//! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in [`super`] calls
-//! it. `Model` is the whole evaluation, in the order of the data: a residual `tower` or the `body` of an attention network (made
-//! of `encoder`s), then the `heads`. All are made of `layers` and `convolution`s, and those of the operations in `kernels`, the
-//! only place with `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
+//! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine. The registry in
+//! [`super`] calls it. `Model` is the whole evaluation, in the order of the data: a residual `tower` or the
+//! `body` of an attention network (made of `encoder`s), then the `heads`. All are made of `layers` and
+//! `convolution`s, and those of the operations in `kernels`, the only place with `unsafe` code. Weights are
+//! immutable and shared. Each evaluator has its scratch.
 
 mod body;
 mod convolution;
@@ -34,14 +35,16 @@ use crate::params::{ParamError, Params};
 
 /// The name as in `--backend`.
 pub const NAME: &str = "native";
-/// Batches are cut into small groups anyway; more than this only costs the caller memory.
+/// Batches are cut into small groups anyway. More than this only costs the caller memory.
 const MAX_BATCH: usize = 1024;
-/// The batch size for the search, unless the caches suggest smaller groups. Shipped networks and maia-1900 are then within 3 % of
-/// their fastest size on all kernels (`cargo bench --bench native`). 96×8 was 5 to 9 % slower, and small attention bodies in bf16 6 %.
+/// The batch size for the search, unless the caches suggest smaller groups. Shipped networks and maia-1900
+/// are then within 3 % of their fastest size on all kernels (`cargo bench --bench native`). 96×8 was 5 to 9 %
+/// slower, and small attention bodies in bf16 6 %.
 const PREFERRED_BATCH: usize = 6;
 /// The value of options that leave the choice to us.
 const AUTO: &str = "auto";
-/// The environment variable that holds other defaults for [`NativeParams`], so that tests run as on other machines.
+/// The environment variable that holds other defaults for [`NativeParams`], so that tests run as on other
+/// machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
 /// A network, ready on this CPU.
@@ -54,8 +57,8 @@ pub struct Native {
 option_choice! {
     /// The precision that a user asks for.
     pub enum WantedPrecision {
-        /// bf16 where it is faster: with AMX, and for attention bodies also with AVX512-BF16 on CPUs where a short measurement
-        /// says so.
+        /// bf16 where it is faster: with AMX, and for attention bodies also with AVX512-BF16 on CPUs where a
+        /// short measurement says so.
         Auto = "auto",
         /// Single precision.
         Fp32 = "fp32",
@@ -67,7 +70,8 @@ option_choice! {
 option_group! {
     /// The parameters of `native`.
     pub struct NativeParams {
-        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`. `auto` selects the fastest that this CPU supports.
+        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`. `auto` selects the fastest that
+        /// this CPU supports.
         kernel: String = AUTO.into(), "kernel";
         /// Number format of convolutions (towers) and dense layers (attention).
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
@@ -78,7 +82,7 @@ impl Native {
     /// Packs `network`, called `name` in messages, for this CPU. `options` are [`NativeParams`].
     ///
     /// # Errors
-    /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow;
+    /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow.
     /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?)
@@ -117,8 +121,8 @@ impl Native {
         Ok(Native { info, model: Arc::new(model) })
     }
 
-    /// Measures how many operations a second this thread can compute at most, two for each multiplication: of convolutions
-    /// (towers) or dense layers (attention) in their precision.
+    /// Measures how many operations a second this thread can compute at most, two for each multiplication: of
+    /// convolutions (towers) or dense layers (attention) in their precision.
     pub fn peak(&self) -> f64 {
         const ROUNDS: usize = 20_000;
         let Arithmetic { kernels, tiles } = self.model.arithmetic;
@@ -131,7 +135,8 @@ impl Native {
     }
 }
 
-/// Says whether the backend evaluates networks of this kind: all but attention bodies with a policy of convolutions.
+/// Says whether the backend evaluates networks of this kind: all but attention bodies with a policy of
+/// convolutions.
 pub fn evaluates(network: &Network) -> bool {
     matches!(network.body, weights::Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
@@ -141,7 +146,8 @@ pub fn available_kernels() -> Vec<&'static str> {
     Kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-/// Chooses the arithmetic that `options` ask for, with the defaults of the machine that tests may pretend to be.
+/// Chooses the arithmetic that `options` ask for, with the defaults of the machine that tests may pretend to
+/// be.
 fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let defaults = Params::parse(&env::var(DEFAULTS_VARIABLE).unwrap_or_default())?;
     match arithmetic(&options.inheriting(&defaults), body) {
@@ -214,12 +220,14 @@ impl Evaluator for NativeEvaluator {
     }
 }
 
-/// Memory that the Winograd tiles of positions evaluated together may take: they should stay in the second cache.
+/// Memory that the Winograd tiles of positions evaluated together may take: they should stay in the second
+/// cache.
 const TILE_BYTES: usize = 600 << 10;
 /// Bytes of Winograd tiles for each channel of a position: 36 points of 4 tiles.
 const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
-/// Channels of a tower from which on reading Winograd's weights takes longer than anything else in fp32, and [`WIDE_GROUP`]
-/// positions share it. 256 filters became 1.5 times as fast with AVX-512, 1.2 times with AVX2; 128 were slower.
+/// Channels of a tower from which on reading Winograd's weights takes longer than anything else in fp32, and
+/// [`WIDE_GROUP`] positions share it. 256 filters became 1.5 times as fast with AVX-512, 1.2 times with AVX2.
+/// 128 were slower.
 const WIDE: usize = 192;
 const WIDE_GROUP: usize = 16;
 
@@ -257,7 +265,7 @@ struct Scratch {
 }
 
 impl Model {
-    /// Packs the weights; `None` if an attention body has a policy head with convolutions.
+    /// Packs the weights, or `None` if an attention body has a policy head with convolutions.
     ///
     /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
     fn new(arithmetic: Arithmetic, network: &Network) -> Option<Model> {
@@ -293,8 +301,8 @@ impl Model {
         }
     }
 
-    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would read the
-    /// weights more often.
+    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would
+    /// read the weights more often.
     fn group(&self) -> usize {
         match &self.body {
             Body::Tower(_) if self.is_wide() => WIDE_GROUP,

@@ -1,5 +1,5 @@
-//! Compares bf16 with fp32 on whole networks, with the definition of tiles in place of a CPU's, so that it runs
-//! anywhere.
+//! Compares bf16 with fp32 on whole networks, with the definition of tiles in place of a CPU's, so that it
+//! runs anywhere.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, PositionEncoding};
 use crate::params::Params;
 
-/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths; attention bodies
-/// with each kind of embedding, with and without smolgen.
+/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths.
+/// Attention bodies with each kind of embedding, with and without smolgen.
 const NETWORKS: [&str; 10] = [
     "classical",
     "classical_conv_wdl",

@@ -1,9 +1,10 @@
 //! The residual tower: input planes to the boards that the heads read.
 //!
-//! Its first convolution, from bit planes, adds up the filters of the squares that are set, about 60 of 7,168. Three things make
-//! it cheap. Planes that are one everywhere only depend on how close a square is to the edges: nine classes of squares. A piece
-//! that stayed where it is through several boards of the history is one addition, of the filters' sum. And the sums over runs of
-//! boards are differences of prefix sums: two additions at most.
+//! Its first convolution, from bit planes, adds up the filters of the squares that are set, about 60 of
+//! 7,168. Three things make it cheap. Planes that are one everywhere only depend on how close a square is to
+//! the edges: nine classes of squares. A piece that stayed where it is through several boards of the history
+//! is one addition, of the filters' sum. And the sums over runs of boards are differences of prefix sums: two
+//! additions at most.
 
 use arrayvec::ArrayVec;
 
@@ -50,7 +51,7 @@ struct SqueezeExcite {
 pub(crate) struct TowerScratch {
     /// `[positions][10][10][channels]`: the tower's output.
     pub(crate) boards: Buffer,
-    /// Boards of the same size: outputs of a block's first convolution in fp32; free for heads afterwards.
+    /// Boards of the same size: outputs of a block's first convolution in fp32. Free for heads afterwards.
     pub(crate) inner: Buffer,
     pub(crate) convolution: convolution::Scratch,
     class_sums: ClassSums,
@@ -297,8 +298,8 @@ const STAMPS: usize = 128;
 #[derive(Debug)]
 pub(crate) struct FirstLayer {
     channels: usize,
-    /// `[112 + 12 * 8][3][3][channels]`: the filter of each plane, mirrored; then for each piece the sums of its
-    /// filters from now back to each board of the history.
+    /// `[112 + 12 * 8][3][3][channels]`: the filter of each plane, mirrored. Then for each piece the sums of
+    /// its filters from now back to each board of the history.
     stamps: Buffer,
     /// `[112][9][channels]`: what a plane of ones adds to each class of squares.
     classes: Buffer,
@@ -359,7 +360,7 @@ impl FirstLayer {
         self.channels
     }
 
-    /// Convolves `planes` into `board`, `[10][10][channels]`; no activation.
+    /// Convolves `planes` into `board`, `[10][10][channels]`. No activation.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,
@@ -455,7 +456,8 @@ impl Pending<'_> {
     }
 }
 
-/// Says whether `plane` is none of the pieces' planes: repetitions, castling, en passant, side, rule 50, ones.
+/// Says whether `plane` is none of the pieces' planes: repetitions, castling, en passant, side, rule 50,
+/// ones.
 fn is_other(plane: usize) -> bool {
     plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
 }

@@ -1,16 +1,17 @@
-//! Finds ONNX Runtime and the plugins of its providers: the places where they may lie, best first; what is known of a library, and why
-//! there may be none.
+//! Finds ONNX Runtime and the plugins of its providers: the places where they may lie, best first. What is
+//! known of a library, and why there may be none.
 //!
 //! | order | place |
 //! |---|---|
-//! | 1 | the file or folder that `ORT_DYLIB_PATH` names; if it cannot be used, that is an error |
+//! | 1 | the file or folder that `ORT_DYLIB_PATH` names, if it cannot be used, that is an error |
 //! | 2 | beside the program, in its `lib` and in its `onnxruntime/lib` |
 //! | 3 | our cache folder, into which `zeitnot setup` fetches packages |
 //! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
 //!
-//! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed over. Plugins lie beside
-//! the library, or in places 2, 3 and 5. The finder is called by `runtime`, and by callers that ask what is installed.
+//! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed
+//! over. Plugins lie beside the library, or in places 2, 3 and 5. The finder is called by `runtime`, and by
+//! callers that ask what is installed.
 
 use std::cmp::Reverse;
 use std::env;
@@ -64,7 +65,7 @@ impl fmt::Display for LibrarySource {
 pub struct Library {
     /// The file.
     pub path: PathBuf,
-    /// Its version, `1.31.1`; without the last number where the file's name doesn't tell it.
+    /// Its version, `1.31.1`. Without the last number where the file's name doesn't tell it.
     pub version: String,
     /// The place where it was found.
     pub source: LibrarySource,
@@ -88,8 +89,8 @@ impl Library {
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
 
-    /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that is no plugin
-    /// is a file of its own, that file must lie beside the library.
+    /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that
+    /// is no plugin is a file of its own, that file must lie beside the library.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
             (Some(file), Some(folder)) => folder.join(file).is_file(),
@@ -262,8 +263,8 @@ pub(crate) fn check_system(provider: Provider) -> Result<(), LibraryError> {
     }
 }
 
-/// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
-/// of an engine may.
+/// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes
+/// longer than each start of an engine may.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
     let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
     if !provider.plugin().is_none_or(has_plugin) || check_system(provider).is_err() {
@@ -278,7 +279,7 @@ pub(crate) fn is_installed(provider: Provider) -> bool {
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
-/// Returns the first library of places 1 to 5; those that cannot be used are added to `refused`.
+/// Returns the first library of places 1 to 5. Those that cannot be used are added to `refused`.
 pub(crate) fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
     find_with(python_folders, provider, refused)
 }
@@ -330,7 +331,8 @@ fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     known
 }
 
-/// Returns the folder in the cache into which `setup` fetches a package. Machines of different kinds may share a cache.
+/// Returns the folder in the cache into which `setup` fetches a package. Machines of different kinds may
+/// share a cache.
 pub(crate) fn fetched_folder(cache: &Path, package: &str, version: &str) -> PathBuf {
     cache.join(format!("{package}-{version}{}", of_this_machine()))
 }
@@ -422,7 +424,7 @@ pub(crate) fn has_library(folder: &Path) -> bool {
     best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some()
 }
 
-/// Returns the newest library in `folder` that can be used; those that cannot are added to `refused`.
+/// Returns the newest library in `folder` that can be used. Those that cannot are added to `refused`.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder)
         .into_iter()
@@ -440,7 +442,8 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
+/// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
+/// 1, 31, 1.
 fn numbers(name: &str) -> Vec<u32> {
     name.split(['.', '-']).filter_map(|part| part.parse().ok()).collect()
 }

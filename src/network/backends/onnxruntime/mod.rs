@@ -1,9 +1,11 @@
-//! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
+//! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime
+//! drives.
 //!
-//! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through `runners` and
-//! `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is the one that serves the whole
-//! process and takes plugins in, [`finder`] finds it, `nvidia` loads what a GPU needs beside it. [`provider`] knows the kinds of
-//! devices, [`DeviceOptions`] what users choose of them. Nothing is fetched here: that is the business of `setup`.
+//! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through
+//! `runners` and `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is
+//! the one that serves the whole process and takes plugins in, [`finder`] finds it, `nvidia` loads what a GPU
+//! needs beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
+//! Nothing is fetched here: that is the business of `setup`.
 
 pub mod finder;
 pub mod provider;
@@ -42,15 +44,15 @@ pub use runtime::Runtime;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
-/// A bound for the memory of one batch; far beyond the size at which throughput stops growing.
+/// A bound for the memory of one batch. Far beyond the size at which throughput stops growing.
 const MAX_BATCH: usize = 1024;
 /// Two such batches fill a GPU with most networks.
 const PREFERRED_GPU_BATCH: usize = 256;
 
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 8;
-/// Batch sizes for which WebGPU has kernels of their own; what it compiles for two positions does for any larger number.
-/// They are compiled at the start, not in the middle of a move.
+/// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
+/// larger number. They are compiled at the start, not in the middle of a move.
 const COMPILED_SIZES: &[usize] = &[1, 2];
 
 /// A model made ready in ONNX Runtime.
@@ -64,11 +66,12 @@ pub struct OnnxRuntime {
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` is the network's name in messages. The model must be in the precision and with the input for `device`.
+    /// `network` is the network's name in messages. The model must be in the precision and with the input for
+    /// `device`.
     ///
     /// # Errors
-    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Model`] or
-    /// [`BackendError::Evaluation`] if it cannot run the model.
+    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider,
+    /// [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
@@ -112,7 +115,7 @@ impl OnnxRuntime {
         Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })
     }
 
-    /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What the
+    /// Does the same for a model that others have made. [`DeviceOptions::parse`] lists the options. What the
     /// device cannot compute of it, the CPU computes, and a note says so.
     pub(crate) fn of_ready_model(
         model: OnnxModel,
@@ -176,7 +179,7 @@ fn words(code: ErrorCode) -> String {
     format!("ONNX Runtime {words} ({} or LogFile tells more)", foreign::VERBOSE_SETTING)
 }
 
-/// Says what is known of a model that `provider` does not compute; `None` if that is nothing.
+/// Says what is known of a model that `provider` does not compute, or `None` if that is nothing.
 fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
     (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
         "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
@@ -184,8 +187,8 @@ fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> 
     )
 }
 
-/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU
-/// and on TensorRT too; ONNX Runtime looks after these itself.
+/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on
+/// the GPU and on TensorRT too. ONNX Runtime looks after these itself.
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
     let hash = Sha256::digest(&model.bytes);
     let hash = hex(&hash[..8]);

@@ -1,9 +1,9 @@
 //! Libraries that NVIDIA's providers need beside ONNX Runtime: CUDA, cuDNN, TensorRT.
 //!
-//! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each
-//! one is loaded before the provider is, from where the system finds it or from our cache and the folders of NVIDIA's wheels and
-//! installers; the system then takes what is loaded. Those that are found nowhere are named. Windows gets the same folders on its
-//! search path instead.
+//! The provider's file names the libraries that it needs, so that any build with any version of CUDA is
+//! served. Each one is loaded before the provider is, from where the system finds it or from our cache and
+//! the folders of NVIDIA's wheels and installers. The system then takes what is loaded. Those that are found
+//! nowhere are named. Windows gets the same folders on its search path instead.
 
 use std::env;
 use std::fs::{self, File};
@@ -95,7 +95,8 @@ pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Err
 const LINUX_FOLDERS: [&str; 4] = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
 const WINDOWS_FOLDERS: [&str; 3] = ["bin", "bin/x64", "bin/x86_64"];
 
-/// Returns the folders of the program and of our cache, and those into which NVIDIA's wheels and installers put libraries.
+/// Returns the folders of the program and of our cache, and those into which NVIDIA's wheels and installers
+/// put libraries.
 pub(crate) fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.and_then(|folder| folder.ancestors().nth(2)).map(Path::to_path_buf);

@@ -1,8 +1,9 @@
-//! The variables of this process's environment that we set, as ONNX Runtime and the Vulkan loader listen to nothing else.
+//! The variables of this process's environment that we set, as ONNX Runtime and the Vulkan loader listen to
+//! nothing else.
 //!
-//! From 1.31 on ONNX Runtime writes an identity and a database of events into the user's cache folder as soon as an
-//! environment is made, whatever is said to that environment later. And WebGPU takes whatever Vulkan offers: where a GPU has no
-//! driver, that is Mesa's renderer in software.
+//! From 1.31 on ONNX Runtime writes an identity and a database of events into the user's cache folder as soon
+//! as an environment is made, whatever is said to that environment later. And WebGPU takes whatever Vulkan
+//! offers: where a GPU has no driver, that is Mesa's renderer in software.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -28,8 +29,8 @@ fn allows_software(value: Option<&OsStr>) -> bool {
     value.is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Forbids telemetry, and renderers in software unless the user allows them. Must be called before any library of ONNX Runtime or of
-/// a device is used; does so once.
+/// Forbids telemetry, and renderers in software unless the user allows them. Must be called before any
+/// library of ONNX Runtime or of a device is used. Does so once.
 pub(super) fn set_variables() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
@@ -39,27 +40,31 @@ pub(super) fn set_variables() {
         );
         let drivers = hides.then_some((DISABLED_DRIVERS, SOFTWARE_DRIVERS));
         for (name, value) in [(DISABLE_TELEMETRY, "1")].into_iter().chain(drivers) {
-            // SAFETY: whatever reads the environment in Rust does so under the standard library's lock. Foreign code that could
-            // read it on another thread without that lock is all in the libraries that are used after this.
+            // SAFETY: whatever reads the environment in Rust does so under the standard library's lock.
+            // Foreign code that could read it on another thread without that lock is all in the libraries
+            // that are used after this.
             unsafe { env::set_var(name, value) };
         }
     });
 }
 
-/// Returns whether we are to hide renderers in software: not if the user allows them, and not if the user has hidden drivers.
+/// Returns whether we are to hide renderers in software: not if the user allows them, and not if the user has
+/// hidden drivers.
 fn hides_software(software: Option<&OsStr>, disabled: Option<&OsStr>) -> bool {
     !allows_software(software) && disabled.is_none()
 }
 
-/// Lets Windows find libraries in `folders`, before those of the system. Elsewhere the variable names programs.
+/// Lets Windows find libraries in `folders`, before those of the system. Elsewhere the variable names
+/// programs.
 pub(super) fn search_in(folders: &[PathBuf]) {
     if let Some(path) = search_path(folders, env::var_os("PATH").unwrap_or_default().as_os_str()) {
-        // SAFETY: it is called under Windows only, where the system guards the environment by a lock of its own.
+        // SAFETY: it is called under Windows only, where the system guards the environment by a lock of its
+        // own.
         unsafe { env::set_var("PATH", path) };
     }
 }
 
-/// Returns the search path with `folders` in front; `None` if nothing would change.
+/// Returns the search path with `folders` in front, or `None` if nothing would change.
 fn search_path(folders: &[PathBuf], path: &OsStr) -> Option<OsString> {
     let known: Vec<_> = env::split_paths(path).collect();
     let new: Vec<_> = folders.iter().filter(|folder| !known.contains(folder)).cloned().collect();

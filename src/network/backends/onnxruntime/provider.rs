@@ -1,8 +1,9 @@
 //! Execution providers, ONNX Runtime's interfaces to kinds of devices.
 //!
-//! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers with each
-//! session. A provider's own answer before a session is made cannot be trusted; only registering it shows whether it
-//! works. What is known of each provider stands here: its systems, and the packages, files and parts of the system that it needs.
+//! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers
+//! with each session. A provider's own answer before a session is made cannot be trusted. Only registering it
+//! shows whether it works. What is known of each provider stands here: its systems, and the packages, files
+//! and parts of the system that it needs.
 
 use std::fmt;
 
@@ -51,8 +52,8 @@ impl Provider {
         Provider::from_name(name)
     }
 
-    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one
-    /// thread.
+    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions
+    /// has one thread.
     pub(crate) fn is_accelerator(self) -> bool {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
@@ -62,7 +63,7 @@ impl Provider {
         self.plugin().is_some()
     }
 
-    /// Returns the plugin that brings it; `None` if ONNX Runtime is built with it.
+    /// Returns the plugin that brings it, or `None` if ONNX Runtime is built with it.
     pub(crate) fn plugin(self) -> Option<&'static Plugin> {
         match self {
             Provider::WebGpu => Some(&WEBGPU),
@@ -72,7 +73,8 @@ impl Provider {
         }
     }
 
-    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in; `None` if there is none.
+    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in, or `None` if there is
+    /// none.
     pub(crate) fn runtime_package(self) -> Option<&'static str> {
         match self {
             Provider::Cuda | Provider::TensorRt => Some("onnxruntime-gpu"),
@@ -106,8 +108,8 @@ impl Provider {
         }
     }
 
-    /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding is only work:
-    /// 6 to 10 µs a position. The other two do not compute with bytes, or nobody has tried.
+    /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding
+    /// is only work: 6 to 10 µs a position. The other two do not compute with bytes, or nobody has tried.
     pub(super) fn usual_input(self) -> InputForm {
         match self {
             Provider::Cpu | Provider::OpenVino | Provider::CoreMl | Provider::MiGraphX => InputForm::Planes,
@@ -125,7 +127,8 @@ impl Provider {
         self == Provider::WebGpu
     }
 
-    /// Returns the file beside ONNX Runtime that holds it, or that it needs there; `None` if it is part of the library or a plugin.
+    /// Returns the file beside ONNX Runtime that holds it, or that it needs there, or `None` if it is part of
+    /// the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         match self {
             Provider::Cpu | Provider::CoreMl => None,
@@ -146,7 +149,7 @@ impl fmt::Display for Provider {
 /// A provider that is a library of its own.
 #[derive(Debug)]
 pub(crate) struct Plugin {
-    /// The provider's name in ONNX Runtime; its options begin with it.
+    /// The provider's name in ONNX Runtime. Its options begin with it.
     pub(super) ep_name: &'static str,
     /// The name of its file, without the system's beginning and ending.
     file_stem: &'static str,
@@ -188,7 +191,8 @@ impl Plugin {
     }
 }
 
-/// A part that the system must have before a provider can work: a library of its driver, or that finds drivers.
+/// A part that the system must have before a provider can work: a library of its driver, or that finds
+/// drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]

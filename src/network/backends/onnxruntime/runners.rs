@@ -1,7 +1,7 @@
 //! Runs batches in one session: planes in, outputs read back into the slots.
 //!
-//! On a CPU the session gets a view of the input. A GPU gets batches of few sizes, through tensors that are made once for each in
-//! memory that it reaches itself, so that it copies without a detour.
+//! On a CPU the session gets a view of the input. A GPU gets batches of few sizes, through tensors that are
+//! made once for each in memory that it reaches itself, so that it copies without a detour.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -46,10 +46,10 @@ pub(super) trait RunBatch: Debug + Send {
 /// The kind of memory in which a batch's numbers lie on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostMemory {
-    /// Any memory; sessions on a CPU read it there.
+    /// Any memory. Sessions on a CPU read it there.
     Plain,
-    /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its
-    /// tensors.
+    /// Memory from which and to which a GPU of NVIDIA's copies itself. Batches then have few sizes, each with
+    /// its tensors.
     Pinned { gpu: u32 },
 }
 
@@ -104,8 +104,8 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
     }
 }
 
-/// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
-/// of it.
+/// The size up to which a batch is filled up to the next power of two. A larger one is filled up to the next
+/// multiple of it.
 const STEP: usize = 32;
 
 /// Runs batches through tensors that were made for their size.
@@ -119,7 +119,7 @@ struct BoundRunner<I: TensorElement, T> {
     outputs: PhantomData<T>,
 }
 
-/// The tensors of one batch size; the binding holds the outputs that the device writes.
+/// The tensors of one batch size. The binding holds the outputs that the device writes.
 #[derive(Debug)]
 struct BoundTensors<I: TensorElement> {
     input: Tensor<I>,
@@ -165,7 +165,7 @@ impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
         write_batch(batch, interface.input_format, bound.input.extract_array_mut());
-        // Sends the numbers to the device; so it must be done for each batch.
+        // Sends the numbers to the device, so it must be done for each batch.
         bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
         let outputs = session.run_binding(&bound.binding)?;
         BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?

@@ -1,8 +1,10 @@
-//! The one ONNX Runtime of this process: loaded when it is first needed, and kept; with the plugins that it has taken in.
+//! The one ONNX Runtime of this process: loaded when it is first needed, and kept. With the plugins that it
+//! has taken in.
 //!
-//! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A plugin is looked for
-//! beside ONNX Runtime, beside the program, in our cache folder and in the installed Python package of its name. What [`Runtime`]
-//! registers is then a device of the environment, and sessions are made with that device.
+//! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A
+//! plugin is looked for beside ONNX Runtime, beside the program, in our cache folder and in the installed
+//! Python package of its name. What [`Runtime`] registers is then a device of the environment, and sessions
+//! are made with that device.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -34,11 +36,11 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// Returns the process's runtime, which has `provider`; the first call finds the library.
+    /// Returns the process's runtime, which has `provider`. The first call finds the library.
     ///
     /// # Errors
-    /// Returns [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries
-    /// again.
+    /// Returns [`LibraryError`], with remedies, also if a library without `provider` is in use. The next call
+    /// tries again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         set_variables();
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +87,8 @@ impl Runtime {
         Ok(Runtime { library, environment, registered: Mutex::default() })
     }
 
-    /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the processor, others a GPU.
-    /// Whether other providers find theirs shows when a session is made.
+    /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the
+    /// processor, others a GPU. Whether other providers find theirs shows when a session is made.
     pub(crate) fn check_device(provider: Provider) -> Result<(), LibraryError> {
         // Software that stands for a GPU says that it is a CPU.
         let suits = |device: &Device<'_>| match device.hardware_device().ty() {
@@ -119,7 +121,7 @@ impl Runtime {
         devices.into_iter().nth(number as usize).ok_or(no_device)
     }
 
-    /// Returns the devices of a plugin's provider; none before it is registered.
+    /// Returns the devices of a plugin's provider, or none before it is registered.
     fn devices(&self, provider: Provider) -> Vec<Device<'_>> {
         let Some(plugin) = provider.plugin() else { return Vec::new() };
         // Software that stands for a GPU says that it is a CPU.
@@ -130,7 +132,8 @@ impl Runtime {
         self.environment.devices().filter(is_wanted).collect()
     }
 
-    /// Returns the execution providers that the library was built with or has taken in, as ONNX Runtime names them.
+    /// Returns the execution providers that the library was built with or has taken in, as ONNX Runtime names
+    /// them.
     ///
     /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
@@ -165,8 +168,8 @@ fn register(library: &Library, environment: &Environment, provider: Provider) ->
     })
 }
 
-/// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions, so that the
-/// system would not find them itself. What is missing here, the system may have.
+/// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions,
+/// so that the system would not find them itself. What is missing here, the system may have.
 fn load_parts_of(plugin: &Path) {
     let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else { return };
     let mut wanted = nvidia::needed(plugin).unwrap_or_default();

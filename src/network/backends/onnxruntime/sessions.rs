@@ -1,9 +1,9 @@
 //! A pool of sessions with one model, one for each thread that evaluates.
 //!
-//! A session must not be run by two threads at once, and one session with many threads is no faster than one session
-//! per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool with the evaluator,
-//! so that the next search starts at once. Sessions share the weights that the library has rearranged for the
-//! processor.
+//! A session must not be run by two threads at once, and one session with many threads is no faster than one
+//! session per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool
+//! with the evaluator, so that the next search starts at once. Sessions share the weights that the library
+//! has rearranged for the processor.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 
-/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs or is given up.
+/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs
+/// or is given up.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.
@@ -35,7 +36,7 @@ pub(super) struct SessionPool {
     input: InputForm,
     interface: ModelInterface,
     device: DeviceOptions,
-    /// The folder of what the provider builds once; empty where it builds nothing.
+    /// The folder of what the provider builds once, empty where it builds nothing.
     engines: PathBuf,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
@@ -48,7 +49,8 @@ impl fmt::Debug for SessionPool {
 }
 
 impl SessionPool {
-    /// Returns a pool without a session yet; `engines` is the folder of what the provider builds once, empty where it builds nothing.
+    /// Returns a pool without a session yet. `engines` is the folder of what the provider builds once, empty
+    /// where it builds nothing.
     pub(super) fn new(
         runtime: &'static Runtime,
         model: &OnnxModel,
@@ -105,7 +107,7 @@ impl SessionPool {
         runs_alone.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Opens a new session; the library then optimises the graph, which takes the time.
+    /// Opens a new session. The library then optimises the graph, which takes the time.
     fn open(&self) -> Result<Session, BackendError> {
         let DeviceOptions { provider, gpu, .. } = self.device;
         let device = match provider.plugin() {
@@ -132,7 +134,7 @@ impl SessionPool {
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
-            // Keeps 8-bit models exact where their sums could saturate; slower, also where they could not.
+            // Keeps 8-bit models exact where their sums could saturate. Slower, also where they could not.
             .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
             // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
@@ -153,7 +155,8 @@ impl SessionPool {
     }
 }
 
-/// Returns whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes VNNI.
+/// Returns whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes
+/// VNNI.
 fn sums_bytes_exactly() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");

@@ -1,7 +1,7 @@
 //! The `random` backend: an evaluation drawn from a hash of the position, the same on every machine.
 //!
-//! Its answers depend on [`EvalSlot::key`], the policy indices and the parameter `seed`, and on nothing else. The
-//! policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
+//! Its answers depend on [`EvalSlot::key`], the policy indices and the parameter `seed`, and on nothing else.
+//! The policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
 use crate::network::encode::InputFormat;
@@ -35,7 +35,7 @@ option_group! {
 }
 
 impl Random {
-    /// Makes the backend; `options` are [`RandomParams`].
+    /// Makes the backend. `options` are [`RandomParams`].
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.

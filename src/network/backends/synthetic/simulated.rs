@@ -6,8 +6,9 @@
 //! A batch's way to the device and back takes `latency-us` on top, and `copy-ns` for each position. While one
 //! batch is on its way the device computes others. At most `queues` batches are under way. So
 //!
-//! - a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations a second with batches of `n`;
-//! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
+//! - a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations a second with batches of
+//!   `n`.
+//! - several evaluators together get up to `1 / per_position`, never more, whatever their batches.
 //! - a batch that finds others waiting takes longer by the time that they compute.
 //!
 //! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one

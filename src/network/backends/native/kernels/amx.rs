@@ -1,8 +1,9 @@
 //! Intel's Advanced Matrix Extensions: products of 16×32 by 32×16 bf16 matrices in one instruction.
 //!
-//! The intrinsics are not stable, so the inner loop is assembly; it is the same that was measured on Sapphire Rapids.
-//! Tiles must be allowed by CPU, system and, on Linux, by a request of the process; and before they are used, a
-//! product is compared with its definition, so that a machine that computes anything else falls back to fp32.
+//! The intrinsics are not stable, so the inner loop is assembly. It is the same that was measured on Sapphire
+//! Rapids. Tiles must be allowed by CPU, system and, on Linux, by a request of the process, and before they
+//! are used, a product is compared with its definition, so that a machine that computes anything else falls
+//! back to fp32.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
@@ -18,7 +19,8 @@ pub(crate) struct Amx(Avx512Bf16);
 const ROW: usize = 64;
 
 impl Amx {
-    /// Returns the tiles, if CPU and system have them, the system allows their use, and they compute what they should.
+    /// Returns the tiles, if CPU and system have them, the system allows their use, and they compute what
+    /// they should.
     pub(super) fn detect() -> Option<Amx> {
         let amx = Amx(Avx512Bf16::detect()?);
         let usable = cpu_has_bf16_tiles() && system_saves_registers() && process_may_use_tiles();
@@ -37,7 +39,8 @@ fn cpu_has_bf16_tiles() -> bool {
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILE == BF16_AND_TILE
 }
 
-/// Says whether the system saves and restores tile configuration (bit 17), tile data (bit 18) and AVX registers (bit 2).
+/// Says whether the system saves and restores tile configuration (bit 17), tile data (bit 18) and AVX
+/// registers (bit 2).
 fn system_saves_registers() -> bool {
     const STATES: u64 = 1 << 17 | 1 << 18 | 1 << 2;
 
@@ -56,7 +59,8 @@ fn process_may_use_tiles() -> bool {
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
     const XFEATURE_XTILEDATA: i64 = 18;
     let result: i64;
-    // SAFETY: this system call takes two numbers and touches no memory of ours; the registers it changes are named.
+    // SAFETY: this system call takes two numbers and touches no memory of ours. The registers it changes are
+    // named.
     unsafe {
         asm!(
             "syscall",
@@ -106,7 +110,7 @@ fn agrees_with_definition(amx: Amx) -> bool {
 struct TileConfig([u8; 64]);
 
 impl TileConfig {
-    /// Gives sums and left operands, tiles 0 to 5, so many rows; right operands, tiles 6 and 7, have 16.
+    /// Gives sums and left operands, tiles 0 to 5, so many rows. Right operands, tiles 6 and 7, have 16.
     fn new(rows: usize) -> TileConfig {
         let mut config = [0; 64];
         config[0] = 1;
@@ -134,7 +138,7 @@ impl Amx {
     /// The job must have been checked.
     pub(super) fn multiply(self, job: TileProduct<'_>) {
         let steps = job.offsets.len();
-        // SAFETY: `self` proves that tiles may be used; the check covers all operands of each block.
+        // SAFETY: `self` proves that tiles may be used. The check covers all operands of each block.
         unsafe {
             configure(TILE_ROWS);
             for block in 0..job.width / TILE_DEPTH {
@@ -162,7 +166,7 @@ impl Amx {
 /// Tiles must be usable in this process.
 pub(super) unsafe fn configure(rows: usize) {
     let config = TileConfig::new(rows);
-    // SAFETY: the configuration is valid and aligned; the compiler itself never uses tiles.
+    // SAFETY: the configuration is valid and aligned. The compiler itself never uses tiles.
     unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
 }
 
@@ -186,19 +190,21 @@ struct OutputRows {
 /// Computes 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
 ///
 /// # Safety
-/// [`configure`] must have run on this thread; there must be a step; `a` must be valid from each offset for 32 rows of
-/// 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are its stride apart.
+/// [`configure`] must have run on this thread. There must be a step. `a` must be valid from each offset for
+/// 32 rows of 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are its stride
+/// apart.
 unsafe fn multiply_block(offsets: &[u32], a: *const u16, b: *const u16, c: OutputRows) {
     let (c, row) = (c.first, c.stride * size_of::<f32>());
-    // SAFETY: the caller's; all registers that change are named.
+    // SAFETY: the caller's. All registers that change are named.
     unsafe {
         asm!(
             "tilezero tmm0",
             "tilezero tmm1",
             "tilezero tmm2",
             "tilezero tmm3",
-            // Without vector arithmetic in the loop the stores behind it hold up the next block's products. It was measured on
-            // Sapphire Rapids: one addition a step makes 36 steps 24 % faster and 72 steps 12 %, moves and prefetches do nothing.
+            // Without vector arithmetic in the loop the stores behind it hold up the next block's products.
+            // It was measured on Sapphire Rapids: one addition a step makes 36 steps 24 % faster and 72 steps
+            // 12 %, moves and prefetches do nothing.
             "vxorps xmm0, xmm0, xmm0",
             "2:",
             "mov {at:e}, dword ptr [{offsets}]",

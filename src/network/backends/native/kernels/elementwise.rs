@@ -1,5 +1,6 @@
-//! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse first layer, single
-//! outputs of policy heads, and what encoders do with rows (layer norms, softmax, rounding to bf16).
+//! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse
+//! first layer, single outputs of policy heads, and what encoders do with rows (layer norms, softmax,
+//! rounding to bf16).
 
 use super::rows::Layout;
 use super::simd::Simd;
@@ -41,13 +42,13 @@ pub(crate) struct Stamp {
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
-/// Squares of the border receive numbers too; the caller clears them.
+/// Squares of the border receive numbers too. The caller clears them.
 #[derive(Debug)]
 pub(crate) struct Stamps<'a> {
     pub(crate) channels: usize,
     pub(crate) stamps: &'a [Stamp],
-    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a file left
-    /// first.
+    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a
+    /// file left first.
     pub(crate) table: &'a [f32],
     /// `[10][10][channels]`
     pub(crate) board: &'a mut [f32],
@@ -72,7 +73,8 @@ pub(crate) struct Apply<'a> {
     pub(crate) values: &'a mut [f32],
 }
 
-/// Calls `$name::<S, F>` with the number of an optional function: each has a loop of its own, without a branch.
+/// Calls `$name::<S, F>` with the number of an optional function: each has a loop of its own, without a
+/// branch.
 macro_rules! with_function {
     ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
         match $function {
@@ -306,7 +308,7 @@ pub(crate) struct Normalize<'a> {
     pub(crate) rows: usize,
     /// Numbers of a row that count.
     pub(crate) size: usize,
-    /// Numbers from one row to the next; those behind a row's end are padding.
+    /// Numbers from one row to the next. Those behind a row's end are padding.
     pub(crate) stride: usize,
     /// `[rows][stride]`
     pub(crate) x: &'a mut [f32],

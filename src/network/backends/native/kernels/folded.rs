@@ -1,12 +1,14 @@
 //! Towers of 3×3 convolutions in bf16, for CPUs that multiply tiles of matrices.
 //!
-//! **Folded boards.** A board is cut into two halves of four ranks, and they lie interleaved:
-//! `[channel / 32][6 ranks][10 files][2 halves][channel % 32]` in bf16, with a border of zeros, and the rank of the other
-//! half where the halves meet. So for every tap of a filter a rank of both halves is a tile of 16 rows by its address alone:
-//! nothing is copied, and tiles are full even for one position. Channels are padded to a multiple of 32.
+//! **Folded boards.** A board is cut into two halves of four ranks, and they lie interleaved: `[channel /
+//! 32][6 ranks][10 files][2 halves][channel % 32]` in bf16, with a border of zeros, and the rank of the other
+//! half where the halves meet. So for every tap of a filter a rank of both halves is a tile of 16 rows by its
+//! address alone: nothing is copied, and tiles are full even for one position. Channels are padded to a
+//! multiple of 32.
 //!
-//! **Streams** are what stays in fp32 between convolutions: `[channel / 32][64][channel % 32]`, squares in the same order and
-//! without a border. The order is that of the tiles' rows: by rank within a half, then file, then half.
+//! **Streams** are what stays in fp32 between convolutions: `[channel / 32][64][channel % 32]`, squares in
+//! the same order and without a border. The order is that of the tiles' rows: by rank within a half, then
+//! file, then half.
 
 use std::ops::Range;
 use std::ptr;
@@ -29,8 +31,8 @@ const ROWS: usize = 32;
 pub(super) const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
 /// Numbers of the weights of a step of 32 inputs by 32 outputs.
 const STEP: usize = TILE_DEPTH * TILE_DEPTH;
-/// Weights that are multiplied with all positions before the next, in numbers: they stay in the second cache. Up to 295 kB
-/// were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
+/// Weights that are multiplied with all positions before the next, in numbers: they stay in the second cache.
+/// Up to 295 kB were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
 /// Numbers of weights in a cache line.
 const LINE: usize = 64 / size_of::<u16>();
@@ -45,7 +47,8 @@ pub(crate) fn stream_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * STREAM
 }
 
-/// Returns the places in a folded board where the left operand of each step begins: nine taps for each 32 channels.
+/// Returns the places in a folded board where the left operand of each step begins: nine taps for each 32
+/// channels.
 pub(crate) fn folded_offsets(channels: usize) -> Vec<u32> {
     let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
     (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
@@ -64,9 +67,9 @@ pub(crate) struct Fold<'a> {
     pub(crate) channels: usize,
     /// `[positions][10][10][channels]`
     pub(crate) boards: &'a [f32],
-    /// `[positions][`[`stream_length`]`]`; padding is not written.
+    /// `[positions][`[`stream_length`]`]`. Padding is not written.
     pub(crate) stream: &'a mut [f32],
-    /// `[positions][`[`folded_length`]`]`, bits of bf16; border and padding are not written and must be 0.
+    /// `[positions][`[`folded_length`]`]`, bits of bf16. Border and padding are not written and must be 0.
     pub(crate) folded: &'a mut [u16],
 }
 
@@ -81,7 +84,8 @@ pub(crate) struct Unfold<'a> {
     pub(crate) boards: &'a mut [f32],
 }
 
-/// `stream = function(stream + scale * update + shift)`, or `function(update)` without scales; `folded` gets the same.
+/// `stream = function(stream + scale * update + shift)`, or `function(update)` without scales. `folded` gets
+/// the same.
 #[derive(Debug)]
 pub(crate) struct FinishStream<'a> {
     pub(crate) positions: usize,
@@ -92,7 +96,7 @@ pub(crate) struct FinishStream<'a> {
     /// `[positions][`[`stream_length`]`]`
     pub(crate) update: &'a [f32],
     pub(crate) residual: Option<ScaledResidual<'a>>,
-    /// `[positions][`[`folded_length`]`]`, bits of bf16; the border is not written and must be 0.
+    /// `[positions][`[`folded_length`]`]`, bits of bf16. The border is not written and must be 0.
     pub(crate) folded: &'a mut [u16],
 }
 
@@ -116,8 +120,8 @@ pub(crate) struct ConvolveFolded<'a> {
     pub(crate) offsets: &'a [u32],
     /// `[positions][`[`folded_length`]`]` of the inputs, bits of bf16.
     pub(crate) input: &'a [u16],
-    /// Right operands, bits of bf16, as in [`TileProduct`](super::TileProduct); behind them the weights that are read next,
-    /// which are brought near.
+    /// Right operands, bits of bf16, as in [`TileProduct`](super::TileProduct). Behind them the weights that
+    /// are read next, which are brought near.
     pub(crate) weights: &'a [u16],
     /// The numbers that are added to each output, `[outputs]`.
     pub(crate) bias: &'a [f32],
@@ -126,7 +130,7 @@ pub(crate) struct ConvolveFolded<'a> {
 
 #[derive(Debug)]
 pub(crate) enum FoldedOutput<'a> {
-    /// The sums after ReLU, as folded boards; the border is not written and must be 0.
+    /// The sums after ReLU, as folded boards. The border is not written and must be 0.
     Relu(&'a mut [u16]),
     /// The sums as streams, and those over the board, `[positions][outputs]`.
     Sums { update: &'a mut [f32], pool: &'a mut [f32] },
@@ -324,12 +328,12 @@ struct Sums([f32; ROWS * TILE_DEPTH]);
 
 /// Computes `job`: chunks of weights, all positions for each, two ranks of both halves at a time.
 ///
-/// The sums of a block go to the output while the next block is multiplied, a few rows a step. If they go there when the
-/// block is done, the unit for tiles waits: 2.07 in place of 2.77 TFLOPS with 128 filters (Sapphire Rapids). Meanwhile the
-/// weights of the next chunk come into the second cache, evenly.
+/// The sums of a block go to the output while the next block is multiplied, a few rows a step. If they go
+/// there when the block is done, the unit for tiles waits: 2.07 in place of 2.77 TFLOPS with 128 filters
+/// (Sapphire Rapids). Meanwhile the weights of the next chunk come into the second cache, evenly.
 ///
 /// # Safety
-/// `job` must have passed its check; `RELU` says which output it has.
+/// `job` must have passed its check. `RELU` says which output it has.
 #[inline(always)]
 unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) {
     let target = match job.output {
@@ -393,7 +397,8 @@ struct Operands<'a> {
 /// Computes a block's 32 by 32 sums, and what is pending meanwhile.
 ///
 /// # Safety
-/// Operands must be valid for each step, `sums` for all numbers, and what is pending for its rows. The tiles must have begun.
+/// Operands must be valid for each step, `sums` for all numbers, and what is pending for its rows. The tiles
+/// must have begun.
 #[inline(always)]
 unsafe fn multiply<S: Simd, const RELU: bool>(
     tiles: Tiles,
@@ -577,7 +582,7 @@ pub(super) mod amx_steps {
     /// Tiles must be configured.
     #[inline(always)]
     pub(super) unsafe fn clear() {
-        // SAFETY: the caller's; the compiler itself never uses tiles.
+        // SAFETY: the caller's. The compiler itself never uses tiles.
         unsafe {
             asm!(
                 "tilezero tmm0",
@@ -593,10 +598,11 @@ pub(super) mod amx_steps {
     /// Adds the products of a step. Weights are read past the first cache, which holds the activations.
     ///
     /// # Safety
-    /// Tiles must be configured; `a` must be valid for 16 rows of 32 numbers, and a rank further as well, `b` for 1,024 numbers.
+    /// Tiles must be configured. `a` must be valid for 16 rows of 32 numbers, and a rank further as well, `b`
+    /// for 1,024 numbers.
     #[inline(always)]
     pub(in super::super) unsafe fn add(a: *const u16, b: *const u16) {
-        // SAFETY: the caller's; all registers that change are named.
+        // SAFETY: the caller's. All registers that change are named.
         unsafe {
             asm!(
                 "tileloaddt1 tmm6, [{b} + {row}*1]",
@@ -621,7 +627,7 @@ pub(super) mod amx_steps {
     /// Writes the sums, `[32][32]`.
     ///
     /// # Safety
-    /// [`clear`] must have run; `to` must be valid for all sums.
+    /// [`clear`] must have run. `to` must be valid for all sums.
     #[inline(always)]
     pub(super) unsafe fn store(to: *mut f32) {
         // SAFETY: the caller's.

@@ -3,10 +3,11 @@
 use super::simd::Simd;
 use super::{Job, extent};
 
-/// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c` `[rows][width]`.
+/// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c`
+/// `[rows][width]`.
 ///
-/// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one narrower, each
-/// `[inner][columns]` without gaps, one after the other.
+/// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one
+/// narrower, each `[inner][columns]` without gaps, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Product<'a> {
     pub(crate) count: usize,
@@ -22,7 +23,7 @@ pub(crate) struct Product<'a> {
     pub(crate) a_step: usize,
     /// Right operands, `inner * width` numbers each.
     pub(crate) b: &'a [f32],
-    /// Numbers from one `b` to the next; 0 if all products share it.
+    /// Numbers from one `b` to the next, or 0 if all products share it.
     pub(crate) b_step: usize,
     /// `width` numbers added to each row of each product.
     pub(crate) bias: Option<&'a [f32]>,
@@ -34,7 +35,8 @@ pub(crate) struct Product<'a> {
 }
 
 const LINE: usize = 16;
-/// Numbers of a panel that are multiplied with all rows before the next: 32 KB, so that they stay in the first cache.
+/// Numbers of a panel that are multiplied with all rows before the next: 32 KB, so that they stay in the
+/// first cache.
 const PANEL: usize = 8192;
 /// Numbers of a single right operand by which reading is ahead of multiplying.
 const DISTANCE: usize = 4096;
@@ -53,9 +55,10 @@ impl Job for Product<'_> {
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
     }
 
-    /// The right operands of several products are asked for one ahead, so that they come into the second cache while the one
-    /// before is multiplied: the CPU's own prefetcher begins anew on each page. Line after line, 128 filters with AVX-512 are
-    /// 1.5 times as fast as with a line of each row in turn, into the first cache (Sapphire Rapids).
+    /// The right operands of several products are asked for one ahead, so that they come into the second
+    /// cache while the one before is multiplied: the CPU's own prefetcher begins anew on each page. Line
+    /// after line, 128 filters with AVX-512 are 1.5 times as fast as with a line of each row in turn, into
+    /// the first cache (Sapphire Rapids).
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         let panel = S::LANES * S::COLUMNS;
@@ -66,8 +69,8 @@ impl Job for Product<'_> {
         };
         for i in 0..self.count {
             for column in (0..self.width).step_by(panel) {
-                // SAFETY: the check covers `count` matrices at these steps and all columns of each; panels before this
-                // one hold `inner * column` numbers.
+                // SAFETY: the check covers `count` matrices at these steps and all columns of each. Panels
+                // before this one hold `inner * column` numbers.
                 unsafe {
                     let first = i * self.b_step + self.inner * column;
                     let tile = Tile {
@@ -126,7 +129,7 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, rows: u
         while row < rows {
             let left = rows - row;
             tile.lines = if tile.ahead.is_null() { 0 } else { share.min(lines - line) };
-            // SAFETY: the caller's; no more rows are taken than are left, and parts lie within the operands.
+            // SAFETY: the caller's, no more rows are taken than are left, and parts lie within the operands.
             unsafe {
                 let done = match tile.lines {
                     0 => multiply_rows::<S, N, 0>(simd, &tile, left),
@@ -144,8 +147,8 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, rows: u
     }
 }
 
-/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of the operand ahead with each row of `b`.
-/// Returns how many they were.
+/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of the operand ahead with
+/// each row of `b`. Returns how many they were.
 ///
 /// # Safety
 /// The same as for [`multiply_tile`], for `left` rows.
@@ -155,9 +158,9 @@ unsafe fn multiply_rows<S: Simd, const N: usize, const LINES: usize>(
     tile: &Tile,
     left: usize,
 ) -> usize {
-    // SAFETY: the caller's; no more rows are taken than are left.
+    // SAFETY: the caller's, no more rows are taken than are left.
     unsafe {
-        // Six rows are best; eight are better as four and four than as six and two.
+        // Six rows are best. Eight are better as four and four than as six and two.
         if S::ROWS >= 6 && left >= 6 && left != 8 {
             multiply_tile::<S, 6, N, LINES>(simd, tile)
         } else if left >= 4 {
@@ -191,8 +194,8 @@ struct Tile {
 /// Computes `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
 ///
 /// # Safety
-/// `a` must be valid for `R` rows of `inner` numbers, `b` for `inner` rows of `N` vectors without gaps, `c` for
-/// `R` rows of `N` vectors, `bias` for `N` vectors unless it is null.
+/// `a` must be valid for `R` rows of `inner` numbers, `b` for `inner` rows of `N` vectors without gaps, `c`
+/// for `R` rows of `N` vectors, `bias` for `N` vectors unless it is null.
 #[inline(always)]
 unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize, const LINES: usize>(
     simd: S,

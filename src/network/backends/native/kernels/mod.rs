@@ -1,12 +1,14 @@
-//! The arithmetic of the native backend: a few operations, written once over vectors, compiled for each instruction set.
+//! The arithmetic of the native backend: a few operations, written once over vectors, compiled for each
+//! instruction set.
 //!
-//! [`Kernels::run`] is the whole interface of this folder, beside [`Tiles`] for products of bf16 matrices. Each operation is a
-//! struct that names its operands; all sizes are checked before the unchecked code runs, so that a wrong size is a panic and
-//! never a wild write. Only this folder of the backend holds `unsafe` code. It knows nothing of networks.
+//! [`Kernels::run`] is the whole interface of this folder, beside [`Tiles`] for products of bf16 matrices.
+//! Each operation is a struct that names its operands. All sizes are checked before the unchecked code runs,
+//! so that a wrong size is a panic and never a wild write. Only this folder of the backend holds `unsafe`
+//! code. It knows nothing of networks.
 //!
-//! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border of
-//! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`]. Convolutions in bf16 have a
-//! layout of their own ([`folded`]).
+//! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a
+//! border of zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
+//! Convolutions in bf16 have a layout of their own ([`folded`]).
 
 mod elementwise;
 mod folded;
@@ -89,7 +91,8 @@ pub(super) trait Job {
     unsafe fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// Lists the instruction sets, the fastest first: the name as in the option `kernel=`, and what the compiler must enable.
+/// Lists the instruction sets, the fastest first: the name as in the option `kernel=`, and what the compiler
+/// must enable.
 macro_rules! kernels {
     ($($(#[$cfg:meta])? $set:ident $name:literal [$($attribute:tt)*];)*) => {
         /// The instruction set with which operations run.
@@ -130,7 +133,8 @@ macro_rules! kernels {
                             unsafe { job.run(simd) }
                         }
                         job.check($set::LANES);
-                        // SAFETY: `simd` proves that the CPU has the instruction set, and `check` what the job promises.
+                        // SAFETY: `simd` proves that the CPU has the instruction set, and `check` what the
+                        // job promises.
                         unsafe { enter(simd, job) }
                     })*
                 }

@@ -8,8 +8,8 @@ use super::simd::Simd;
 use super::tiles::{TILE_DEPTH, Tiles, UNIT_ROWS};
 use super::{Job, folded::ROWS_READ};
 
-/// Multiplies numbers in registers, or matrices that the first cache holds, `rounds` times. Returns how many operations
-/// those were, two for each multiplication.
+/// Multiplies numbers in registers, or matrices that the first cache holds, `rounds` times. Returns how many
+/// operations those were, two for each multiplication.
 #[derive(Debug)]
 pub(crate) struct Peak {
     /// The unit for products in bf16, if they are not in fp32.

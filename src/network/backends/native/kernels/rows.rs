@@ -1,8 +1,8 @@
-//! Dense layers and attention in bf16 over rows of numbers: products of bf16, sums in fp32, results rounded to bf16 where another
-//! product reads them.
+//! Dense layers and attention in bf16 over rows of numbers: products of bf16, sums in fp32, results rounded
+//! to bf16 where another product reads them.
 //!
-//! [`Layout`] says where the rows lie. [`Tiles::dense`] and [`Tiles::attend`] compute what [`Dense`] and [`Attend`] define. The
-//! weights are packed by [`pack_right`](super::pack_right).
+//! [`Layout`] says where the rows lie. [`Tiles::dense`] and [`Tiles::attend`] compute what [`Dense`] and
+//! [`Attend`] define. The weights are packed by [`pack_right`](super::pack_right).
 
 use half::bf16;
 
@@ -84,8 +84,8 @@ pub(crate) struct Dense<'a> {
     pub(crate) outputs: usize,
     /// With memory for a multiple of [`TILE_ROWS`] rows.
     pub(crate) a: HalfRows<'a>,
-    /// Bits of bf16, `[outputs / 32][inputs / 32][2][16][16][2]`: 32 by 32 weights as two matrices of 16 columns, whose rows hold
-    /// two inputs for each column.
+    /// Bits of bf16, `[outputs / 32][inputs / 32][2][16][16][2]`: 32 by 32 weights as two matrices of 16
+    /// columns, whose rows hold two inputs for each column.
     pub(crate) weights: &'a [u16],
     /// `[outputs]`
     pub(crate) bias: &'a [f32],

@@ -1,5 +1,5 @@
-//! The units that multiply blocks of bf16 numbers: AMX, and AVX512-BF16, whose instruction adds two products of bf16 numbers to
-//! each of 16 sums.
+//! The units that multiply blocks of bf16 numbers: AMX, and AVX512-BF16, whose instruction adds two products
+//! of bf16 numbers to each of 16 sums.
 
 #[cfg(target_os = "linux")]
 use std::arch::asm;
@@ -30,7 +30,8 @@ impl Unit for Amx {
         unsafe { release() }
     }
 
-    /// Two by two tiles, or one by two where that holds all rows. Weights stream past the first cache, which belongs to `a`.
+    /// Two by two tiles, or one by two where that holds all rows. Weights stream past the first cache, which
+    /// belongs to `a`.
     ///
     /// Sums stay in tiles from one piece of assembly to the next: the compiler itself never uses tiles.
     #[inline(always)]
@@ -47,7 +48,7 @@ impl Unit for Amx {
         let row = a.row * size_of::<u16>();
         let is_tall = a.rows > TILE_ROWS;
         let (mut upper, mut b) = (a.first, b);
-        // SAFETY: the caller's; all registers that change are named.
+        // SAFETY: the caller's. All registers that change are named.
         unsafe {
             asm!(
                 "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
@@ -133,7 +134,7 @@ impl Unit for Avx512Bf16 {
     ) {
         let row = a.row;
         for first in (0..a.rows).step_by(VECTOR_ROWS) {
-            // SAFETY: the caller's; rows are read, and written, up to a multiple of 8.
+            // SAFETY: the caller's. Rows are read, and written, up to a multiple of 8.
             unsafe {
                 let mut sums = [[_mm512_setzero_ps(); 2]; VECTOR_ROWS];
                 for step in 0..steps {

@@ -1,8 +1,9 @@
-//! Dense layers and attention in bf16 with AVX-512, whose products AMX or AVX512-BF16 computes in blocks of 32 by 32.
+//! Dense layers and attention in bf16 with AVX-512, whose products AMX or AVX512-BF16 computes in blocks of
+//! 32 by 32.
 //!
-//! The results of a block are finished (bias, activation, rounding) between the steps of the next block: AMX leaves the vector
-//! units free, and its stores wait for vector instructions. Weights are read in chunks that stay in the second cache for all
-//! rows, and the next chunk is fetched meanwhile, also across layers.
+//! The results of a block are finished (bias, activation, rounding) between the steps of the next block: AMX
+//! leaves the vector units free, and its stores wait for vector instructions. Weights are read in chunks that
+//! stay in the second cache for all rows, and the next chunk is fetched meanwhile, also across layers.
 
 use std::arch::x86_64::*;
 
@@ -47,20 +48,22 @@ impl Meanwhile for () {
     unsafe fn step(&mut self) {}
 }
 
-/// A unit that multiplies blocks of 32 rows by 32 columns. Whoever holds one has AVX512F, AVX512BW and AVX512-BF16.
+/// A unit that multiplies blocks of 32 rows by 32 columns. Whoever holds one has AVX512F, AVX512BW and
+/// AVX512-BF16.
 pub(super) trait Unit: Copy {
     fn simd(self) -> Avx512;
 
-    /// Prepares for blocks; all but the last have 32 rows, and `rows` is at most the number of all.
+    /// Prepares for blocks. All but the last have 32 rows, and `rows` is at most the number of all.
     fn begin(self, rows: usize);
 
     fn end(self);
 
-    /// Computes `c[32][32] = Σ over steps a[step] b[step]`; rows of `c` beyond those of `a` are undefined.
+    /// Computes `c[32][32] = Σ over steps a[step] b[step]`. Rows of `c` beyond those of `a` are undefined.
     ///
     /// # Safety
-    /// [`Unit::begin`] must have run on this thread. For each step, `a` must be valid for its rows rounded up to a multiple of 16,
-    /// and `b` for a matrix; `c` for 1,024 numbers. The CPU must have what `meanwhile` needs.
+    /// [`Unit::begin`] must have run on this thread. For each step, `a` must be valid for its rows rounded up
+    /// to a multiple of 16, and `b` for a matrix, or `c` for 1,024 numbers. The CPU must have what
+    /// `meanwhile` needs.
     unsafe fn multiply(
         self,
         a: Left,
@@ -153,7 +156,8 @@ impl Meanwhile for Finish {
 
 impl Finish {
     /// # Safety
-    /// The CPU must have AVX512F and AVX512-BF16; there must be a row left in the block; sums, biases and target must be valid.
+    /// The CPU must have AVX512F and AVX512-BF16. There must be a row left in the block. Sums, biases and
+    /// target must be valid.
     #[inline(always)]
     unsafe fn finish_row(&mut self) {
         // SAFETY: the caller's: a row of the block has 32 sums, biases and results.
@@ -214,7 +218,7 @@ impl Finish {
 /// Writes 32 numbers as bf16.
 ///
 /// # Safety
-/// The CPU must have AVX512F and AVX512-BF16; `to` must be valid for them.
+/// The CPU must have AVX512F and AVX512-BF16. `to` must be valid for them.
 #[inline(always)]
 unsafe fn store_half(to: *mut u16, low: __m512, high: __m512) {
     // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
@@ -243,7 +247,8 @@ unsafe fn exp2(y: __m512) -> __m512 {
     }
 }
 
-/// Computes [`Pointwise::Mish`] for a result that is rounded to bf16: with `n = e^x (e^x + 2)` as `x n / (n + 2)`.
+/// Computes [`Pointwise::Mish`] for a result that is rounded to bf16: with `n = e^x (e^x + 2)` as `x n / (n +
+/// 2)`.
 ///
 /// # Safety
 /// The CPU must have AVX512F.
@@ -251,7 +256,7 @@ unsafe fn exp2(y: __m512) -> __m512 {
 unsafe fn mish(x: __m512) -> __m512 {
     // SAFETY: the caller's.
     unsafe {
-        // Above 20 the factor is 1; below -60 the result is 0 for all that reads it.
+        // Above 20 the factor is 1. Below -60 the result is 0 for all that reads it.
         let bounded = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-60.0)), _mm512_set1_ps(20.0));
         let e = exp2(_mm512_mul_ps(bounded, _mm512_set1_ps(std::f32::consts::LOG2_E)));
         let two = _mm512_set1_ps(2.0);
@@ -274,14 +279,14 @@ unsafe fn swish(x: __m512) -> __m512 {
     }
 }
 
-/// Computes a dense layer; the job must have been checked.
+/// Computes a dense layer. The job must have been checked.
 pub(super) fn dense(unit: impl Unit, job: Dense<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { dense_with(unit, job) }
 }
 
 /// # Safety
-/// The CPU must have the instructions; the job must have been checked.
+/// The CPU must have the instructions. The job must have been checked.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     let (steps, columns) = (job.inputs / TILE_DEPTH, job.outputs / TILE_DEPTH);
@@ -330,8 +335,8 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
             let rows = BLOCK.min(job.rows - row);
             let c = sums[parity].0.as_mut_ptr();
             parity ^= 1;
-            // SAFETY: the check covers the rows, rounded up to 16, and all weights, biases and results. The block in work is the one
-            // before this, whose sums are in the other half of `sums`.
+            // SAFETY: the check covers the rows, rounded up to 16, and all weights, biases and results. The
+            // block in work is the one before this, whose sums are in the other half of `sums`.
             unsafe {
                 let a = Left {
                     first: job.a.numbers.as_ptr().add(job.a.layout.at(row)),
@@ -358,7 +363,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     unit.end();
 }
 
-/// Computes attention; the job must have been checked.
+/// Computes attention. The job must have been checked.
 pub(super) fn attend(unit: impl Unit, job: Attend<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { attend_with(unit, job) }
@@ -379,7 +384,7 @@ struct HeadScratch {
 }
 
 /// # Safety
-/// The CPU must have the instructions; the job must have been checked.
+/// The CPU must have the instructions. The job must have been checked.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     let (heads, depth) = (job.heads, job.depth);
@@ -398,7 +403,8 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     let (keys, values) = (keys.as_mut_ptr(), values.as_mut_ptr());
     unit.begin(SQUARES);
     for head in 0..job.positions * heads {
-        // SAFETY: the check covers queries, keys, values, additions and results of each head of each position, and the scratch.
+        // SAFETY: the check covers queries, keys, values, additions and results of each head of each
+        // position, and the scratch.
         unsafe {
             let part = |part: usize| {
                 job.projected.as_ptr().add(((head / heads * 3 + part) * heads + head % heads) * size)
@@ -467,10 +473,12 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     unit.end();
 }
 
-/// Multiplies the products of a row of 64 by `scale` and adds to them, as powers of 2; returns 16 parts of the largest.
+/// Multiplies the products of a row of 64 by `scale` and adds to them, as powers of 2, and returns 16 parts
+/// of the largest.
 ///
 /// # Safety
-/// The CPU must have AVX512F; `logits` must be valid for two times 32 numbers that are a block apart, `added` for 64.
+/// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart, `added`
+/// for 64.
 #[inline(always)]
 unsafe fn scale_logits(logits: *mut f32, added: Option<*const u16>, scale: f32) -> __m512 {
     // SAFETY: the caller's.
@@ -495,7 +503,7 @@ unsafe fn scale_logits(logits: *mut f32, added: Option<*const u16>, scale: f32) 
 /// Returns `2^(logit - largest)` of a row of 64, and 16 parts of the sum of all.
 ///
 /// # Safety
-/// The CPU must have AVX512F; `logits` must be valid for two times 32 numbers that are a block apart.
+/// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart.
 #[inline(always)]
 unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m512) {
     // SAFETY: the caller's.
@@ -513,7 +521,7 @@ unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m
 /// Returns the largest number of each of 16 rows of 16, or the sum of each.
 ///
 /// # Safety
-/// The CPU must have AVX512F; `rows` must be valid for 256 numbers.
+/// The CPU must have AVX512F. `rows` must be valid for 256 numbers.
 #[inline(always)]
 unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
     macro_rules! both {
@@ -523,7 +531,8 @@ unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
     }
     // SAFETY: the caller's.
     unsafe {
-        // Each step joins two rows, or parts of them, so that a vector of as many numbers holds twice the rows.
+        // Each step joins two rows, or parts of them, so that a vector of as many numbers holds twice the
+        // rows.
         let mut quarters = [_mm512_setzero_ps(); 4];
         for (i, quarter) in quarters.iter_mut().enumerate() {
             let mut pairs = [_mm512_setzero_ps(); 2];
@@ -553,7 +562,7 @@ unsafe fn join<const LARGEST: bool>(a: __m512, b: __m512) -> __m512 {
 /// Turns 16 rows of 16 pairs into 16 pairs of 16 rows.
 ///
 /// # Safety
-/// The CPU must have AVX512F; both must be valid for 512 numbers.
+/// The CPU must have AVX512F. Both must be valid for 512 numbers.
 #[inline(always)]
 unsafe fn transpose(from: *const u16, to: *mut u16) {
     // SAFETY: the caller's.
@@ -592,7 +601,7 @@ unsafe fn transpose(from: *const u16, to: *mut u16) {
 /// Turns 32 rows of 32 numbers into a matrix of a right operand: two rows of each number side by side.
 ///
 /// # Safety
-/// The CPU must have AVX512F and AVX512BW; both must be valid for a matrix.
+/// The CPU must have AVX512F and AVX512BW. Both must be valid for a matrix.
 #[inline(always)]
 unsafe fn interleave(from: *const u16, to: *mut u16) {
     /// The numbers that come to each place: `i` of the first row, `32 + i` of the second.

@@ -1,9 +1,11 @@
-//! Vector instruction sets: the operations that the kernels need of each, and functions of vectors built on them.
+//! Vector instruction sets: the operations that the kernels need of each, and functions of vectors built on
+//! them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
-/// constructor asks the CPU. So arithmetic is safe; only memory access is not.
+/// constructor asks the CPU. So arithmetic is safe. Only memory access is not.
 ///
-/// All functions are inlined into [`Kernels::run`](super::Kernels::run), which enables the instruction set for the compiler.
+/// All functions are inlined into [`Kernels::run`](super::Kernels::run), which enables the instruction set
+/// for the compiler.
 pub(crate) trait Simd: Copy {
     /// [`Simd::LANES`] `f32`s.
     type Vector: Copy;
@@ -16,11 +18,11 @@ pub(crate) trait Simd: Copy {
     fn splat(self, x: f32) -> Self::Vector;
 
     /// # Safety
-    /// `from` must be valid for [`Simd::LANES`] numbers; no alignment is needed.
+    /// `from` must be valid for [`Simd::LANES`] numbers. No alignment is needed.
     unsafe fn load(self, from: *const f32) -> Self::Vector;
 
     /// # Safety
-    /// `to` must be valid for [`Simd::LANES`] numbers; no alignment is needed.
+    /// `to` must be valid for [`Simd::LANES`] numbers. No alignment is needed.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
 
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -32,17 +34,17 @@ pub(crate) trait Simd: Copy {
     /// Computes `a * b + c`, rounded once where the CPU can.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     fn sum(self, v: Self::Vector) -> f32;
-    /// Returns `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
+    /// Returns `x` rounded to the nearest integer `n`, and `2^n`. For `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
 
     /// Writes [`Simd::LANES`] numbers as bf16, rounded to nearest even. NaN may become infinite.
     ///
     /// # Safety
-    /// `to` must be valid for that; no alignment is needed.
+    /// `to` must be valid for that. No alignment is needed.
     #[inline(always)]
     unsafe fn store_bf16(self, to: *mut u16, v: Self::Vector) {
         let mut numbers = [0.0f32; 16];
-        // SAFETY: no vector is longer than `numbers`; for `to` the caller vouches.
+        // SAFETY: no vector is longer than `numbers`. For `to` the caller vouches.
         unsafe {
             self.store(numbers.as_mut_ptr(), v);
             for (i, number) in numbers.iter().enumerate().take(Self::LANES) {
@@ -61,7 +63,7 @@ pub(crate) trait Simd: Copy {
         self.splat(0.0)
     }
 
-    /// Computes `e^x`, relative error below 1e-6; `x` is clamped to `-87..=87`.
+    /// Computes `e^x`, relative error below 1e-6. `x` is clamped to `-87..=87`.
     #[inline(always)]
     fn exp(self, x: Self::Vector) -> Self::Vector {
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(87.0));
@@ -93,7 +95,7 @@ pub(crate) trait Simd: Copy {
     /// Computes `x tanh(ln(1 + e^x))`, written with `n = e^x (e^x + 2)` as `x n / (n + 2)`
     #[inline(always)]
     fn mish(self, x: Self::Vector) -> Self::Vector {
-        // Above 20 the factor is 1 in f32; the limit keeps e^2x finite.
+        // Above 20 the factor is 1 in f32. The limit keeps e^2x finite.
         let e = self.exp(self.min(x, self.splat(20.0)));
         let n = self.mul(e, self.add(e, self.splat(2.0)));
         self.mul(x, self.div(n, self.add(n, self.splat(2.0))))
@@ -110,7 +112,7 @@ pub(crate) trait Simd: Copy {
     }
 }
 
-/// Plain Rust, for any CPU; the others are tested against it. The compiler vectorises it.
+/// Plain Rust, for any CPU. The others are tested against it. The compiler vectorises it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable(());
 
@@ -148,7 +150,8 @@ impl Simd for Portable {
 
     #[inline(always)]
     unsafe fn load(self, from: *const f32) -> Four {
-        // SAFETY: the caller vouches for four readable numbers; an array of f32 needs no more alignment than f32.
+        // SAFETY: the caller vouches for four readable numbers. An array of f32 needs no more alignment than
+        // f32.
         Four(unsafe { from.cast::<[f32; 4]>().read() })
     }
 
@@ -231,7 +234,8 @@ macro_rules! instruction_set {
             }
         }
 
-        // SAFETY of all blocks that only compute: `self` exists only where `detect` has found the instructions.
+        // SAFETY of all blocks that only compute: `self` exists only where `detect` has found the
+        // instructions.
         impl Simd for $set {
             type Vector = $vector;
             const LANES: usize = $lanes;
@@ -289,7 +293,7 @@ mod x86 {
 
         #[inline(always)]
         fn prefetch(self, from: *const f32) {
-            // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
+            // SAFETY: the CPU has the instruction. It reads nothing that a program could see.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
         }
 
@@ -335,7 +339,7 @@ mod x86 {
 
         #[inline(always)]
         fn prefetch(self, from: *const f32) {
-            // SAFETY: the CPU has the instruction; it reads nothing that a program could see.
+            // SAFETY: the CPU has the instruction. It reads nothing that a program could see.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
         }
 

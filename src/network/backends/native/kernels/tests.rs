@@ -1,4 +1,5 @@
-//! Tests every kernel against plain loops, on random numbers and sizes; the operations on rows against their definitions in f64.
+//! Tests every kernel against plain loops, on random numbers and sizes. The operations on rows against their
+//! definitions in f64.
 
 use proptest::prelude::*;
 
@@ -72,7 +73,8 @@ fn product(a: &[f32], b: &[f32], (rows, inner, width): (usize, usize, usize)) ->
     (0..rows * width).map(cell).collect()
 }
 
-/// Computes a 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition; returns `[64][outputs]`.
+/// Computes a 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition, and returns
+/// `[64][outputs]`.
 fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)) -> Vec<f32> {
     let mut result = vec![0.0; 64 * outputs];
     for (i, result) in result.iter_mut().enumerate() {
@@ -730,7 +732,7 @@ struct DenseCase {
     out_rows: bool,
 }
 
-/// Compares a dense layer in bf16 with plain loops; what lies beside its results must stay as it is.
+/// Compares a dense layer in bf16 with plain loops. What lies beside its results must stay as it is.
 fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
     const FUNCTIONS: [Option<Pointwise>; 8] = [
         None,

@@ -1,7 +1,7 @@
 //! A CPU's units for products of bf16 matrices: [`Tiles`].
 //!
-//! Dense layers and attention are in [`rows`](super::rows), convolutions in [`folded`](super::folded). [`TileProduct`] is a
-//! product by itself, by which a unit is checked and timed.
+//! Dense layers and attention are in [`rows`](super::rows), convolutions in [`folded`](super::folded).
+//! [`TileProduct`] is a product by itself, by which a unit is checked and timed.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::gemm::Product;
 use super::simd::Avx512;
 use super::{Kernels, extent};
 
-/// bf16 numbers in a row of a tile; also the outputs that are computed together.
+/// bf16 numbers in a row of a tile, also the outputs that are computed together.
 pub(crate) const TILE_DEPTH: usize = 32;
 /// Rows that are computed together at most.
 pub(crate) const ROW_STEP: usize = 32;
@@ -31,16 +31,16 @@ pub(crate) struct TileProduct<'a> {
     pub(crate) rows: usize,
     /// Columns of `c`, a multiple of 32.
     pub(crate) width: usize,
-    /// The places where each step's left operand begins; at least one step.
+    /// The places where each step's left operand begins, at least one step.
     pub(crate) offsets: &'a [u32],
     /// Left operands, bits of bf16.
     pub(crate) a: &'a [u16],
     /// Numbers from one position of `a` to the next.
     pub(crate) a_step: usize,
-    /// Right operands, bits of bf16: `[width / 32][steps][2][16][16][2]`, that is 32 columns as two tiles of 16, whose
-    /// rows hold two `k` for each column.
+    /// Right operands, bits of bf16: `[width / 32][steps][2][16][16][2]`, that is 32 columns as two tiles of
+    /// 16, whose rows hold two `k` for each column.
     pub(crate) b: &'a [u16],
-    /// `[positions][64][width]`; with fewer rows there must be room for a multiple of [`ROW_STEP`].
+    /// `[positions][64][width]`. With fewer rows there must be room for a multiple of [`ROW_STEP`].
     pub(crate) c: &'a mut [f32],
 }
 
@@ -59,7 +59,8 @@ impl TileProduct<'_> {
     }
 }
 
-/// Fills `b`, right operands of a [`TileProduct`] with so many steps, with `weight(step, k, column)`; `None` is padding.
+/// Fills `b`, right operands of a [`TileProduct`] with so many steps, with `weight(step, k, column)`. `None`
+/// is padding.
 pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
     for (matrix, tiles) in b.chunks_exact_mut(TILE_DEPTH * TILE_DEPTH).enumerate() {
         let (block, step) = (matrix / steps, matrix % steps);
@@ -90,8 +91,8 @@ pub(crate) enum Tiles {
 }
 
 impl Tiles {
-    /// Returns the units of this CPU, the fastest first. Matrix tiles are here only if the system lets us use them and they
-    /// compute what they should.
+    /// Returns the units of this CPU, the fastest first. Matrix tiles are here only if the system lets us use
+    /// them and they compute what they should.
     pub(crate) fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -118,8 +119,9 @@ impl Tiles {
         self.name() == "amx"
     }
 
-    /// Says whether dense layers this way are faster than in fp32 with `kernels`. All but AMX are measured for less than a
-    /// millisecond: the instruction of AVX512-BF16 has half the rate of multiplications in fp32 on Intel's CPUs.
+    /// Says whether dense layers this way are faster than in fp32 with `kernels`. All but AMX are measured
+    /// for less than a millisecond: the instruction of AVX512-BF16 has half the rate of multiplications in
+    /// fp32 on Intel's CPUs.
     pub(crate) fn outruns_products(self, kernels: Kernels) -> bool {
         const ROUNDS: usize = 16;
         const SIZE: usize = 64;
@@ -179,12 +181,12 @@ impl Tiles {
         }
     }
 
-    /// Computes [`UNIT_ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, by the definition unless the unit
-    /// multiplies vectors.
+    /// Computes [`UNIT_ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, by the definition
+    /// unless the unit multiplies vectors.
     ///
     /// # Safety
-    /// `a` must be valid from each offset for the rows of 32 numbers, `b` for 1,024 numbers a step, and `c` for the rows of 32
-    /// numbers.
+    /// `a` must be valid from each offset for the rows of 32 numbers, `b` for 1,024 numbers a step, and `c`
+    /// for the rows of 32 numbers.
     pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -245,8 +247,9 @@ fn multiply_by_definition(job: TileProduct<'_>) {
 
 /// AVX512-BF16: an instruction that adds two products of bf16 numbers to each of 16 sums.
 ///
-/// Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so that it gains
-/// nothing and runs only when asked for; it computes what AMX computes, and tells on more CPUs what bf16 costs.
+/// Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so
+/// that it gains nothing and runs only when asked for. It computes what AMX computes, and tells on more CPUs
+/// what bf16 costs.
 #[cfg(target_arch = "x86_64")]
 mod avx512_bf16 {
     use std::arch::x86_64::*;
@@ -277,7 +280,7 @@ mod avx512_bf16 {
         /// # Safety
         /// The same as for [`super::Tiles::multiply_rows`].
         pub(super) unsafe fn multiply_rows(self, offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32) {
-            // SAFETY: `self` proves that the CPU has the instructions; for the rest the caller vouches.
+            // SAFETY: `self` proves that the CPU has the instructions. For the rest the caller vouches.
             unsafe { multiply_rows(offsets, a, b, c, TILE_DEPTH) }
         }
 
@@ -288,7 +291,8 @@ mod avx512_bf16 {
                 for (position, first) in (0..job.positions)
                     .flat_map(|position| (0..job.rows).step_by(ROWS).map(move |first| (position, first)))
                 {
-                    // SAFETY: `self` proves that the CPU has the instructions; the check covers all operands of each block.
+                    // SAFETY: `self` proves that the CPU has the instructions. The check covers all operands
+                    // of each block.
                     unsafe {
                         multiply_rows(
                             job.offsets,
@@ -306,8 +310,9 @@ mod avx512_bf16 {
     /// Computes [`ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`.
     ///
     /// # Safety
-    /// The CPU must have the instructions; `a` must be valid from each offset for [`ROWS`] rows of 32 numbers, `b` for 1,024
-    /// numbers a step, and `c` for [`ROWS`] rows of 32 numbers that are `width` numbers apart.
+    /// The CPU must have the instructions. `a` must be valid from each offset for [`ROWS`] rows of 32
+    /// numbers, `b` for 1,024 numbers a step, and `c` for [`ROWS`] rows of 32 numbers that are `width`
+    /// numbers apart.
     #[target_feature(enable = "avx512f,avx512bf16")]
     unsafe fn multiply_rows(offsets: &[u32], a: *const u16, b: *const u16, c: *mut f32, width: usize) {
         let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
@@ -325,10 +330,11 @@ mod avx512_bf16 {
         }
     }
 
-    /// Adds the products of one step, 32 numbers of [`ROWS`] rows that are `row` numbers apart, to the sums of 32 columns.
+    /// Adds the products of one step, 32 numbers of [`ROWS`] rows that are `row` numbers apart, to the sums
+    /// of 32 columns.
     ///
     /// # Safety
-    /// The CPU must have the instructions; `a` must be valid for these rows, and `b` for 1,024 numbers.
+    /// The CPU must have the instructions. `a` must be valid for these rows, and `b` for 1,024 numbers.
     #[inline(always)]
     pub(crate) unsafe fn multiply_step(
         a: *const u16,
@@ -354,7 +360,7 @@ mod avx512_bf16 {
     }
 
     /// # Safety
-    /// The CPU must have AVX512F; `from` must be valid for 32 numbers.
+    /// The CPU must have AVX512F. `from` must be valid for 32 numbers.
     #[inline(always)]
     unsafe fn load_half(from: *const u16) -> __m512bh {
         // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.

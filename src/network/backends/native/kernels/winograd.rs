@@ -1,7 +1,9 @@
-//! Winograd's F(4×4, 3×3): 36 multiplications for 16 outputs of a 3×3 convolution, where the direct way takes 144.
+//! Winograd's F(4×4, 3×3): 36 multiplications for 16 outputs of a 3×3 convolution, where the direct way takes
+//! 144.
 //!
-//! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V) A` are the
-//! 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels are 36 matrix products.
+//! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V)
+//! A` are the 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels
+//! are 36 matrix products.
 
 use super::simd::Simd;
 use super::{BOARD_SQUARES, BOARD_STRIDE, Job, POINTS, TILES, extent};
@@ -59,7 +61,8 @@ pub(crate) enum Epilogue {
     Pool,
 }
 
-/// Calls `$function::<S, ADD, RELU, POOL>` as an [`Epilogue`] says: each has a loop of its own, without a branch.
+/// Calls `$function::<S, ADD, RELU, POOL>` as an [`Epilogue`] says: each has a loop of its own, without a
+/// branch.
 macro_rules! with_flags {
     ($epilogue:expr, $function:ident::<$simd:ident>($($argument:expr),*)) => {
         match $epilogue {
@@ -116,7 +119,7 @@ pub(crate) struct OutputTransform<'a> {
     pub(crate) channels: usize,
     /// The panel's first channel.
     pub(crate) first: usize,
-    /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
+    /// The sums for [`Epilogue::Pool`], `[positions][channels]`. Else unused.
     pub(crate) pool: &'a mut [f32],
 }
 
@@ -195,7 +198,7 @@ impl Job for InputTransform<'_> {
             let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
             let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
             for channel in (0..channels).step_by(S::LANES) {
-                // SAFETY: the check covers these boards and tiles; a tile's 6×6 squares lie on the board.
+                // SAFETY: the check covers these boards and tiles. A tile's 6×6 squares lie on the board.
                 unsafe {
                     let from = self.boards.as_ptr().add(from + channel);
                     let to = self.tiles.as_mut_ptr().add(tile * channels + channel);
@@ -243,7 +246,7 @@ impl Job for OutputTransform<'_> {
 /// Computes `job` with the epilogue that the flags say.
 ///
 /// # Safety
-/// `job` must have passed its check; `POOL` only with [`Epilogue::Pool`].
+/// `job` must have passed its check. `POOL` only with [`Epilogue::Pool`].
 #[inline(always)]
 unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
     simd: S,
@@ -252,7 +255,8 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
     let channels = job.channels;
     for position in 0..job.positions {
         for channel in (0..job.width).step_by(S::LANES) {
-            // SAFETY: the check covers these products, boards, biases and pools; 4 × 4×4 outputs fill the 8×8 squares.
+            // SAFETY: the check covers these products, boards, biases and pools. 4 × 4×4 outputs fill the 8×8
+            // squares.
             unsafe {
                 let bias = simd.load(job.bias.as_ptr().add(channel));
                 let board =
