@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::fetch::{FetchError, Fetcher};
+use super::fetch::Fetcher;
 use super::machine::obstacle;
 use super::packages::{Package, own_os};
 use crate::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
@@ -115,9 +115,8 @@ impl Plan {
         let parts = Package::parts(provider).map(|package| (Kind::Part, package));
         let cache = folders::cache();
         let is_current = |file: &PathBuf, package: &Package| {
-            cache
-                .as_ref()
-                .is_none_or(|cache| !file.starts_with(cache) || file.starts_with(package.destination(cache)))
+            let own = cache.as_ref().filter(|cache| file.starts_with(cache));
+            own.is_none_or(|cache| file.starts_with(package.destination(cache)))
         };
         let item = |(kind, package): (Kind, &'static Package)| {
             let size_mb = package.wheel(os, arch)?.size_mb;
@@ -177,19 +176,16 @@ impl Plan {
             Kind::Plugin => folder.join(&plugin).is_file(),
             Kind::Part => folder.is_dir(),
         });
-        let reason = |error: FetchError| error.with_remedy(package);
-        fetched.map_err(|error| match item.kind {
-            Kind::Runtime => {
-                NotFetched::Runtime { found: finder::refused_suffix(&self.refused), reason: reason(error) }
-            }
-            Kind::Plugin => {
-                NotFetched::Part { package: package.name, file: plugin.clone(), reason: reason(error) }
-            }
-            Kind::Part => NotFetched::Part {
-                package: package.name,
-                file: "its libraries".into(),
-                reason: reason(error),
-            },
+        fetched.map_err(|error| {
+            let reason = error.with_remedy(package);
+            let file = match item.kind {
+                Kind::Runtime => {
+                    return NotFetched::Runtime { found: finder::refused_suffix(&self.refused), reason };
+                }
+                Kind::Plugin => plugin,
+                Kind::Part => "its libraries".into(),
+            };
+            NotFetched::Part { package: package.name, file, reason }
         })
     }
 }

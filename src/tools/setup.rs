@@ -61,10 +61,10 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         return Auto::new(args)?.run(output);
     }
     let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
-    let obstacle = obstacle(provider);
-    if obstacle.as_ref().is_some_and(|obstacle| !args.dry_run || obstacle.is_final()) {
-        return obstacle.map_or(Ok(ExitStatus::Success), |obstacle| Err(obstacle.into()));
-    }
+    let obstacle = match obstacle(provider) {
+        Some(obstacle) if !args.dry_run || obstacle.is_final() => return Err(obstacle.into()),
+        obstacle => obstacle,
+    };
     let plan = Plan::here(provider)?;
     if plan.is_empty() && !finder::is_installed(provider) {
         return Err(LibraryError::NotInstalled { provider, found: String::new() }.into());

@@ -165,7 +165,7 @@ pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
 /// are none.
 pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
     let is_idle = |flag: &str| {
-        Settings::spec(flag).is_ok_and(|spec| Settings::is_for_sessions_only(spec))
+        Settings::spec(flag).is_ok_and(Settings::is_for_sessions_only)
             || flag == "smart-pruning-factor" && !prunes_smartly(limit, settings)
     };
     let idle: Vec<_> =
