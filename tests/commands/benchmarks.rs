@@ -179,7 +179,8 @@ fn a_benchmark_closes_with_a_card_and_advice() {
     assert!(card.contains(", no network, random, 1 thread, batch "), "{card}");
     assert!(card.chars().count() <= 120, "{card}");
     assert!(advice.starts_with("Advice: "), "{advice}");
-    assert!(text.contains("\ntried             batch 16: "), "{text}");
+    // Beside other threads too, if these came out ahead.
+    assert!(text.contains("\ntried  ") && text.contains("batch 16: "), "{text}");
     let plain = run(&[&line[..], &["--no-advice"]].concat());
     let text = String::from_utf8(plain.stdout).unwrap();
     assert!(text.lines().last().unwrap().starts_with("Zeitnot ") && !text.contains("tried "), "{text}");
