@@ -61,7 +61,7 @@ THIRD-PARTY.txt  the licences of the packages that are part of the program
 The source is zeitnot-{version}-source.tar.gz beside this archive.
 {notes}"""
 NOTES = {
-    "linux": "\nIt needs glibc {glibc} or newer (ldd --version tells yours).\n",
+    "linux": "\nIt needs glibc {glibc} or newer (ldd --version tells yours) and libgcc_s.so.1, which every desktop has.\n",
     "apple": "\nIf macOS refuses to open it: xattr -d com.apple.quarantine zeitnot\n",
     "windows": "",
 }

@@ -102,8 +102,8 @@ impl Settings {
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
-    /// Returns whether the option is about what a GUI is told and when its messages came, so that games between engines in one process
-    /// do not know it.
+    /// Returns whether the option is about what a GUI is told and when its messages came, so that games
+    /// between engines in one process do not know it.
     #[cfg(feature = "lab")]
     pub(crate) fn is_for_sessions_only(spec: &OptionSpec) -> bool {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)

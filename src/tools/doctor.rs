@@ -603,7 +603,7 @@ mod tests {
             let mut text = String::new();
             doctor.write(&mut text, Some(width)).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
-            assert!(text.contains("or take another") && text.contains("3000"), "{text}");
+            assert!(text.contains("or take another") && text.contains("3.0 times"), "{text}");
         }
     }
 

@@ -278,10 +278,14 @@ mod tests {
         for command in all.get_subcommands_mut().filter(|command| !command.is_hide_set()) {
             let help = command.clone().term_width(100).render_help().to_string();
             let name = command.get_name();
-            let place = |flag: &str| help.find(&format!("\n      {flag} ")).unwrap();
+            let place = |flag: &str| {
+                let starts = [' ', '\n'].map(|end| help.find(&format!("\n      {flag}{end}")));
+                starts.into_iter().flatten().next().unwrap_or_else(|| panic!("{name} {flag}: {help}"))
+            };
             let own = command.get_arguments().filter(|arg| {
                 let id = arg.get_id();
-                arg.get_help_heading().is_none()
+                !arg.is_hide_set()
+                    && arg.get_help_heading().is_none()
                     && !["json", "offline", "help_all", "help"].iter().any(|name| id == name)
             });
             for long in own.filter(|arg| arg.get_short().is_none()).filter_map(clap::Arg::get_long) {

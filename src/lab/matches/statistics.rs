@@ -533,8 +533,8 @@ mod tests {
             ([7895, 8757, 5485 + 200, 568, 9999], -21.04, 2.95, -19.01, 2.65, 0.0),
         ] {
             let found = elo(pairs);
-            let figures = [found.elo, found.nelo, found.nelo_error, 200.0 * found.los];
-            let expected = [expected_elo, nelo, nelo_error, 200.0 * los];
+            let figures = [found.elo, found.nelo, found.nelo_error, 100.0 * found.los];
+            let expected = [expected_elo, nelo, nelo_error, 100.0 * los];
             assert!(figures.iter().zip(expected).all(|(found, by)| (found - by).abs() < 0.02), "{found:?}");
             let width = (found.high - found.low) / 2.0 / elo_error;
             assert!((0.998..1.015).contains(&width), "{found:?}");

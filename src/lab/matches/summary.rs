@@ -427,7 +427,7 @@ mod tests {
         }
         let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
         let text = MatchSummary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
-        assert!(text.contains("Elo               +279.6 (95 %: -33 to +∞), undecided\n"), "{text}");
+        assert!(text.contains("Elo               +279.6 (95 %: -76 to +∞), undecided\n"), "{text}");
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");

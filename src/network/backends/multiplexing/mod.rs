@@ -427,8 +427,9 @@ impl Request {
 }
 
 /// Requests in the order of their arrival, for a number of device threads, on their way from the threads that
-/// search. Copies of positions travel, so that no thread ever refers to another one's memory. All state lies behind one lock; a condition variable
-/// wakes device threads when it changes. Without these nothing is accepted.
+/// search. Copies of positions travel, so that no thread ever refers to another one's memory. All state lies
+/// behind one lock. A condition variable wakes device threads when it changes. Without these nothing is
+/// accepted.
 #[derive(Debug)]
 struct Queue {
     state: Mutex<QueueState>,
