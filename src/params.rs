@@ -70,7 +70,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Parses a whole string, empty text is an empty list.
+    /// Parses a whole string. Empty text is an empty list.
     ///
     /// # Errors
     /// Returns [`ParamError::Syntax`] with the place of the error.

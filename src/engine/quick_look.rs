@@ -205,7 +205,7 @@ mod tests {
         for (fen, expected) in [
             ("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "d1d8"),
             ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", "f7g7"),
-            // Mate by Qg8, Rxg8. Nf7.
+            // Mate by Qg8, Rxg8, Nf7.
             ("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", "b3g8"),
             // The queen hangs.
             ("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "a1a5"),

@@ -139,7 +139,7 @@ impl OptionSpec {
         self.kind.expected()
     }
 
-    /// Returns the default as text, empty text stays empty.
+    /// Returns the default as text. Empty text stays empty.
     pub(crate) fn default_text(&self) -> String {
         match &self.kind {
             OptionKind::Switch { default } => default.to_string(),

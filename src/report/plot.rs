@@ -18,7 +18,7 @@ const BESIDE: f64 = 70.0;
 /// Width of the margin at the right.
 const MARGIN: f64 = 14.0;
 
-/// A plot over two number axes. Things of one name share one colour and one entry of the legend, nameless
+/// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
 /// ones have none.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {

@@ -70,7 +70,7 @@ impl NodeClock {
         } else if has_new_period(self.movestogo, movestogo) {
             self.add(self.period);
             if movestogo.is_none() {
-                // What is left for the rest of the game may be less than a period, only the GUI knows.
+                // What is left for the rest of the game may be less than a period. Only the GUI knows.
                 self.left = self.left.map(|left| left.min(gui.time));
             }
         }

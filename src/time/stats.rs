@@ -117,7 +117,8 @@ impl Hints {
     }
 
     /// Returns the size of the largest batch, `1..=wanted`, that should be back before the search ends, if
-    /// `nps` evaluations are made per second (the device's measured rate, the manager's estimate will do).
+    /// `nps` evaluations are made per second (the device's measured rate, though the manager's estimate will
+    /// do).
     ///
     /// Half of the remaining time is left as a margin, because the rate of a single batch scatters.
     pub(crate) fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {

@@ -1,4 +1,4 @@
-//! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`, empty lines and
+//! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`. Empty lines and
 //! those that begin with `#` are passed over. `lc0_flags` puts its lines before what stands on the command
 //! line. `setup --auto` and `benchmark --write` write lines of ours into one ([`WritableConfig`]).
 

@@ -335,7 +335,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Reads the suite, empty lines and `#` comments are passed over. Lines that cannot be read are named on
+/// Reads the suite. Empty lines and `#` comments are passed over. Lines that cannot be read are named on
 /// stderr, and their number comes second.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();

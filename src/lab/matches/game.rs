@@ -77,7 +77,7 @@ pub(crate) enum GameOutcome {
 pub(crate) enum Termination {
     Rules(Terminal),
     TimeForfeit,
-    /// A search returned no legal move, that is a bug.
+    /// A search returned no legal move. That is a bug.
     IllegalMove,
     /// By a rule of [`Adjudication`].
     Adjudication,

@@ -316,8 +316,8 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
 pub(super) struct SpreadCoverage {
     /// Positions with a spread.
     pub(super) positions: u64,
-    /// Share of them whose error was at most one spread, or 0.68 if errors were normal and the spread their
-    /// deviation.
+    /// Share of them whose error was at most one spread. It is 0.68 if errors were normal and the spread
+    /// their deviation.
     pub(super) within_one: f64,
     /// Share with at most two. 0.95.
     pub(super) within_two: f64,

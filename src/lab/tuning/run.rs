@@ -28,7 +28,7 @@ use crate::version::VERSION;
 /// - step of a parameter θ ← θ + a_k / c_k · δ · (wins − losses), where δ = ±1 is its sign and wins and
 ///   losses are those of the side with θ + c_k · δ against the side with θ − c_k · δ.
 ///
-/// The quotient of Spall's gradient has 2 c_k below it, as in fishtest and OpenBench the 2 belongs to a.
+/// The quotient of Spall's gradient has 2 c_k below it. As in fishtest and OpenBench the 2 belongs to a.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gains {
     /// K, the iterations of the whole run.

@@ -86,7 +86,7 @@ fn trouble(moves: &[TimedMove], base_ms: f64) -> Option<usize> {
 }
 
 /// Returns the move from which on the clock decided: the player had a low clock then, with winning chances,
-/// and lost them, more quickly than before, and then the game, or it lost on time.
+/// and lost them, more quickly than before, and then the game. It lost on time.
 pub(crate) fn decided_by_clock(moves: &[TimedMove], base_ms: f64, ending: Ending) -> Option<usize> {
     let start = trouble(moves, base_ms)?;
     let (chances, _) = moves[start].chances?;

@@ -68,7 +68,7 @@ fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
     NetworkErrorKind::Mismatch { part: part.into(), reason }
 }
 
-/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones, or one with a bad encoding is
+/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones. One with a bad encoding is
 /// there, and refused later.
 fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())

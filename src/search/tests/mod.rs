@@ -321,7 +321,7 @@ fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
 
 #[test]
 fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
-    // Any quiet move completes fifty moves, only the pawn's doesn't.
+    // Any quiet move completes fifty moves. Only the pawn's doesn't.
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);

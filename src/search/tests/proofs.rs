@@ -88,7 +88,7 @@ fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
 /// The mate that is found at a leaf is no part of the tree, but of the line that is told.
 #[test]
 fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
-    // Nh6, Kh8. Qg8, Rxg8. Nf7. The leaf is after Kh8.
+    // Nh6, Kh8, Qg8, Rxg8, Nf7. The leaf is after Kh8.
     let bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
     let (_, result) = bench.search_moves(100, &["f7h6"]);
     let line = &result.info.unwrap().lines[0];
@@ -118,7 +118,7 @@ fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
 
 #[test]
 fn a_mate_at_the_root_counts_where_it_may_be_played() {
-    // Qg8, Rxg8. Nf7.
+    // Qg8, Rxg8, Nf7.
     let bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
     let mate_of = |nodes, root_moves: &[&str]| {
         let (_, result) = bench.search_moves(nodes, root_moves);

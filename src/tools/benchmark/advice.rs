@@ -350,7 +350,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The numbers that the user asks to try, if none, those that suit backend and machine.
+/// The numbers that the user asks to try. If none, those that suit backend and machine.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) thread_counts: &'a [usize],

@@ -62,7 +62,7 @@ struct TeachingArgs {
     /// Seed of the games
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The file of records, if it exists, games are added
+    /// The file of records. If it exists, games are added
     #[arg(long, short, value_name = "FILE.zng")]
     out: PathBuf,
 }

@@ -355,7 +355,7 @@ fn split_entry(entry: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted.unwrap_or(value)))
 }
 
-/// Splits a list at commas outside parentheses and quotes, empty parts are left out.
+/// Splits a list at commas outside parentheses and quotes. Empty parts are left out.
 fn entries(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
     for (index, c) in text.char_indices() {

@@ -43,7 +43,7 @@ pub struct Device {
     pub backend: Arc<dyn Backend>,
     /// Batches that it evaluates at once, each on a thread of its own. `roundrobin` has no such threads.
     pub threads: usize,
-    /// Positions up to which waiting batches are joined, only `multiplexing` joins.
+    /// Positions up to which waiting batches are joined. Only `multiplexing` joins.
     pub join_up_to: usize,
 }
 

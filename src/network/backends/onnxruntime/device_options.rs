@@ -175,7 +175,7 @@ impl DeviceOptions {
             let single: Vec<_> = first.iter().map(in_single).collect();
             first.extend(single);
         }
-        // A device that computes a part is better than none, or one of a plugin computes all or is refused.
+        // A device that computes a part is better than none. One of a plugin computes all or is refused.
         let worst = &first[first.len() - 1];
         if worst.must_compute_all() && !worst.provider.is_plugin() {
             first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });

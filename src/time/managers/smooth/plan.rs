@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn draws_keep_what_is_at_stake() {
         let weight = |q, d, part| stakes_ahead(root(q, d), part);
-        // No draws: the weights ahead fall to 0, half on average, only draws: they stay.
+        // No draws: the weights ahead fall to 0, half on average. Only draws stay: they stay.
         assert!(close(weight(0.0, 0.0, 1.0), 0.5));
         assert!(close(weight(0.0, 1.0, 1.0), 1.0));
         // q 0.6, 20 % draws: from 0.64 to 0.2, the mean 0.42 is 0.65625 of 0.64.

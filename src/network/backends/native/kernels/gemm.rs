@@ -129,7 +129,7 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, rows: u
         while row < rows {
             let left = rows - row;
             tile.lines = if tile.ahead.is_null() { 0 } else { share.min(lines - line) };
-            // SAFETY: the caller's, no more rows are taken than are left, and parts lie within the operands.
+            // SAFETY: the caller's. No more rows are taken than are left, and parts lie within the operands.
             unsafe {
                 let done = match tile.lines {
                     0 => multiply_rows::<S, N, 0>(simd, &tile, left),
@@ -158,7 +158,7 @@ unsafe fn multiply_rows<S: Simd, const N: usize, const LINES: usize>(
     tile: &Tile,
     left: usize,
 ) -> usize {
-    // SAFETY: the caller's, no more rows are taken than are left.
+    // SAFETY: the caller's. No more rows are taken than are left.
     unsafe {
         // Six rows are best. Eight are better as four and four than as six and two.
         if S::ROWS >= 6 && left >= 6 && left != 8 {

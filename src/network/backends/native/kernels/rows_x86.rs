@@ -62,7 +62,7 @@ pub(super) trait Unit: Copy {
     ///
     /// # Safety
     /// [`Unit::begin`] must have run on this thread. For each step, `a` must be valid for its rows rounded up
-    /// to a multiple of 16, and `b` for a matrix, or `c` for 1,024 numbers. The CPU must have what
+    /// to a multiple of 16, and `b` for a matrix, and `c` for 1,024 numbers. The CPU must have what
     /// `meanwhile` needs.
     unsafe fn multiply(
         self,

@@ -8,7 +8,13 @@ use super::tiles::TileProduct;
 use super::*;
 
 /// Random sizes per property: Miri is a thousand times slower.
-const CASES: u32 = if cfg!(miri) { 4 } else { 64 };
+const MOST_CASES: u32 = if cfg!(miri) { 4 } else { 64 };
+
+/// `PROPTEST_CASES` may ask for fewer, as under emulation.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.min(MOST_CASES), failure_persistence: None, ..default }
+}
 
 /// Returns `count` numbers of `-1..1` that a seed determines, by a linear congruential generator.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -99,7 +105,7 @@ fn finished(epilogue: Epilogue, v: f32, before: f32) -> f32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn products_are_those_of_the_definition(
