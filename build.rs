@@ -1,4 +1,4 @@
-//! Tells the program its version with the commit it was built from, for `src/version.rs`, and finds the network file that is
+//! Tells the program its version with the commit it was built from, for `zeitnot::VERSION`, and finds the network file that is
 //! built into the program, for `src/network/discover.rs`.
 
 use std::env;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use zeitnot::chess::{History, Move};
 use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot::note::Note;
 use zeitnot::search::SearchInfo;
 use zeitnot::time::{GoLimits, Nodes};
 
@@ -29,8 +30,8 @@ impl Listener for Reporter {
         }
     }
 
-    fn note(&mut self, text: &str) {
-        self.say(text.into());
+    fn note(&mut self, note: Note) {
+        self.say(note.to_string());
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {

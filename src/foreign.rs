@@ -6,7 +6,8 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// The environment variable that lets foreign texts appear on stderr, unless it is empty or `off`.
 pub(crate) const VERBOSE_VARIABLE: &str = "RUST_LOG";
@@ -27,13 +28,13 @@ static LOG: Mutex<Option<Sink>> = Mutex::new(None);
 /// Lets all texts to come go to `log`. It must call nothing here but [`our_words`], and nobody who holds a
 /// lock of its may call the rest.
 pub(crate) fn log_to(log: impl Fn(&str) + Send + 'static) {
-    *LOG.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(log));
+    *LOG.lock() = Some(Box::new(log));
 }
 
 /// Keeps what `speaker` says.
 pub(crate) fn record(speaker: &str, text: &dyn Display) {
     let text = format!("{speaker}: {}", one_line(&text.to_string()));
-    if let Some(log) = &*LOG.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(log) = &*LOG.lock() {
         log(&text);
     }
     if std::env::var_os(VERBOSE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "off") {

@@ -45,9 +45,8 @@
 //! | `chance` | numbers that are mixed the same everywhere, drawing by weights |
 //! | `files` | people's files: what they are, their compression and encoding, their lines |
 //! | `foreign` | what the system and libraries say of a failure, and our words for it |
-//! | `huge_pages` | huge pages of memory |
-//! | `system` | CPU time, and what the system's files and tools tell of the machine |
-//! | [`version`] | the version of the program, with its commit |
+//! | [`note`] | messages for people, news and errors |
+//! | `system` | CPU time, huge pages, and what the system's files and tools tell of the machine |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -57,10 +56,10 @@ pub mod chess;
 pub mod engine;
 mod files;
 mod foreign;
-mod huge_pages;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod network;
+pub mod note;
 pub mod options;
 pub mod params;
 mod report;
@@ -72,7 +71,10 @@ pub mod tablebase;
 pub mod time;
 pub mod tools;
 pub mod uci;
-pub mod version;
+
+/// The version of the program: `0.1.0` for a release. Else `0.1.0-dev-` and the commit, which debug builds
+/// and sources without git leave out.
+pub const VERSION: &str = env!("ZEITNOT_VERSION");
 
 /// Tests the program in the guide to the library.
 #[cfg(doctest)]

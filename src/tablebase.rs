@@ -22,6 +22,7 @@ use thiserror::Error;
 
 use crate::chess::{History, Move, Position};
 use crate::foreign::{in_our_words, our_words, record};
+use crate::note::Note;
 use crate::options::option_group;
 
 /// The ending of the names of files with results.
@@ -454,7 +455,7 @@ pub(crate) struct FilteredRootMoves {
 impl TablesInForce {
     /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything
     /// new.
-    pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<String> {
+    pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<Note> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
         }
@@ -463,12 +464,14 @@ impl TablesInForce {
             return None;
         }
         match Tablebase::open(&self.folders) {
-            Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description()),
+            Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description().into()),
             // GUIs name a folder for tables whether there are any or not.
-            Err(TablebaseError::Missing(folder)) => {
-                Some(format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()))
+            Err(TablebaseError::Missing(folder)) => Some(
+                format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()).into(),
+            ),
+            Err(error) => {
+                Some(Note::Error(format!("SyzygyPath: {error}. The search continues without tables")))
             }
-            Err(error) => Some(format!("ERROR: SyzygyPath: {error}. The search continues without tables")),
         }
     }
 
@@ -479,10 +482,12 @@ impl TablesInForce {
         }
     }
 
-    fn take_read_error(&mut self) -> Option<String> {
+    fn take_read_error(&mut self) -> Option<Note> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);
-        is_news.then(|| format!("ERROR: SyzygyPath: {error}. Positions of this table are searched instead"))
+        let note =
+            || Note::Error(format!("SyzygyPath: {error}. Positions of this table are searched instead"));
+        is_news.then(note)
     }
 
     /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.

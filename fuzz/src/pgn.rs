@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use zeitnot::lab::pgn::{GameError, Games};
 use zeitnot::lab::replay::GameToReplay;
-use zeitnot::lab::training::pgn::read_games;
+use zeitnot::lab::training::labelled_games::read_games;
 use zeitnot::lab::training::record::{MAGIC, Records, encode};
 
 /// More games than an input of a few kilobytes can hold in full.

@@ -118,7 +118,8 @@ impl GameState {
         if limits.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(position, resources.settings)?;
         }
-        let chain = self.make_chain(request, tables.choices, resources);
+        let clock = SearchClock::start(request.received, resources.backend.info().virtual_pace);
+        let chain = self.make_chain(request, clock.elapsed(), tables.choices, resources);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
@@ -143,10 +144,7 @@ impl GameState {
             tablebase_hits: tables.hits,
             backend_info: resources.backend.info().clone(),
             reporting: resources.info.reporting(),
-            clock: match resources.backend.info().virtual_pace {
-                Some(_) => SearchClock::new_virtual(),
-                None => SearchClock::Real(request.received),
-            },
+            clock,
         };
         Ok(Search::new(context, chain, visits))
     }
@@ -213,10 +211,11 @@ impl GameState {
     fn make_chain(
         &mut self,
         request: &GoRequest,
+        elapsed: Duration,
         choices: Option<usize>,
         resources: &SearchResources<'_>,
     ) -> Chain {
-        let mut facts = self.facts(request, resources);
+        let mut facts = MoveFacts { elapsed: elapsed.into(), ..self.facts(request, resources) };
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
@@ -236,11 +235,6 @@ impl GameState {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
-            elapsed: if backend.virtual_pace.is_some() {
-                Millis::ZERO
-            } else {
-                request.received.elapsed().into()
-            },
             first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,
             lines: resources.info.multi_pv,

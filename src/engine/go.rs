@@ -8,15 +8,17 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
+
+use crossbeam::channel::{Sender, unbounded};
 
 use super::game::{GameState, SearchResources};
 use super::memory::CacheSettings;
 use super::{Engine, EngineError, InfoOptions, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
+use crate::note::Note;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
@@ -55,7 +57,7 @@ pub trait Listener: Send {
     /// Receives news of the search.
     fn info(&mut self, root: &History, info: &SearchInfo);
     /// Receives a message for people.
-    fn note(&mut self, text: &str);
+    fn note(&mut self, note: Note);
     /// Receives a line on how the search's time was budgeted and used.
     fn time_report(&mut self, _text: &str) {}
     /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
@@ -74,7 +76,7 @@ impl Engine {
         self.finish();
         let position = self.accepted_position()?.clone();
         if position.legal_moves().is_empty() {
-            listener.note("there is no legal move in this position");
+            listener.note("there is no legal move in this position".into());
             listener.game_is_over(position.current().is_check());
             self.pending_answer = Some((listener, position));
             if !request.limits.is_open_ended() {
@@ -114,7 +116,7 @@ impl Engine {
         self.draining.retain(|progress| !progress.is_idle());
         let has_contempt = !self.settings.strength.analyse_mode;
         if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
-            listener.note("contempt favours no side in infinite search. ContemptMode can choose one");
+            listener.note("contempt favours no side in infinite search. ContemptMode can choose one".into());
         }
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let resources = SearchResources {
@@ -127,7 +129,7 @@ impl Engine {
         };
         let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
         if let Some(notice) = game.take_message() {
-            listener.note(&notice);
+            listener.note(notice.into());
         }
         self.draining.push(search.state.progress.clone());
         network.workers.assign(&search);
@@ -137,17 +139,17 @@ impl Engine {
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
         match self.prepare() {
             Ok(Some(in_force)) => {
-                listener.note(&in_force);
-                self.take_notes().iter().for_each(|note| listener.note(note));
+                listener.note(in_force.into());
+                self.take_notes().into_iter().for_each(|note| listener.note(note));
             }
             Ok(None) => {}
             Err(error) if self.network.is_some() => {
-                listener.note(&format!("ERROR: {}", self.describe_load_error(&error)));
+                listener.note(Note::Error(self.describe_load_error(&error)));
             }
             Err(error) => return Err(error),
         }
         if let Some(note) = self.open_tablebase() {
-            listener.note(&note);
+            listener.note(note);
         }
         if self.cache_settings != CacheSettings::of(&self.settings) {
             self.new_cache();
@@ -328,7 +330,7 @@ struct SearchReporter {
 
 impl SearchReporter {
     fn pass_on_notes(&mut self) {
-        self.backend.take_notes().iter().for_each(|note| self.listener.note(note));
+        self.backend.take_notes().into_iter().for_each(|note| self.listener.note(note));
     }
 
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
@@ -336,7 +338,7 @@ impl SearchReporter {
         if let Some(reason) = &result.failure {
             let ending =
                 if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
-            self.listener.note(&format!("ERROR: {reason}{ending}"));
+            self.listener.note(Note::Error(format!("{reason}{ending}")));
         }
         let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
         let reported =
@@ -357,14 +359,15 @@ impl SearchReporter {
         if let Some(moves) = wanted_mate
             && !result.stats.has_mate_in(moves)
         {
-            self.listener.note(&format!("no mate in {moves} has been found"));
+            self.listener.note(format!("no mate in {moves} has been found").into());
         }
         let (position, cache) = (&order.position, &search.state.context.cache);
         let has_choice = position.legal_moves().len() > 1;
         let must_guess = result.best.is_none() && result.failure.is_none();
         if must_guess && has_choice && !is_pondering {
             self.listener.note(
-                "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
+                "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
+                    .into(),
             );
         }
         let guess =
@@ -396,7 +399,7 @@ pub struct FinishedSearch {
     /// The result of the search.
     pub result: SearchResult,
     /// What people were told meanwhile.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl Engine {
@@ -406,7 +409,7 @@ impl Engine {
     /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
     /// legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
-        let (sender, answers) = channel();
+        let (sender, answers) = unbounded();
         self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
         self.wait();
         let (answer, notes) = answers.try_recv().unwrap_or_default();
@@ -416,22 +419,22 @@ impl Engine {
             (Some(best), Some(result)) if failure.is_none() => Ok(FinishedSearch { best, result, notes }),
             _ => Err(EngineError::NoResult {
                 position: self.position().current().to_fen(),
-                reason: failure.unwrap_or_else(|| notes.join("; ")),
+                reason: failure.unwrap_or_else(|| Note::join(&notes)),
             }),
         }
     }
 }
 
 struct AnswerCollector {
-    answers: Sender<(SearchAnswer, Vec<String>)>,
-    notes: Vec<String>,
+    answers: Sender<(SearchAnswer, Vec<Note>)>,
+    notes: Vec<Note>,
 }
 
 impl Listener for AnswerCollector {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
-    fn note(&mut self, text: &str) {
-        self.notes.push(text.into());
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
     }
 
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
@@ -442,8 +445,9 @@ impl Listener for AnswerCollector {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
+
+    use crossbeam::channel::{Sender, unbounded};
 
     use super::*;
     use crate::engine::{Engine, Settings};
@@ -456,7 +460,7 @@ mod tests {
             panic!("this is how the test wants it");
         }
 
-        fn note(&mut self, _: &str) {}
+        fn note(&mut self, _: Note) {}
 
         fn answer(&mut self, _: &History, answer: SearchAnswer) {
             self.0.send(answer).unwrap();
@@ -470,7 +474,7 @@ mod tests {
         let mut engine = Engine::new(settings).unwrap();
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
-            let (sender, answers) = channel();
+            let (sender, answers) = unbounded();
             let limits = GoLimits { infinite: true, ..GoLimits::default() };
             engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();

@@ -38,6 +38,7 @@ use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
 use crate::network::weights::NetworkError;
 use crate::network::{BackendError, BackendInfo};
+use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
@@ -190,7 +191,7 @@ impl Engine {
 
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should
     /// know of them, if that is anything new. Tables that cannot be opened are no hindrance to a search.
-    pub fn open_tablebase(&mut self) -> Option<String> {
+    pub fn open_tablebase(&mut self) -> Option<Note> {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
 
@@ -250,7 +251,7 @@ impl Engine {
     }
 
     /// Returns news of the backend since the last call. While a search runs, its listener hears them.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
+    pub(crate) fn take_notes(&self) -> Vec<Note> {
         self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
     }
 

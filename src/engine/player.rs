@@ -17,6 +17,7 @@ use super::{EngineError, GoRequest, Settings, in_force, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
+use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch, WorkerPool, watch};
 use crate::tablebase::TablesInForce;
@@ -28,7 +29,7 @@ pub struct EngineSetup {
     settings: Settings,
     opened: OpenedBackend,
     tables: TablesInForce,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl EngineSetup {
@@ -97,10 +98,10 @@ impl EngineSetup {
 
     /// Returns what people should know of what was made ready for `threads` threads: first in one line what
     /// it is, then news of tables and backend.
-    pub(crate) fn told(&self, threads: usize) -> Vec<String> {
+    pub(crate) fn told(&self, threads: usize) -> Vec<Note> {
         let backend = &self.opened.backend;
         let first = format!("using {}", in_force(backend.info(), threads));
-        [first].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
+        [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
     /// Returns the nodes that count as a millisecond with `pieces` pieces on the board, or `None` if real
@@ -287,15 +288,11 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
-        let is_virtual = search.state.context.backend_info.virtual_pace.is_some();
-        let virtual_time = is_virtual.then(|| {
-            let deadline = search.stop_controller.ready_at().unwrap_or(Duration::MAX);
-            stepped.elapsed().min(deadline)
-        });
         let pieces = search.state.context.history.current().piece_count();
         let used = match self.setup.nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
-            None => virtual_time.unwrap_or_else(|| self.started.elapsed()).into(),
+            None if search.state.context.clock.is_real() => self.started.elapsed().into(),
+            None => stepped.elapsed().min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);

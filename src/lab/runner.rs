@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use crossbeam::channel::{Sender, unbounded};
+use parking_lot::Mutex;
 
 use super::LabError;
 use crate::search::STACK_BYTES;
@@ -88,7 +89,7 @@ pub(crate) fn run<J: Send, R: Send>(
 ) -> Result<(), LabError> {
     let source = Mutex::new((0, next));
     let take = || {
-        let (taken, next) = &mut *source.lock().unwrap_or_else(PoisonError::into_inner);
+        let (taken, next) = &mut *source.lock();
         Ok(match next()? {
             Next::Job(job) => {
                 *taken += 1;
@@ -99,7 +100,7 @@ pub(crate) fn run<J: Send, R: Send>(
         })
     };
     let ended = AtomicBool::new(false);
-    let (sender, results) = channel();
+    let (sender, results) = unbounded();
     thread::scope(|scope| {
         for index in 0..threads.max(1) {
             let jobs = Jobs { take: &take, stop, ended: &ended, results: sender.clone() };

@@ -3,10 +3,10 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
 use thiserror::Error;
 
 /// The time that a program has to say that it is a UCI engine.
@@ -142,7 +142,7 @@ impl<'a> InfoLine<'a> {
 /// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the
 /// receiver.
 fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = unbounded();
     // By bytes: names may be in any old encoding.
     let lines = BufReader::new(output).split(b'\n');
     let mut texts =
@@ -183,7 +183,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn an_engine_that_ignores_quit_is_ended() {
-        let (dropped, waiting) = channel();
+        let (dropped, waiting) = unbounded();
         thread::spawn(move || {
             drop(start("echo uciok; exec sleep 1000"));
             dropped.send(())

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
+use crate::note::Note;
 
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// The size from which on a file of another name may be a network, bytes. It is Lc0's.
@@ -24,7 +25,7 @@ pub(crate) struct Discovered {
     /// The network.
     pub network: NetworkFile,
     /// Says of newer files beside the program why they cannot be used.
-    pub passed_over: Vec<String>,
+    pub passed_over: Vec<Note>,
 }
 
 /// Reads the network `named`, or where none is named the newest file that can be read.
@@ -55,7 +56,7 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
     for path in candidates(folders) {
         match NetworkFile::load(&path, heads) {
             Ok(network) => return Ok(Discovered { network, passed_over }),
-            Err(error) => passed_over.push(format!("beside the program, but not usable: {error}")),
+            Err(error) => passed_over.push(format!("beside the program, but not usable: {error}").into()),
         }
     }
     let (name, bytes) = BUILT_IN;
@@ -114,7 +115,7 @@ mod tests {
         let folders = [folder.path().join("none"), folder.path().into()];
         let found = newest_or_built_in(&folders, HeadChoice::default()).unwrap();
         assert_eq!(found.network.path, folder.path().join("weights_run1_812345"));
-        assert_eq!(found.passed_over, [] as [&str; 0]);
+        assert_eq!(found.passed_over, []);
     }
 
     #[test]
@@ -130,6 +131,6 @@ mod tests {
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
         let start = format!("beside the program, but not usable: {}: ", bad.display());
         let passed_over = found.passed_over;
-        assert!(passed_over.len() == 1 && passed_over[0].starts_with(&start), "{passed_over:?}");
+        assert!(passed_over.len() == 1 && passed_over[0].to_string().starts_with(&start), "{passed_over:?}");
     }
 }

@@ -3,10 +3,13 @@
 //! backend came about.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
+
 use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+use crate::note::Note;
 
 /// A backend that passes everything on to another one and measures it.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ impl Backend for Instrumented {
         self.backend.busy_time().or_else(|| Some(self.busy.busy_time(Instant::now())))
     }
 
-    fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<Note> {
         self.backend.take_notes()
     }
 }
@@ -118,7 +121,7 @@ impl BusyMeter {
     }
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.count(self.processor, now);
         state
     }
@@ -153,11 +156,11 @@ impl BusyMeter {
 struct WithNotes {
     backend: Arc<dyn Backend>,
     /// Taken once, before those of the backend itself.
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<Note>>,
 }
 
 /// Returns `backend` with `notes` that come before its own.
-pub(super) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<String>) -> Arc<dyn Backend> {
+pub(super) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
     if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
 }
 
@@ -174,8 +177,8 @@ impl Backend for WithNotes {
         self.backend.busy_time()
     }
 
-    fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+    fn take_notes(&self) -> Vec<Note> {
+        let mut notes = std::mem::take(&mut *self.notes.lock());
         notes.extend(self.backend.take_notes());
         notes
     }

@@ -37,6 +37,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::note::Note;
 use crate::params::ParamError;
 
 pub(crate) use eval_slot::{BatchEvaluator, approximate_softmax};
@@ -117,6 +118,11 @@ pub struct BackendInfo {
 }
 
 impl BackendInfo {
+    /// Returns whether time is only counted, so that one thread at most may search.
+    pub(crate) fn has_virtual_time(&self) -> bool {
+        self.virtual_pace.is_some()
+    }
+
     /// Returns the description with the name of the network's file alone, as reports, pages and games are
     /// passed on.
     pub(crate) fn description_without_folder(&self) -> String {
@@ -202,7 +208,7 @@ pub trait Backend: Send + Sync + Debug {
 
     /// Takes the notes for people that have come up since the last call: what a name was taken for, which
     /// device does what, which one failed.
-    fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<Note> {
         Vec::new()
     }
 }

@@ -7,19 +7,19 @@
 //! Uses nothing else of the engine and knows nothing of chess.
 
 #[cfg(feature = "lab")]
-mod origin;
+mod html_page;
 #[cfg(feature = "lab")]
-mod page;
+mod origin;
 #[cfg(feature = "lab")]
 mod plot;
 mod table;
 
 #[cfg(feature = "lab")]
+pub use html_page::Page;
+#[cfg(feature = "lab")]
+pub(crate) use html_page::PageProgram;
+#[cfg(feature = "lab")]
 pub(crate) use origin::Origin;
-#[cfg(feature = "lab")]
-pub use page::Page;
-#[cfg(feature = "lab")]
-pub(crate) use page::PageProgram;
 #[cfg(feature = "lab")]
 pub(crate) use plot::{Bar, BarPlot, Plot};
 pub use table::Table;

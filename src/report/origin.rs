@@ -10,7 +10,7 @@ const FILE: &str = "run.json";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) command: String,
-    /// The program's [`VERSION`](crate::version::VERSION), with the commit.
+    /// The program's [`VERSION`](crate::VERSION), with the commit.
     pub(crate) version: String,
     /// The date on which the run began, UTC.
     pub(crate) date: String,

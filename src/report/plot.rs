@@ -7,7 +7,7 @@
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
-use super::page::{escape, printable};
+use super::html_page::{escape, printable};
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: f64 = 400.0;

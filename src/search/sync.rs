@@ -1,10 +1,12 @@
-//! The atomics, locks and memory that the search tree is made of: those of the standard library.
+//! The atomics, locks and memory that the search tree is made of: those of the standard library and of
+//! parking_lot.
 //!
 //! `tests/models` compiles the files of `tree` with a module of the same name in the place of this one, which
 //! takes atomics and locks from loom and makes the blocks small. So the models run the tree's own code, and
 //! cost nothing here.
 
-pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, atomic};
+pub(crate) use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+pub(crate) use std::sync::{OnceLock, atomic};
 pub(crate) use std::thread;
 
 use std::mem::MaybeUninit;

@@ -12,11 +12,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -24,6 +25,7 @@ use crate::chess::History;
 use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendError, Evaluator};
+use crate::note::Note;
 use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 
 /// Gatherings of one search before the others of its thread have their turn.
@@ -65,7 +67,7 @@ impl Order {
 
     /// Answers all that is left, without a search.
     fn give_up(mut self, reason: Option<String>) {
-        reason.iter().for_each(|reason| self.listener.note(&format!("ERROR: {reason}")));
+        reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
             self.answer(SearchAnswer::default());
         }
@@ -162,7 +164,7 @@ impl SearchPool {
 
     /// Queues all of `orders`, or none of them.
     pub(crate) fn submit(&self, orders: Vec<Order>) -> Result<(), QueueFull> {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let (waiting, most) = (state.queue.len, self.shared.size.queue);
         if waiting + orders.len() > most {
             return Err(QueueFull { waiting, most });
@@ -175,28 +177,22 @@ impl SearchPool {
 
     /// Answers the orders that wait and whose `stop` is set. Those that are being searched end by themselves.
     pub(crate) fn remove_stopped(&self) {
-        let removed = self.shared.lock().queue.remove_stopped();
+        let removed = self.shared.state.lock().queue.remove_stopped();
         removed.into_iter().for_each(|order| order.give_up(None));
     }
 
     pub(super) fn status(&self) -> PoolStatus {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         PoolStatus { waiting: state.queue.len, ..state.status }
     }
 }
 
 impl Drop for SearchPool {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
         // A thread that panicked outside its searches has nothing left to do.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -299,7 +295,7 @@ impl SearchThread {
     /// Returns false if it has none and no more will come.
     fn take_orders(&mut self) -> bool {
         let PoolSize { threads, searches, .. } = self.shared.size;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         loop {
             // Few orders are shared out, so that no thread is idle.
             let wanted = (state.queue.len + state.status.searching).min(searches).div_ceil(threads);
@@ -312,11 +308,11 @@ impl SearchThread {
                     let is_alone = state.has_one_search(&self.shared.size);
                     drop(state);
                     self.open(order, is_alone);
-                    state = self.shared.lock();
+                    state = self.shared.state.lock();
                 }
                 None if !self.open.is_empty() => return true,
                 None if state.is_closed => return false,
-                None => state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => self.shared.changed.wait(&mut state),
             }
         }
     }
@@ -345,7 +341,7 @@ impl SearchThread {
     }
 
     fn give_up(&self, order: Order, reason: Option<String>) {
-        self.shared.lock().status.searching -= 1;
+        self.shared.state.lock().status.searching -= 1;
         order.give_up(reason);
     }
 
@@ -362,7 +358,7 @@ impl SearchThread {
                 report_if_due(order, player, reported);
             });
             self.close(0);
-            let is_alone = self.shared.lock().has_one_search(&self.shared.size);
+            let is_alone = self.shared.state.lock().has_one_search(&self.shared.size);
             self.open.iter_mut().for_each(|search| search.is_alone = is_alone);
         }
     }
@@ -403,13 +399,13 @@ impl SearchThread {
         let OpenSearch { order, player, .. } = &mut search;
         let is_last = order.plies.len() == 1;
         let played = player.end_move();
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         // Before the answer: whoever has it may ask again, and is then alone.
         state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
         state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
         drop(state);
-        self.shared.backend.take_notes().iter().for_each(|note| order.listener.note(note));
+        self.shared.backend.take_notes().into_iter().for_each(|note| order.listener.note(note));
         let answer = played.map_or_else(SearchAnswer::default, |played| {
             let mut result = played.result;
             result.info = player.report();
@@ -424,7 +420,7 @@ impl SearchThread {
 
     /// Answers all open searches, which cannot go on.
     fn fail(&mut self, reason: &str) {
-        self.shared.lock().status.searching -= self.open.len();
+        self.shared.state.lock().status.searching -= self.open.len();
         for OpenSearch { order, player, .. } in self.open.drain(..) {
             // Workers may still search it after a panic.
             player.stop();
@@ -463,7 +459,7 @@ mod tests {
 
     impl Listener for Told {
         fn info(&mut self, _: &History, _: &SearchInfo) {}
-        fn note(&mut self, _: &str) {}
+        fn note(&mut self, _: Note) {}
         fn answer(&mut self, _: &History, answer: SearchAnswer) {
             self.1.send((self.0, answer.result.is_some())).unwrap();
         }

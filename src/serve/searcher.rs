@@ -12,6 +12,7 @@ use crate::engine::{EngineError, EngineSetup, GoRequest, Listener, OpenedBackend
 use crate::network::cache::EvalCache;
 use crate::network::instrumented::Instrumented;
 use crate::network::{Backend, BackendInfo};
+use crate::note::Note;
 use crate::time::GoLimits;
 
 /// Search threads for each batch that a device has at once: one waits, the other gathers.
@@ -70,7 +71,7 @@ impl Searcher {
     }
 
     /// Returns what people should know of network, backend and tables.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<Note> {
         self.setup.told(self.size.threads)
     }
 

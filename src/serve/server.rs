@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,13 +22,14 @@ use super::answer::{
 use super::pool::Order;
 use super::query::{Command, Defaults, Query, QueryError};
 use super::searcher::{SEARCHES_PER_THREAD, Searcher};
+use crate::VERSION;
 use crate::chess::History;
 use crate::engine::{EngineError, Listener, SearchAnswer, Settings};
 use crate::files::{LineError, Lines};
 use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
+use crate::note::Note;
 use crate::search::SearchInfo;
-use crate::version::VERSION;
 
 /// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
@@ -90,7 +92,7 @@ impl Server {
     }
 
     /// Returns what people should know of network, backend and tables.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<Note> {
         self.searcher.notes()
     }
 
@@ -153,10 +155,6 @@ struct OpenQuery {
 }
 
 impl Queries {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenQuery>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Relaxed)
     }
@@ -176,7 +174,7 @@ impl Queries {
 
     /// Lets the searches of those open queries end that `is_meant` chooses, and returns how many these are.
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
-        let open = self.lock();
+        let open = self.open.lock();
         let meant = open.values().filter(|query| is_meant(query));
         meant.map(|query| query.stop.store(true, Ordering::Relaxed)).count()
     }
@@ -184,7 +182,7 @@ impl Queries {
     /// Takes note that a position of `query` is answered.
     fn answered(&self, query: &OpenQuery) {
         if query.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.lock().remove(&query.number);
+            self.open.lock().remove(&query.number);
         }
     }
 }
@@ -269,7 +267,7 @@ impl Client {
             stop: Arc::default(),
             left: AtomicUsize::new(plies.len()),
         });
-        queries.lock().insert(open.number, open.clone());
+        queries.open.lock().insert(open.number, open.clone());
         let cache = if setup.shares_evaluations(&server.defaults.setup) {
             &server.searcher.cache
         } else {
@@ -296,7 +294,7 @@ impl Client {
         match server.searcher.pool.submit(orders) {
             Ok(()) => over.iter().for_each(|reply| reply.game_over(&game)),
             Err(error) => {
-                queries.lock().remove(&open.number);
+                queries.open.lock().remove(&open.number);
                 queries.send_error(&QueryError {
                     id: open.id.clone(),
                     field: String::new(),
@@ -384,8 +382,8 @@ impl Listener for Reply {
         }
     }
 
-    fn note(&mut self, text: &str) {
-        self.warnings.push(text.into());
+    fn note(&mut self, note: Note) {
+        self.warnings.push(note.to_string());
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {

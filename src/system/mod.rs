@@ -2,6 +2,7 @@
 //! Linux's files like `/proc/cpuinfo`, which hold lines of a key, a colon and a value.
 
 pub(crate) mod gpus;
+pub(crate) mod huge_pages;
 pub(crate) mod vulkan;
 
 use std::fs;

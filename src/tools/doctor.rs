@@ -18,6 +18,7 @@ use super::child_process::ChildError;
 use super::measure::machine::MachineInfo;
 use super::output::{eprint_message, write_json};
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
+use crate::VERSION;
 use crate::engine;
 use crate::network::backends::onnxruntime::finder::Library;
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, SystemPart, finder};
@@ -30,7 +31,6 @@ use crate::report::{Align, Table, terminal_width, write_fact_in};
 use crate::setup::{Machine, missing, obstacle};
 use crate::system::gpus::Gpu;
 use crate::system::vulkan;
-use crate::version::VERSION;
 
 /// The word of a description that says that a backend computes in single precision.
 const SINGLE: &str = "fp32";

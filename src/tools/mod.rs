@@ -32,10 +32,10 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
+use crate::VERSION;
 use crate::chess::Variant;
 use crate::network::folders;
 use crate::options::FLAGS_HEADING;
-use crate::version::VERSION;
 
 pub(crate) use network_args::NetworkArgs;
 pub(crate) use output::{Failure, Output};

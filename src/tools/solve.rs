@@ -11,22 +11,23 @@ use std::fmt;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use clap::Args;
+use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
 
 use super::measure::{self, POSITION_ENDINGS};
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
+use crate::VERSION;
 use crate::chess::{History, ListedPosition, Move, Operation, Variant};
 use crate::engine::{GoRequest, Listener, SearchAnswer, Settings};
 use crate::files::{self, LineError, Lines};
+use crate::note::Note;
 use crate::search::SearchInfo;
 use crate::serve::Order;
 use crate::time::{GoLimits, Millis, Nodes};
-use crate::version::VERSION;
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 2000;
@@ -311,7 +312,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     let limits = args.limits();
     let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
-    let (sender, answers) = channel();
+    let (sender, answers) = unbounded();
     let orders = problems.iter().enumerate().map(|(place, problem)| {
         let watcher = Watcher { place, goal: problem.goal.clone(), since: None, answers: sender.clone() };
         let (game, ply) = (Arc::new(problem.game.clone()), problem.game.len() - 1);
@@ -412,8 +413,8 @@ impl Listener for Watcher {
         }
     }
 
-    fn note(&mut self, text: &str) {
-        eprint_message(text);
+    fn note(&mut self, note: Note) {
+        eprint_message(note);
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {

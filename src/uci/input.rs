@@ -2,8 +2,9 @@
 //! whatever the session is doing, and ends the process where nobody reads what it writes.
 
 use std::io::BufRead;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::output::UciOutput;
 use crate::files::{LineError, Lines};
@@ -24,7 +25,7 @@ pub(super) struct Received {
 /// Returns the lines of `input` up to `quit` or its end. From then on the session has to end: where `output`
 /// is not read the process does.
 pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
-    let (sender, lines) = sync_channel(MAX_AHEAD);
+    let (sender, lines) = bounded(MAX_AHEAD);
     let output = output.clone();
     std::thread::spawn(move || {
         read(input, sender);
@@ -33,7 +34,7 @@ pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) ->
     lines
 }
 
-fn read(input: impl BufRead, lines: SyncSender<Received>) {
+fn read(input: impl BufRead, lines: Sender<Received>) {
     for line in Lines::new(input) {
         let at = Instant::now();
         let line = match line {

@@ -6,13 +6,15 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
+use crate::VERSION;
 use crate::foreign::{self, one_line, our_words};
-use crate::version::VERSION;
+use crate::note::Note;
 
 #[derive(Clone)]
 pub(super) struct UciOutput {
@@ -34,8 +36,6 @@ struct Channel {
     stderr_left: usize,
 }
 
-/// What a message begins with that says what could not be done. GUIs show such lines. They are on stderr too.
-const ERROR: &str = "ERROR";
 /// The most bytes of errors that a session writes to stderr: a quarter of the smallest pipe that Linux makes
 /// by default.
 const MAX_STDERR: usize = 16 << 10;
@@ -53,24 +53,20 @@ impl UciOutput {
         let weak = Arc::downgrade(&output.channel);
         foreign::log_to(move |text| {
             if let Some(channel) = weak.upgrade() {
-                channel.lock().unwrap_or_else(PoisonError::into_inner).log(REMARK, text);
+                channel.lock().log(REMARK, text);
             }
         });
         output.log_to(log_name);
         output
     }
 
-    fn channel(&self) -> MutexGuard<'_, Channel> {
-        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns when the write under way began, if there is one.
     pub(super) fn writing_since(&self) -> Option<Instant> {
-        *self.writing_since.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.writing_since.lock()
     }
 
     fn set_writing_since(&self, time: Option<Instant>) {
-        *self.writing_since.lock().unwrap_or_else(PoisonError::into_inner) = time;
+        *self.writing_since.lock() = time;
     }
 
     /// Returns whether anybody else may still write.
@@ -81,7 +77,7 @@ impl UciOutput {
     /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends
     /// with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
-        let mut channel = self.channel();
+        let mut channel = self.channel.lock();
         self.set_writing_since(Some(Instant::now()));
         for line in lines {
             channel.write(line.as_ref());
@@ -92,7 +88,7 @@ impl UciOutput {
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.channel().is_broken
+        self.channel.lock().is_broken
     }
 
     pub(super) fn line(&self, line: impl AsRef<str>) {
@@ -101,24 +97,26 @@ impl UciOutput {
 
     /// Writes a message for people, each of its lines as an `info string`. One that says what could not be
     /// done is a single line, and goes to stderr too.
-    pub(super) fn note(&self, text: &str) {
-        if !text.starts_with(ERROR) {
+    pub(super) fn note(&self, note: impl Into<Note>) {
+        let note = note.into();
+        let text = note.to_string();
+        if matches!(note, Note::Info(_)) {
             return self.lines(text.lines().map(|line| format!("info string {line}")));
         }
-        let text = one_line(text);
-        self.channel().write_to_stderr(&text);
+        let text = one_line(&text);
+        self.channel.lock().write_to_stderr(&text);
         self.line(format!("info string {text}"));
     }
 
     /// Says what could not be done: all errors of a session come through here.
     pub(super) fn error(&self, error: impl Display) {
-        self.note(&format!("{ERROR}: {error}"));
+        self.note(Note::Error(error.to_string()));
     }
 
     /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is
     /// tried again.
     pub(super) fn log_to(&self, name: &str) {
-        let mut channel = self.channel();
+        let mut channel = self.channel.lock();
         if channel.log.is_some() && channel.log_name == name {
             return;
         }
@@ -135,11 +133,11 @@ impl UciOutput {
     }
 
     pub(super) fn log_received(&self, line: &str) {
-        self.channel().log(RECEIVED, line.trim_end());
+        self.channel.lock().log(RECEIVED, line.trim_end());
     }
 
     pub(super) fn log_remark(&self, text: &str) {
-        self.channel().log(REMARK, text);
+        self.channel.lock().log(REMARK, text);
     }
 }
 
@@ -161,7 +159,8 @@ impl Channel {
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
         let reason = our_words(error);
-        let text = format!("{ERROR}: cannot write the log file {name}: {reason}. Nothing is logged");
+        let text =
+            Note::Error(format!("cannot write the log file {name}: {reason}. Nothing is logged")).to_string();
         self.write_to_stderr(&text);
         let _ = writeln!(self.sink, "info string {text}");
     }

@@ -9,14 +9,15 @@ use super::command::{GoCommand, UciCommand};
 use super::input::Received;
 use super::output::UciOutput;
 use super::{format, input};
+use crate::VERSION;
 use crate::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
 use crate::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
+use crate::note::Note;
 use crate::options::{OptionError, Visibility, both_names, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, GoTimes, Millis, MoveStart};
-use crate::version::VERSION;
 
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -50,7 +51,7 @@ pub fn run(
         let text = match line {
             Ok(text) => text,
             Err(error) => {
-                session.output.note(&format!("{error}, ignored"));
+                session.output.note(format!("{error}, ignored"));
                 continue;
             }
         };
@@ -59,9 +60,9 @@ pub fn run(
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, at),
             Err(error) if is_person => {
-                session.output.note(&format!("{error}. Enter help for a list of commands"));
+                session.output.note(format!("{error}. Enter help for a list of commands"));
             }
-            Err(error) => session.output.note(&error.to_string()),
+            Err(error) => session.output.note(error.to_string()),
         }
     }
     if !session.engine.is_open_ended() {
@@ -124,7 +125,7 @@ impl Session {
                     Ok(left_out) => {
                         left_out
                             .iter()
-                            .for_each(|what| self.output.note(&format!("position: {what}. It is ignored")));
+                            .for_each(|what| self.output.note(format!("position: {what}. It is ignored")));
                     }
                     Err(error) => self.output.error(&error),
                 }
@@ -144,19 +145,19 @@ impl Session {
     /// Sets an option, or tells what is done instead of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(option) = ignored_option(name) {
-            return self.output.note(&format!("option {}: {}", option.name, option.help));
+            return self.output.note(format!("option {}: {}", option.name, option.help));
         }
         if CLEAR_TREE.is_named(name) {
             return self.engine.clear_tree();
         }
         if let Some(other) = self.changed_under_other_name(name, value) {
             let text = format!("option {name}: its default changes nothing, because {other} is set");
-            return self.output.note(&text);
+            return self.output.note(text);
         }
         match self.engine.set_option(name, value) {
             // Hosts offer options of other engines to all of them. UCI wants those ignored.
             Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
-                self.output.note(&format!("{error}, ignored"));
+                self.output.note(format!("{error}, ignored"));
             }
             Err(error) => self.output.error(format_args!("{error}. The old value stays")),
             Ok(()) => self.follow_option(name),
@@ -226,7 +227,7 @@ impl Session {
     fn is_idle_for(&self, command: &str) -> bool {
         let is_searching = self.engine.is_searching();
         if is_searching {
-            self.output.note(&format!("{command}: ignored while a search is running. Send stop to end it"));
+            self.output.note(format!("{command}: ignored while a search is running. Send stop to end it"));
         }
         !is_searching
     }
@@ -258,7 +259,7 @@ impl Session {
         if !self.engine.is_searching() {
             self.prepare();
             if let Some(note) = self.engine.open_tablebase() {
-                self.output.note(&note);
+                self.output.note(note);
             }
         }
         self.output.line("readyok");
@@ -269,8 +270,8 @@ impl Session {
     fn prepare(&mut self) {
         match self.engine.prepare() {
             Ok(Some(in_force)) => {
-                self.output.note(&in_force);
-                self.engine.take_notes().iter().for_each(|note| self.output.note(note));
+                self.output.note(in_force);
+                self.engine.take_notes().into_iter().for_each(|note| self.output.note(note));
             }
             Ok(None) => {}
             Err(error) => self.output.error(self.engine.describe_load_error(&error)),
@@ -290,7 +291,7 @@ impl Session {
     }
 
     fn go(&mut self, go: &GoCommand, at: Instant) {
-        go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
+        go.errors.iter().for_each(|error| self.output.note(error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(at, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
@@ -311,7 +312,7 @@ impl Session {
         for text in texts {
             match position.parse_move(text) {
                 Ok(mv) => moves.push(mv),
-                Err(error) => self.output.note(&format!("go searchmoves: {error}, ignored")),
+                Err(error) => self.output.note(format!("go searchmoves: {error}, ignored")),
             }
         }
         moves
@@ -328,14 +329,14 @@ impl Listener for UciListener {
         self.output.lines(format::info(root, info, &self.options));
         let stats = format::stats(root, info);
         if self.options.verbose_move_stats {
-            self.output.note(&stats.join("\n"));
+            self.output.note(stats.join("\n"));
         } else {
             stats.iter().for_each(|line| self.output.log_remark(line));
         }
     }
 
-    fn note(&mut self, text: &str) {
-        self.output.note(text);
+    fn note(&mut self, note: Note) {
+        self.output.note(note);
     }
 
     fn game_is_over(&mut self, is_mate: bool) {
@@ -429,7 +430,9 @@ pub(super) fn board(game: &History) -> String {
 mod tests {
     use std::io;
     use std::io::Cursor;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::chess::Variant;
@@ -440,7 +443,7 @@ mod tests {
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -454,7 +457,7 @@ mod tests {
         let output = Shared::default();
         let audience = Audience { is_person, ..Audience::default() };
         run(settings, audience, Cursor::new(input.to_owned()), output.clone()).unwrap();
-        String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(output.0.lock().clone()).unwrap()
     }
 
     #[test]

@@ -11,6 +11,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use zeitnot::chess::{History, Move, Variant};
 use zeitnot::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot::note::Note;
 use zeitnot::search::SearchInfo;
 use zeitnot::time::{GoLimits, Nodes};
 
@@ -123,7 +124,7 @@ struct Collector(Sender<SearchAnswer>);
 impl Listener for Collector {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
-    fn note(&mut self, _: &str) {}
+    fn note(&mut self, _: Note) {}
 
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
         self.0.send(answer).unwrap();

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use zeitnot::chess::{History, Variant};
 use zeitnot::lab::training::game::{LabelledGame, LabelledPly, MoveChoice};
-use zeitnot::lab::training::pgn;
+use zeitnot::lab::training::labelled_games;
 use zeitnot::lab::training::table::{MAX_PAST, ROW};
 
 use crate::common::{assert_refused, json, run};
@@ -92,7 +92,7 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     assert_eq!(starts(&plausible), starts(&lines), "lines begin at the same places");
     assert!(plausible.iter().any(|line| !lines.contains(line)), "but other moves are played");
 
-    fs::write(path("pgn.zng"), write_records(&pgn::read_games(PGN.as_bytes()).games)).unwrap();
+    fs::write(path("pgn.zng"), write_records(&labelled_games::read_games(PGN.as_bytes()).games)).unwrap();
     let none = path("none.zng");
     let refused = teach(&["blunders", "--from", &path("pgn.zng")], "1", &none);
     assert_refused(&refused, "has labelled no position of these games");

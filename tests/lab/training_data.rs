@@ -5,7 +5,7 @@ use zeitnot::chess::{History, Move};
 use zeitnot::lab::training::game::{Ending, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot::lab::training::record::{MAGIC, MAX_CANDIDATES, Records, encode};
 use zeitnot::lab::training::table::{ROW, Tables};
-use zeitnot::lab::training::{TrainingDataError, pgn};
+use zeitnot::lab::training::{TrainingDataError, labelled_games};
 
 /// Two games as TCEC writes them; the second is Fischer random with castling.
 pub const PGN: &str = r#"[Event "A"]
@@ -33,7 +33,7 @@ fn moves(game: &LabelledGame) -> Vec<String> {
 
 #[test]
 fn imports_tournament_games() {
-    let import = pgn::read_games(PGN.as_bytes());
+    let import = labelled_games::read_games(PGN.as_bytes());
     assert_eq!((import.games.len(), import.skipped.len()), (2, 0));
     let [mate, random] = &import.games[..] else { unreachable!() };
 
@@ -53,7 +53,7 @@ fn imports_tournament_games() {
 #[test]
 fn names_games_that_cannot_be_played_through() {
     let text = "[Event \"A\"]\n[Result \"1-0\"]\n\ne4 e5 Ke4 1-0\n\n[Event \"B\"]\n[Result \"*\"]\n\ne4 *\n";
-    let import = pgn::read_games(text.as_bytes());
+    let import = labelled_games::read_games(text.as_bytes());
     assert!(import.games.is_empty());
     let reasons = ["game 1 is skipped: ply 3: ", "game 2 is skipped: it has no result"];
     for (skipped, reason) in import.skipped.iter().zip(reasons) {
@@ -66,7 +66,7 @@ fn names_games_that_cannot_be_played_through() {
 fn the_held_out_events_never_change() {
     let held_out = |event: &str| {
         let text = format!("[Event \"{event}\"]\n[Result \"1-0\"]\n\ne4 1-0\n");
-        pgn::read_games(text.as_bytes()).games[0].held_out
+        labelled_games::read_games(text.as_bytes()).games[0].held_out
     };
     let events: Vec<u32> = (0..100).filter(|i| held_out(&format!("Season {i}"))).collect();
     assert_eq!(events, HELD_OUT_SEASONS);
@@ -109,14 +109,14 @@ pub fn read_records(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError
 
 #[test]
 fn imported_games_survive_the_record_format() {
-    let mut games = pgn::read_games(PGN.as_bytes()).games;
+    let mut games = labelled_games::read_games(PGN.as_bytes()).games;
     games.push(teachers_game());
     assert_eq!(read_records(&write_records(&games)).unwrap(), games);
 }
 
 #[test]
 fn truncated_records_are_errors() {
-    let games = pgn::read_games(PGN.as_bytes()).games;
+    let games = labelled_games::read_games(PGN.as_bytes()).games;
     let bytes = write_records(&games);
     let whole_games: Vec<usize> = (0..=games.len()).map(|n| write_records(&games[..n]).len()).collect();
     for length in (0..bytes.len()).filter(|length| !whole_games.contains(length)) {
@@ -132,7 +132,7 @@ fn foreign_files_are_named() {
 
 #[test]
 fn a_reader_stops_at_the_first_fault() {
-    let games = pgn::read_games(PGN.as_bytes()).games;
+    let games = labelled_games::read_games(PGN.as_bytes()).games;
     let mut bytes = write_records(&games);
     bytes[7] = 5;
     let mut reader = Records::new(&bytes).unwrap();
@@ -213,7 +213,7 @@ fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
 
 #[test]
 fn table_rows_say_what_their_layout_promises() {
-    let games = pgn::read_games(PGN.as_bytes()).games;
+    let games = labelled_games::read_games(PGN.as_bytes()).games;
     let (rows, moves) = tables(&games);
     assert_eq!(rows.len(), 6);
     let u16_at = |row: usize, at: usize| u16::from_le_bytes([rows[row][at], rows[row][at + 1]]);

@@ -7,10 +7,9 @@
 // The tree's files bring unit tests, whose helpers nothing calls here, and what only the search uses.
 #![allow(dead_code, unused_imports)]
 
-#[path = "../../src/huge_pages.rs"]
-mod huge_pages;
 mod network;
 mod search;
+mod system;
 
 /// The rules, of which the tree uses moves and the game so far.
 mod chess {

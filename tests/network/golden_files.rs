@@ -146,7 +146,10 @@ pub fn compare(backend: &str, options: &str, limits: impl Fn(&str) -> Option<Err
         let backend = backends::create(&config, Some(golden.network())).unwrap();
         assert_eq!(backend.info().input_format, golden.format());
         let notes = backend.take_notes();
-        assert!(!notes.iter().any(|note| note.contains("only")), "nothing was refused: {notes:?}");
+        assert!(
+            !notes.iter().any(|note| note.to_string().contains("only")),
+            "nothing was refused: {notes:?}"
+        );
         let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
         backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
 

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use zeitnot::chess::{Color, History, Position, Terminal, Variant};
 use zeitnot::engine::{Engine, Settings};
+use zeitnot::note::Note;
 use zeitnot::search::SearchResult;
 use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot::time::{GoLimits, Nodes};
@@ -157,7 +158,7 @@ impl Player {
         self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
         let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
         let found = self.0.search(limits).unwrap();
-        assert!(!found.notes.concat().contains("ERROR"), "{:?}", found.notes);
+        assert!(found.notes.iter().all(|note| matches!(note, Note::Info(_))), "{:?}", found.notes);
         (self.0.position().format_move(found.best), found.result)
     }
 }
@@ -240,10 +241,7 @@ fn a_mate_goes_before_a_win_by_the_tables() {
 fn tables_are_announced_once() {
     let Some(tables) = fetch::tables() else { return };
     let mut player = Player::new(tables, false);
-    assert_eq!(
-        player.0.open_tablebase().as_deref(),
-        Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces")
-    );
+    assert_eq!(player.0.open_tablebase(), Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces".into()));
     assert_eq!(player.0.open_tablebase(), None);
 }
 
@@ -256,7 +254,8 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
     let folder = parent.path().join("syzygy");
     let path = folder.to_str().unwrap();
     let mut player = Player::new(path, false);
-    let is_told = |note: Option<String>| note.is_some_and(|note| note.starts_with("SyzygyPath: there is no"));
+    let begins = "SyzygyPath: there is no";
+    let is_told = |note: Option<Note>| note.is_some_and(|note| note.to_string().starts_with(begins));
     assert!(is_told(player.0.open_tablebase()));
     player.0.new_game();
     assert!(is_told(player.0.open_tablebase()));
@@ -264,7 +263,7 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
     fs::copy(Path::new(tables).join("KQvK.rtbw"), folder.join("KQvK.rtbw")).unwrap();
     assert_eq!(player.0.open_tablebase(), None);
     player.0.set_option("SyzygyPath", path).unwrap();
-    assert_eq!(player.0.open_tablebase().as_deref(), Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces"));
+    assert_eq!(player.0.open_tablebase(), Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces".into()));
     player.0.new_game();
     assert_eq!(player.0.open_tablebase(), None);
 }
@@ -272,7 +271,7 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
 #[test]
 fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     let mut player = Player::new("/no/such/folder", false);
-    let note = player.0.open_tablebase().unwrap();
+    let note = player.0.open_tablebase().unwrap().to_string();
     assert!(note.starts_with("SyzygyPath: there is no folder /no/such/folder"), "{note}");
     assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);

@@ -1,9 +1,9 @@
 //! Searches the positions of games, many at once, and asks what a time manager would have spent on each move.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use crossbeam::channel::{Receiver, Sender, unbounded};
 use serde::{Deserialize, Serialize};
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
@@ -14,6 +14,7 @@ use crate::lab::pgn::{RecordedControl, RecordedGame, used_ms};
 use crate::lab::replay::{
     ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
 };
+use crate::note::Note;
 use crate::search::{PvLine, SearchInfo, SearchResult};
 use crate::serve::Searcher;
 use crate::time::{GoLimits, Plies, RootEvaluation, TimeControl, centipawns, manager_from};
@@ -62,7 +63,7 @@ struct SearchedPosition {
     place: u64,
     root: History,
     answer: SearchAnswer,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     ends_part: bool,
 }
 
@@ -71,15 +72,15 @@ struct PartListener {
     place: u64,
     /// Positions without an answer.
     left: usize,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     sender: Sender<SearchedPosition>,
 }
 
 impl Listener for PartListener {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
-    fn note(&mut self, text: &str) {
-        self.notes.push(text.into());
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
     }
 
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
@@ -92,7 +93,7 @@ impl Listener for PartListener {
 
 impl Analyst {
     pub(crate) fn new(searcher: Searcher, limits: GoLimits) -> Analyst {
-        let (sender, searched) = channel();
+        let (sender, searched) = unbounded();
         Analyst {
             searcher,
             limits,
@@ -199,7 +200,7 @@ impl Analyst {
         let failure = answer.result.as_ref().and_then(|result| result.failure.clone());
         let refuse = |reason| Err(EngineError::NoResult { position: root.current().to_fen(), reason });
         let SearchAnswer { best: Some(best), result: Some(result), .. } = answer else {
-            return refuse(failure.unwrap_or_else(|| notes.join("; ")));
+            return refuse(failure.unwrap_or_else(|| Note::join(&notes)));
         };
         if let Some(reason) = failure {
             return refuse(reason);

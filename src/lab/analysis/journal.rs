@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::analysed_pgn::write_pgn;
+use super::analysis_page::viewed_game;
 use super::analyst::SearchEffort;
-use super::page::viewed_game;
-use super::pgn::write_pgn;
 use super::{AnalysedGame, AnalysisSummary};
 use crate::files::hex;
 use crate::lab::LabError;

@@ -7,17 +7,17 @@
 //! game, from which a run that was stopped goes on. The command `analyse` calls this module. It uses `engine`
 //! and what lies below it.
 
+mod analysed_pgn;
+mod analysis_page;
 mod analyst;
 mod groups;
 mod journal;
 mod judgement;
-mod page;
-mod pgn;
 
+pub(crate) use analysed_pgn::is_analysis;
+pub(crate) use analysis_page::{page, table};
 pub(crate) use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub(crate) use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
-pub(crate) use page::{page, table};
-pub(crate) use pgn::is_analysis;
 
 use groups::{MoveSums, TimesOfMove};
 use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
@@ -200,7 +200,7 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
-    let (moves, _) = timed_moves(recorded, &page::viewed_moves(game, &boards), base_ms, is_white);
+    let (moves, _) = timed_moves(recorded, &analysis_page::viewed_moves(game, &boards), base_ms, is_white);
     let ending = ending_of(&recorded.tags, is_white);
     SideSummary {
         name: String::new(),

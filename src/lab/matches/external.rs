@@ -1,7 +1,9 @@
 //! A player of a match that is an external engine, under UCI in a process of its own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::move_between;
 use super::record::{MoveRecord, MoveScore};
@@ -42,12 +44,12 @@ impl ExternalEngine {
     }
 
     fn take(&self) -> Result<UciProcess, UciProcessError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         idle.map_or_else(|| Ok(start(&self.command)?.0), Ok)
     }
 
     fn give_back(&self, process: UciProcess) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+        self.idle.lock().push(process);
     }
 }
 

@@ -7,15 +7,15 @@ use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
+use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
 use super::move_between;
 use super::record::{MoveRecord, MoveScore};
-use super::rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
 use super::summary::MatchCounts;
+use crate::VERSION;
 use crate::chess::{Color, Variant};
 use crate::lab::LabError;
 use crate::lab::pgn::{hours, tag, write_wrapped};
 use crate::lab::rows::{RowError, RowReader, RowWriter, make_folder};
-use crate::version::VERSION;
 
 /// The most games that are played anew because another file lacks them: more than a system that went down can
 /// have lost on the way to its disk. Where more are missing, someone has taken them away.

@@ -14,26 +14,26 @@
 mod external;
 mod game;
 mod match_files;
+mod match_rows;
+mod match_study;
 mod openings;
 mod play;
 mod record;
-mod rows;
 mod statistics;
-mod study;
 mod summary;
 mod viewed;
 
 pub(crate) use external::{ExternalCommand, ExternalEngine};
 pub(crate) use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
 pub(crate) use match_files::{MatchFiles, eval_of_white};
+pub(crate) use match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
+pub(crate) use match_study::add_games;
+pub use match_study::{MatchStudy, page};
 pub(crate) use openings::GameAssignment;
 pub use openings::{Opening, Openings, OpeningsError};
 pub(crate) use play::{MatchConfig, PlannedGame, play};
 pub(crate) use record::MoveScore;
-pub(crate) use rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
 pub(crate) use statistics::Sprt;
-pub(crate) use study::add_games;
-pub use study::{MatchStudy, page};
 pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;

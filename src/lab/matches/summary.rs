@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::rows::{MatchGameRow, MatchMoveRow};
+use super::match_rows::{MatchGameRow, MatchMoveRow};
 use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
 use crate::report::{Align, Table};
 use crate::time::StopReason;

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::match_files::{ends_of_games, eval_of_white};
+use super::match_rows::{MatchMoveRow, MatchRowFiles};
 use super::record::MoveScore;
-use super::rows::{MatchMoveRow, MatchRowFiles};
 use crate::lab::RowError;
 use crate::lab::pgn::{Games, RecordedGame};
 use crate::lab::replay::control_of;

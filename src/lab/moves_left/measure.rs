@@ -8,6 +8,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimator, MovesLeftSource, PositionRow};
+use crate::VERSION;
 use crate::chance::mix;
 use crate::chess::{Color, History, Variant};
 use crate::engine::{Engine, EngineError, Settings};
@@ -15,11 +16,10 @@ use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
-use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
+use crate::lab::training::labelled_games::{base_seconds, ending, is_held_out};
 use crate::network::{Backend, BatchEvaluator};
 use crate::report::Origin;
 use crate::time::{GoLimits, Nodes};
-use crate::version::VERSION;
 
 /// The games and positions that are looked at. By default these are all games whose length counts, and all
 /// their positions.

@@ -8,15 +8,15 @@
 //! Units: what the head says and `plies_left` are plies of both sides. All estimates and errors are **full
 //! moves of one side**.
 
+mod estimator_study;
 mod estimators;
 mod measure;
-mod page;
 mod statistics;
-mod study;
+mod study_page;
 
+pub(crate) use estimator_study::Study;
 pub(crate) use estimators::{Estimator, MovesLeftSource};
 pub(crate) use measure::{Measurer, RunFacts, Selection};
-pub(crate) use study::Study;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ pub(crate) struct PositionRow {
     pub(crate) pieces_moves: f32,
     /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
     pub(crate) mlh_moves: Option<f32>,
-    /// The version of the program that wrote the row, see [`VERSION`](crate::version::VERSION), empty in rows
+    /// The version of the program that wrote the row, see [`VERSION`](crate::VERSION), empty in rows
     /// of before there was this column.
     #[serde(default)]
     pub(crate) version: String,

@@ -5,7 +5,7 @@ use super::ReplayMove;
 use crate::chess::{Color, History, Position};
 use crate::engine::Settings;
 use crate::lab::pgn::{RecordedControl, RecordedGame};
-use crate::lab::training::pgn::ending;
+use crate::lab::training::labelled_games::ending;
 use crate::network::{Backend, BackendError, BatchEvaluator};
 use crate::time::{Plies, RootEvaluation, TimeControl};
 

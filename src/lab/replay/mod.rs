@@ -9,18 +9,18 @@
 
 mod engine_model;
 mod games;
-mod page;
-mod rows;
-mod study;
+mod replay_page;
+mod replay_rows;
+mod replay_study;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use engine_model::{EngineModel, Speed};
 pub use games::GameToReplay;
 pub(crate) use games::{NetworkHeads, control_of, recorded_moves};
-pub use page::page;
-pub(crate) use rows::{ReplayFiles, ReplayRows, Replayer};
-pub use study::ReplayStudy;
+pub use replay_page::page;
+pub(crate) use replay_rows::{ReplayFiles, ReplayRows, Replayer};
+pub use replay_study::ReplayStudy;
 
 use crate::time::{
     GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopReason, StopperOptions,

@@ -1,7 +1,7 @@
 //! Puts every manager through many games, and checks what they were made for.
 
-use super::rows::{ReplayGameRow, ReplayKey};
-use super::study::ReplaySummary;
+use super::replay_rows::{ReplayGameRow, ReplayKey};
+use super::replay_study::ReplaySummary;
 use super::*;
 use crate::time::managers::{DEFAULT_MANAGER, manager_from};
 use crate::time::{Chain, GoLimits, Plies};

@@ -6,7 +6,7 @@
 //! ([`network`](crate::network)) which mistakes are plausible.
 
 pub mod game;
-pub mod pgn;
+pub mod labelled_games;
 pub mod record;
 pub mod table;
 pub(crate) mod teacher;

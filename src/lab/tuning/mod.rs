@@ -10,16 +10,18 @@
 
 mod parameter;
 mod run;
-mod study;
+mod tune_study;
 
 pub(crate) use parameter::Parameter;
 pub(crate) use run::{Gains, IterationRow, TunePlan, TuneRun};
-pub(crate) use study::{TuneStudy, page, table};
+pub(crate) use tune_study::{TuneStudy, page, table};
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::engine::{EngineError, EngineSetup};
 use crate::lab::LabError;
@@ -104,7 +106,7 @@ pub(crate) fn play(
     let mut games = TuneGames { base, next: run.done * games_of_iteration, engines: None };
     let run = Mutex::new(run);
     // A run is changed as a whole, or not at all.
-    let run = || run.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = || run.lock();
     let (mut half_points, mut nodes) = (Vec::new(), 0);
     matches::play(
         config,

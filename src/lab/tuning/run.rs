@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Parameter;
+use crate::VERSION;
 use crate::chance::GOLDEN;
-use crate::version::VERSION;
 
 /// The sequences of gains of a run, for a parameter whose perturbation at the end is 1. Both are in
 /// proportion to it.

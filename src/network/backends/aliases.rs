@@ -2,6 +2,7 @@
 //! settings carry over.
 
 use super::{AUTO, onnxruntime};
+use crate::note::Note;
 use crate::params::{ParamEntry, Params};
 
 /// A name that stands for a backend with options.
@@ -62,7 +63,7 @@ pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,
     /// Notes for people on what the name was taken for.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
 }
 
 /// Returns the short names, for texts that list what is valid.
@@ -86,10 +87,11 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     let (options, dropped) = translate(alias.backend, &options);
     let options = alias.before(&options);
     let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
-    let mut notes = vec![format!("Lc0's backend {name} is mapped to {}{with}", alias.backend)];
+    let mut notes = vec![Note::from(format!("Lc0's backend {name} is mapped to {}{with}", alias.backend))];
     if !dropped.is_empty() {
-        notes
-            .push(format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}"));
+        let without =
+            format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}");
+        notes.push(without.into());
     }
     match alias.name {
         CHECK => notes.push("nothing is compared: zeitnot accuracy compares two backends".into()),
@@ -130,7 +132,7 @@ mod tests {
 
     fn resolved(name: &str, options: &str) -> (String, String, Vec<String>) {
         let Resolved { name, options, notes } = resolve(name, Params::parse(options).unwrap());
-        (name.into(), options.to_string(), notes)
+        (name.into(), options.to_string(), notes.iter().map(Note::to_string).collect())
     }
 
     #[test]

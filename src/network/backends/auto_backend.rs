@@ -15,6 +15,7 @@ use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
 use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
 use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
+use crate::note::Note;
 use crate::params::Params;
 
 /// The GPUs that are taken, best first. TensorRT is none: it builds for minutes.
@@ -34,7 +35,7 @@ pub(super) fn resolve<'a>(
     let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
     chosen.notes.extend(config.notes.iter().cloned());
     // What was taken stands in the backend's description.
-    chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}")));
+    chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
     Ok(Cow::Owned(chosen))
 }
 
@@ -70,14 +71,12 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
 
 /// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and
 /// a note on each of these.
-fn without_foreign(options: &Params) -> (Params, Vec<String>) {
+fn without_foreign(options: &Params) -> (Params, Vec<Note>) {
     let foreign = ["gpu", "threads"];
     let given = foreign.iter().filter(|key| options.get(key).is_some());
     let note = |key| {
-        format!(
-            "the backend's option {key} has no effect: {} evaluates on the search's threads",
-            native::NAME
-        )
+        let name = native::NAME;
+        format!("the backend's option {key} has no effect: {name} evaluates on the search's threads").into()
     };
     (options.without(&foreign), given.map(note).collect())
 }

@@ -12,6 +12,7 @@ use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
 use crate::network::BackendError;
+use crate::note::Note;
 use crate::options::{OptionChoice, OptionGroup, OptionKind, OptionValue, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -93,7 +94,7 @@ pub struct BackendConfig {
     /// What is done if it cannot be had. Nothing, unless [`BackendConfig::with_fallback`] says otherwise.
     pub fallback: Fallback,
     /// Notes on what names and options were taken for, where people may want to know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// One of several devices.

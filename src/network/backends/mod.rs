@@ -31,7 +31,8 @@ use super::instrumented::with_notes;
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
-use crate::options::{OptionGroup, OptionSpec};
+use crate::note::Note;
+use crate::options::{OptionChoice, OptionGroup, OptionSpec};
 use crate::params::Params;
 use config::FeedingParams;
 pub use config::{BackendConfig, BackendName, Fallback};
@@ -123,9 +124,9 @@ pub fn create(
             if config.fallback == Fallback::Nothing {
                 return Err(BackendError::NotAvailable(Box::new(error)));
             }
-            notes.push(format!("ERROR: {error}"));
+            notes.push(Note::Error(error.to_string()));
             let backend = auto_backend::make(network, &Params::default())?;
-            notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
+            notes.push(format!("the CPU evaluates instead: {}", backend.info().description).into());
             backend
         }
         (made, _) => made?,
@@ -158,7 +159,8 @@ fn several_devices(
             }),
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {
-                left_out.push(format!("ERROR: {}: {} is left out: {error}", config.name, device.label));
+                let note = format!("{}: {} is left out: {error}", config.name, device.label);
+                left_out.push(Note::Error(note));
                 last_error = Some(error);
             }
         }
@@ -216,11 +218,11 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
     let note = |reason| {
         if device.needs_cpu {
             let provider = device.provider;
-            format!(
-                "ERROR: {provider} cannot compute all of this model. The CPU computes the rest ({reason})"
-            )
+            Note::Error(format!(
+                "{provider} cannot compute all of this model. The CPU computes the rest ({reason})"
+            ))
         } else {
-            format!("the device supports {} with {inputs} only ({reason})", device.precision)
+            format!("the device supports {} with {inputs} only ({reason})", device.precision.name()).into()
         }
     };
     with_notes(Arc::new(backend), refused.map(note).into_iter().collect())

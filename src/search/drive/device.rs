@@ -19,8 +19,7 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use thiserror::Error;
 
 use crate::foreign::in_our_words;
-use crate::network::timetable::Timetable;
-use crate::network::{Backend, BackendError, BackendInfo, DevicePace, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 use crate::search::leaf::Batch;
 use crate::search::state::SearchClock;
 
@@ -71,22 +70,18 @@ pub(super) struct Device {
     under_way: VecDeque<UnderWay>,
     /// Batches that the device has at once, or 0 if evaluations need the worker's core.
     queues: usize,
-    /// The pace of the device, and its timetable in the present search, where time is virtual.
-    virtual_pace: Option<DevicePace>,
-    timetable: Option<Timetable>,
 }
 
 impl Device {
     fn new(info: &BackendInfo, way: Way) -> Device {
-        let virtual_pace = info.virtual_pace;
-        let works_alone = virtual_pace.is_some() || matches!(way, Way::Threads(_));
+        let works_alone = info.has_virtual_time() || matches!(way, Way::Threads(_));
         let queues = if works_alone { info.queues } else { 0 };
-        Device { way, under_way: VecDeque::new(), queues, virtual_pace, timetable: None }
+        Device { way, under_way: VecDeque::new(), queues }
     }
 
     pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
         let info = backend.info();
-        if info.queues == 0 || info.virtual_pace.is_some() {
+        if info.queues == 0 || info.has_virtual_time() {
             let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
             return (0..workers).map(own).collect();
         }
@@ -139,41 +134,32 @@ impl Device {
                 return self.under_way.push_back(UnderWay::Elsewhere(evaluated));
             }
         };
-        let now = clock.elapsed();
-        let due = self.timetable.as_mut().map_or(now, |timetable| timetable.submit(now, positions));
-        self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, due));
+        self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, clock.sent(positions)));
     }
 
     /// Waits for the oldest batch under way, or `None` if there is none, or its thread is gone with it.
     pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
-                clock.pass_until(due);
+                clock.waited_until(due);
                 Some(evaluated)
             }
             UnderWay::Elsewhere(evaluated) => evaluated.recv().ok(),
         }
     }
 
-    /// Prepares for another search, whose time begins at 0.
+    /// Prepares for another search.
     pub(super) fn begin(&mut self) {
         self.under_way.clear();
-        self.timetable = self.virtual_pace.map(Timetable::new);
-    }
-
-    /// Returns how long the device has computed until `now` in virtual time, or `None` in real time.
-    pub(super) fn busy_until(&self, now: Duration) -> Option<Duration> {
-        self.timetable.as_ref().map(|timetable| timetable.busy_until(now))
     }
 }
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Device { under_way, queues, timetable, .. } = self;
+        let Device { under_way, queues, .. } = self;
         f.debug_struct("Device")
             .field("under_way", &under_way.len())
             .field("queues", queues)
-            .field("timetable", timetable)
             .finish_non_exhaustive()
     }
 }

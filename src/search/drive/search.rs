@@ -26,7 +26,7 @@ pub(crate) struct Search {
 
 impl Search {
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
-        let stop_controller = StopController::new(chain, context.clock.started().is_none());
+        let stop_controller = StopController::new(chain, context.clock.is_real());
         Search { state: SearchState::new(context, visits), stop_controller }
     }
 
@@ -75,14 +75,6 @@ impl Search {
         let waited = if is_full { &counters.waited_for_device } else { &counters.waited_for_tree };
         waited.fetch_add((clock.elapsed() - began).as_nanos() as u64, Ordering::Relaxed);
         evaluated
-    }
-
-    /// Notes how long `device` has computed, where time is virtual.
-    pub(super) fn note_busy_time(&self, device: &Device) {
-        let SearchState { context, counters, .. } = &self.state;
-        if let Some(busy) = device.busy_until(context.clock.elapsed()) {
-            counters.virtual_busy.store(busy.as_nanos() as u64, Ordering::Relaxed);
-        }
     }
 
     /// Makes room in the tree if it is full. The caller must not be inside
@@ -225,8 +217,9 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
         wait_for_root(search);
     }
     progress.stop();
-    let is_virtual = context.clock.started().is_none();
-    if is_virtual || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
+    if !context.clock.is_real()
+        || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none()
+    {
         let is_stopped = || search.stop_controller.is_stop_requested();
         progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
@@ -281,7 +274,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
         ponder: line.get(1).copied(),
         reason,
         failure: progress.failure(),
-        summary: report::summary(snapshot, context.tree.bytes()),
+        summary: report::summary(context, snapshot),
         stats: report::stats(snapshot),
         info,
     }

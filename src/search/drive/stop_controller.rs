@@ -9,8 +9,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::search::state::{SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
@@ -45,8 +46,8 @@ struct StopState {
     end: Option<EndReason>,
     /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
-    /// True if time is virtual: no clock but the search's own counts.
-    is_virtual: bool,
+    /// True if the clock goes on while nobody searches.
+    is_real_time: bool,
 }
 
 /// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the
@@ -64,15 +65,11 @@ pub(crate) enum Wake {
 }
 
 impl StopController {
-    pub(crate) fn new(chain: Chain, is_virtual: bool) -> StopController {
+    pub(crate) fn new(chain: Chain, is_real_time: bool) -> StopController {
         StopController {
-            state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_virtual }),
+            state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_real_time }),
             changed: Condvar::new(),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, StopState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether
@@ -89,15 +86,15 @@ impl StopController {
     /// figures depend on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let has_clock = {
-            let state = self.state();
-            state.chain.deadline().is_some() && !state.is_virtual
+            let state = self.state.lock();
+            state.chain.deadline().is_some() && state.is_real_time
         };
         has_clock && self.ask(stats, visits_left, hints).1
     }
 
     fn ask(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> (Hints, bool) {
         let mut said = Hints::default();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let reason = state.chain.should_stop(stats, &mut said);
         // An estimate that this search does not live up to would let a batch run past the deadline.
         let rates = [said.nps, nps(stats)];
@@ -125,47 +122,45 @@ impl StopController {
     }
 
     pub(crate) fn fail(&self) {
-        self.end(self.state(), EndReason::Failure);
+        self.end(self.state.lock(), EndReason::Failure);
     }
 
     /// Ends the search because of `stop`, and lets `bestmove` go out also after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.stop_requested = true;
         self.end(state, EndReason::Stopped);
     }
 
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
-        self.state().end
+        self.state.lock().end
     }
 
     /// Returns whether `stop` has come, or what counts as it.
     pub(crate) fn is_stop_requested(&self) -> bool {
-        self.state().stop_requested
+        self.state.lock().stop_requested
     }
 
     /// Returns when the search must end by the clock, from its start, or `None` if no clock limits it.
     pub(crate) fn ready_at(&self) -> Option<Duration> {
-        ready_at(&self.state())
+        ready_at(&self.state.lock())
     }
 
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
-        work(&mut self.state().chain)
+        work(&mut self.state.lock().chain)
     }
 
     /// Waits until the search is over, but not past the deadline nor longer than `tick`.
     /// After `infinite` and `ponder` the search is over only when someone says so.
-    /// A deadline in virtual time is watched by the workers alone.
+    /// A deadline in time that the search counts is watched by the workers alone.
     pub(crate) fn wait(&self, clock: &SearchClock, tick: Duration) -> Wake {
-        let state = self.state();
-        let until_deadline =
-            clock.started().and_then(|started| Some(ready_at(&state)?.saturating_sub(started.elapsed())));
+        let mut state = self.state.lock();
+        let ready_at = ready_at(&state).filter(|_| state.is_real_time);
+        let until_deadline = ready_at.map(|ready_at| ready_at.saturating_sub(clock.elapsed()));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));
         let asleep = Instant::now();
-        let (state, waited) = self
-            .changed
-            .wait_timeout_while(state, timeout, |state| state.end.is_none() || !may_report(state))
-            .unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |state: &mut StopState| state.end.is_none() || !may_report(state);
+        let waited = self.changed.wait_while_for(&mut state, goes_on, timeout);
         if waited.timed_out() {
             WAKEUP_LATENCY.woke(timeout, asleep.elapsed());
         }
@@ -179,7 +174,7 @@ impl StopController {
 /// Returns when the search must end by the clock: at the deadline, less what the system may take to wake us.
 fn ready_at(state: &StopState) -> Option<Duration> {
     let deadline = state.chain.deadline()?.to_duration()?;
-    Some(if state.is_virtual { deadline } else { deadline - WAKEUP_LATENCY.margin(deadline) })
+    Some(if state.is_real_time { deadline - WAKEUP_LATENCY.margin(deadline) } else { deadline })
 }
 
 fn may_report(state: &StopState) -> bool {
@@ -242,7 +237,7 @@ mod tests {
         let limits = GoLimits { time: Some(Millis(51_500.0)), ..GoLimits::default() };
         let facts = MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() };
         let chain = Timekeeper::new(manager, StopperOptions::default()).start_move(&facts);
-        let controller = StopController::new(chain, false);
+        let controller = StopController::new(chain, true);
         let slow = SearchStats {
             elapsed: Millis(500.0),
             since_first_eval: Some(Millis(250.0)),

@@ -5,8 +5,10 @@
 //! after the search was stopped it backs up all the same, and only then leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::device::{Device, WorkerPoolError};
 use super::search::{Search, SearchResult, conclude};
@@ -40,12 +42,6 @@ struct Mailbox {
     changed: Condvar,
 }
 
-impl Mailbox {
-    fn lock(&self) -> MutexGuard<'_, SearchAssignment> {
-        self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     mailbox: Arc<Mailbox>,
@@ -55,7 +51,7 @@ pub(crate) struct WorkerPool {
 impl WorkerPool {
     /// Starts `threads` workers, but only one where time is virtual.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
-        let threads = if backend.info().virtual_pace.is_some() { 1 } else { threads.max(1) };
+        let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
         let mailbox = Arc::new(Mailbox::default());
         let mut started = 0;
         for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
@@ -81,7 +77,7 @@ impl WorkerPool {
     /// Lets all workers take part in `search`. Those that are still busy with an earlier one come when they
     /// are done.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
-        let mut assignment = self.mailbox.lock();
+        let mut assignment = self.mailbox.assignment.lock();
         assignment.search = Arc::downgrade(search);
         assignment.number += 1;
         drop(assignment);
@@ -93,7 +89,7 @@ impl Drop for WorkerPool {
     /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is
     /// over.
     fn drop(&mut self) {
-        self.mailbox.lock().closed = true;
+        self.mailbox.assignment.lock().closed = true;
         self.mailbox.changed.notify_all();
     }
 }
@@ -102,10 +98,8 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     let mut seen = 0;
     loop {
         let search = {
-            let assignment = mailbox
-                .changed
-                .wait_while(mailbox.lock(), |a| !a.closed && a.number == seen)
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut assignment = mailbox.assignment.lock();
+            mailbox.changed.wait_while(&mut assignment, |a| !a.closed && a.number == seen);
             if assignment.closed {
                 return;
             }
@@ -142,7 +136,6 @@ fn take_part(search: &Search, device: &mut Device) {
     }
     gatherer.abandon_batch(&context.tree, budget);
     while search.take_in_oldest(device, &mut gatherer) {}
-    search.note_busy_time(device);
 }
 
 /// What a gathering came to.

@@ -113,7 +113,7 @@ impl Gatherer {
         self.counts.add_to(&search.counters);
         let new = self.waiting_leaves() - before;
         search.budget.begin_leaves(new);
-        spend_host_time(&search.context, new + self.counts.known + self.counts.collisions);
+        search.context.clock.visited(new + self.counts.known + self.counts.collisions);
         if new + self.counts.known + self.counts.reopened == 0 {
             Gathered::Nothing
         } else if self.is_full() || quota.has_enough_known(&self.counts) {
@@ -495,14 +495,6 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
     let below = last.as_ref().map(rank);
     let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
     allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
-}
-
-/// Lets the time of so many visits pass where time is virtual.
-fn spend_host_time(context: &SearchContext, visits: u32) {
-    if let Some(pace) = context.backend_info.virtual_pace {
-        let clock = &context.clock;
-        clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
-    }
 }
 
 /// A batch for a device is filled up to the size of a full one divided by this.

@@ -530,6 +530,8 @@ pub struct SearchSummary {
     pub first_evaluation: Option<Duration>,
     /// What the search has counted.
     pub counts: CounterValues,
+    /// Time that the device computed, or `None` if time was real.
+    pub(crate) device_busy: Option<Duration>,
     /// Memory of the tree, bytes.
     pub tree_bytes: u64,
     /// Mean value, draws and plies left at the root, from the side to move's point of view, or `None` if
@@ -540,14 +542,15 @@ pub struct SearchSummary {
     pub root_visits: Vec<(Move, u32)>,
 }
 
-pub(crate) fn summary(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary {
+pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> SearchSummary {
     SearchSummary {
         nodes: snapshot.nodes.into(),
         new_nodes: snapshot.new_nodes,
         time: snapshot.elapsed,
         first_evaluation: snapshot.first_evaluation,
         counts: snapshot.counts,
-        tree_bytes,
+        device_busy: context.clock.device_busy(),
+        tree_bytes: context.tree.bytes(),
         root: snapshot.evaluation,
         root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }

@@ -3,17 +3,20 @@
 //! Every worker writes the counters, with relaxed ordering: each is a number of its own, and nothing else is
 //! published through it.
 
+mod clock;
 mod contempt;
 mod params;
 mod root;
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
+pub(crate) use clock::SearchClock;
 pub(super) use contempt::ExpectedResult;
 pub use contempt::{ContemptError, ContemptMode, ContemptOptions, Rescale};
 pub use params::{
@@ -167,43 +170,6 @@ pub struct Reporting {
     pub(crate) move_stats: MoveStatsWhen,
 }
 
-#[derive(Debug)]
-pub(crate) enum SearchClock {
-    /// Real time since the `go` line was read.
-    Real(Instant),
-    /// Time that passes only when somebody says so, nanoseconds. Relaxed: one thread searches, others only
-    /// look.
-    Virtual(AtomicU64),
-}
-
-impl SearchClock {
-    pub(crate) fn new_virtual() -> SearchClock {
-        SearchClock::Virtual(AtomicU64::new(0))
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        match self {
-            SearchClock::Real(started) => started.elapsed(),
-            SearchClock::Virtual(nanos) => Duration::from_nanos(nanos.load(Ordering::Relaxed)),
-        }
-    }
-
-    /// Lets virtual time pass up to `time`, unless it is later already.
-    pub(crate) fn pass_until(&self, time: Duration) {
-        if let SearchClock::Virtual(nanos) = self {
-            nanos.fetch_max(time.as_nanos() as u64, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns when the search began, or `None` where time is virtual.
-    pub(crate) fn started(&self) -> Option<Instant> {
-        match self {
-            SearchClock::Real(started) => Some(*started),
-            SearchClock::Virtual(_) => None,
-        }
-    }
-}
-
 /// The counters of a search. [`CounterValues`] says what each counts.
 #[derive(Debug, Default)]
 pub(crate) struct SearchCounters {
@@ -219,7 +185,6 @@ pub(crate) struct SearchCounters {
     pub(crate) max_depth: AtomicU32,
     pub(crate) waited_for_tree: AtomicU64,
     pub(crate) waited_for_device: AtomicU64,
-    pub(crate) virtual_busy: AtomicU64,
 }
 
 /// What a search has counted up to one moment. Every visit is one of evaluation, cache hit or terminal.
@@ -250,8 +215,6 @@ pub struct CounterValues {
     pub(crate) waited_for_tree: Duration,
     /// Time that workers waited for a device which had as many batches as are of use.
     pub(crate) waited_for_device: Duration,
-    /// Time that the device computed, where time is virtual.
-    pub(crate) virtual_busy: Duration,
 }
 
 impl SearchCounters {
@@ -285,7 +248,6 @@ impl SearchCounters {
             max_depth: self.max_depth.load(Ordering::Relaxed),
             waited_for_tree: time(&self.waited_for_tree),
             waited_for_device: time(&self.waited_for_device),
-            virtual_busy: time(&self.virtual_busy),
         }
     }
 }
@@ -389,13 +351,9 @@ struct ProgressState {
 }
 
 impl WorkerProgress {
-    fn state(&self) -> MutexGuard<'_, ProgressState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes a change, counts it as the next epoch, and wakes those who wait for one.
     fn change(&self, change: impl FnOnce(&mut ProgressState)) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         change(&mut state);
         state.epoch += 1;
         let is_awaited = state.waiting > 0;
@@ -411,12 +369,9 @@ impl WorkerProgress {
         timeout: Duration,
         must_wait: impl Fn(&ProgressState) -> bool,
     ) -> MutexGuard<'_, ProgressState> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.waiting += 1;
-        let (mut state, _) = self
-            .changed
-            .wait_timeout_while(state, timeout, |state| must_wait(state))
-            .unwrap_or_else(PoisonError::into_inner);
+        self.changed.wait_while_for(&mut state, |state| must_wait(state), timeout);
         state.waiting -= 1;
         state
     }
@@ -440,24 +395,24 @@ impl WorkerProgress {
     /// Notes that the search has made visits, `elapsed` after its start. The first of them had the first
     /// evaluation, by the network or out of the cache.
     pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
-        self.state().first_evaluation.get_or_insert_with(elapsed);
+        self.state.lock().first_evaluation.get_or_insert_with(elapsed);
     }
 
     /// Keeps the reason why the search cannot go on. Of several the first one is kept.
     pub(crate) fn fail(&self, reason: String) {
-        self.state().failure.get_or_insert(reason);
+        self.state.lock().failure.get_or_insert(reason);
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
-        self.state().failure.clone()
+        self.state.lock().failure.clone()
     }
 
     pub(crate) fn first_evaluation(&self) -> Option<Duration> {
-        self.state().first_evaluation
+        self.state.lock().first_evaluation
     }
 
     pub(crate) fn epoch(&self) -> u64 {
-        self.state().epoch
+        self.state.lock().epoch
     }
 
     /// Waits until the epoch is no longer `seen` or `timeout` has passed.
@@ -467,7 +422,7 @@ impl WorkerProgress {
 
     /// Lets a worker in unless the search has been stopped. It must then call [`WorkerProgress::leave`].
     pub(crate) fn try_enter(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // The flag is set before `stop` takes the lock: whoever is let in here is counted before that.
         let may_enter = !self.is_stopped();
         state.workers += usize::from(may_enter);
@@ -480,7 +435,7 @@ impl WorkerProgress {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.state().workers == 0
+        self.state.lock().workers == 0
     }
 
     /// Waits until no worker is in this search, or `timeout` has passed. The search must have been stopped.

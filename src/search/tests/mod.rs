@@ -90,10 +90,7 @@ impl TestBench {
             tablebase_hits: 0,
             backend_info: self.backend.info().clone(),
             reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
-            clock: match self.backend.info().virtual_pace {
-                Some(_) => SearchClock::new_virtual(),
-                None => SearchClock::Real(Instant::now()),
-            },
+            clock: SearchClock::start(Instant::now(), self.backend.info().virtual_pace),
         };
         let chain = Chain::new(&facts, &options, None);
         Arc::new(Search::new(context, chain, visits))
@@ -243,8 +240,8 @@ fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
 #[test]
 fn a_device_is_busy_in_virtual_time_once_the_tree_is_large() {
     let bench = TestBench::new(VIRTUAL, 1, "startpos");
-    let SearchSummary { time, counts, .. } = bench.search(60_000).1.summary;
-    assert!(counts.virtual_busy > time.mul_f32(0.9), "{counts:?} in {time:?}");
+    let SearchSummary { time, counts, device_busy, .. } = bench.search(60_000).1.summary;
+    assert!(device_busy.is_some_and(|busy| busy > time.mul_f32(0.9)), "{device_busy:?} of {time:?}");
     assert!(counts.evaluations > 60 * counts.batches, "a batch of 80 computes while another one travels");
     assert!(counts.waited_for_device > counts.waited_for_tree, "{counts:?}");
 }
@@ -439,7 +436,7 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
         (&with_clock, nodestime, None),
     ] {
         let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
-        let stop_controller = super::drive::StopController::new(Chain::new(&facts, &options, None), false);
+        let stop_controller = super::drive::StopController::new(Chain::new(&facts, &options, None), true);
         stop_controller.check_by_clock(&done, 1_000, &Default::default());
         assert_eq!(stop_controller.end_reason(), by_clock);
         stop_controller.check(&done, 1_000, &Default::default());

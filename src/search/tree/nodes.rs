@@ -9,8 +9,6 @@
 //! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes. The
 //! last node of a run leads to the next run. An eighth of all nodes is room for more children.
 
-use std::sync::PoisonError;
-
 use thiserror::Error;
 
 use super::node::{Edge, Node, NodeValue};
@@ -276,7 +274,7 @@ impl Tree {
     /// Lets a node be searched as the root, whatever is proven of it. See [`Node::become_root`].
     pub(super) fn become_root(&self, id: NodeId) {
         // A search that is over may still be backing up a batch through the node.
-        let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.traffic.write();
         let node = self.node(id);
         node.become_root(self.children(node).map(|(_, child)| child));
     }

@@ -6,7 +6,7 @@
 //! large tree only, and the next one goes on where it ended. What the game has left the [`Reclaimer`] frees
 //! in the background, so that nobody waits for it.
 
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, unbounded};
@@ -43,16 +43,12 @@ impl Tree {
     /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned
     /// meanwhile.
     pub(crate) fn enter(&self) -> Inside<'_> {
-        self.traffic.read().unwrap_or_else(PoisonError::into_inner)
+        self.traffic.read()
     }
 
     /// Returns the guard of [`Tree::enter`], unless the tree is being pruned or about to be.
     pub(crate) fn try_enter(&self) -> Option<Inside<'_>> {
-        match self.traffic.try_read() {
-            Ok(inside) => Some(inside),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.traffic.try_read()
     }
 
     /// Returns the guard of [`Tree::enter`], unless the tree is being pruned for longer than `patience`.
@@ -76,7 +72,7 @@ impl Tree {
     }
 
     fn prune_within(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
-        let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.traffic.write();
         // Both can have changed while others pruned.
         if !self.is_full() || is_over() {
             return;
@@ -92,17 +88,17 @@ impl Tree {
 
     /// Returns whether nothing was pruned since `root` became the root.
     fn begins_to_prune(&self, root: NodeId) -> bool {
-        self.pruning.lock().unwrap_or_else(PoisonError::into_inner).root != Some(root)
+        self.pruning.lock().root != Some(root)
     }
 
     /// Forgets how far prunings have come. What they have still to come to may be released now.
     pub(super) fn end_pruning_walk(&self) {
-        *self.pruning.lock().unwrap_or_else(PoisonError::into_inner) = PruningWalk::default();
+        *self.pruning.lock() = PruningWalk::default();
     }
 
     /// Makes the next part of the walk through the tree below `root`, and prunes on the way.
     fn walk_on(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
-        let mut walk = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut walk = self.pruning.lock();
         if walk.root != Some(root) {
             *walk = PruningWalk { root: Some(root), ..PruningWalk::default() };
         }
@@ -400,7 +396,7 @@ mod tests {
         let root = grown(&tree, 30_000);
         let all = tree.nodes.used();
         let mut prunings = 0;
-        while prunings == 0 || !tree.pruning.lock().unwrap().open.is_empty() {
+        while prunings == 0 || !tree.pruning.lock().open.is_empty() {
             let before = tree.nodes.used();
             tree.mark_full();
             tree.walk_on(PruningBounds { freed: 500, seen: 1000 }, root, || false);

@@ -5,7 +5,7 @@
 //! searched as the root takes its visits of before again once a position above it is searched. What lies
 //! below it stays known.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::node::{Node, NodeState, SavedNode};
 use super::nodes::{NodeId, Tree, TreeFull};
@@ -154,7 +154,7 @@ impl GameTree {
     /// from above again.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
-        let _alone = self.tree.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.tree.traffic.write();
         let shared = self.way.iter().zip(next).take_while(|(a, b)| a == b).count();
         // Nothing is above a top.
         for depth in (shared.max(1)..self.way.len()).rev() {

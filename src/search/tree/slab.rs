@@ -11,13 +11,12 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use crossbeam::utils::CachePadded;
 
-use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, MutexGuard, OnceLock, REGIONS, zeroed_block};
+use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, OnceLock, REGIONS, zeroed_block};
+use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
 /// Slots that a thread takes for itself at once, so that threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
@@ -207,7 +206,7 @@ impl<T: Slot> Slab<T> {
     /// Keeps what is left of a chunk until free runs are joined.
     fn park(&self, range: Range<u32>) {
         if let Some(len) = range.end.checked_sub(range.start).filter(|&len| len > 0) {
-            self.joined().leftovers.push(Run { start: range.start, len });
+            self.joined.lock().leftovers.push(Run { start: range.start, len });
             self.idle.fetch_add(len.into(), Ordering::Relaxed);
         }
     }
@@ -326,7 +325,7 @@ impl<T: Slot> Slab<T> {
     /// all of a region, of as many regions as make for much work, and of the next ones the next time. Returns
     /// the number of slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self) -> u64 {
-        let mut joined = self.joined();
+        let mut joined = self.joined.lock();
         let Joined { chunks, leftovers, region } = &mut *joined;
         chunks.append(leftovers);
         for _ in 0..REGIONS {
@@ -368,7 +367,7 @@ impl<T: Slot> Slab<T> {
 
     /// Takes `len` slots off the longest joined chunk. A leftover that is too short is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
-        let mut joined = self.joined();
+        let mut joined = self.joined.lock();
         let Joined { chunks, leftovers, .. } = &mut *joined;
         let fits = |chunk: &&mut Run| chunk.len >= len;
         if chunks.last_mut().filter(fits).is_none() {
@@ -404,10 +403,6 @@ impl<T: Slot> Slab<T> {
             start += (self.classes.len)(class);
             len -= (self.classes.len)(class);
         }
-    }
-
-    fn joined(&self) -> MutexGuard<'_, Joined> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

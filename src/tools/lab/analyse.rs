@@ -5,14 +5,15 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use indicatif::ProgressBar;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, tell_stopped};
+use crate::VERSION;
 use crate::chess::Color;
 use crate::engine::Settings;
 use crate::lab::analysis::{
@@ -25,7 +26,6 @@ use crate::time::{GoLimits, Millis, Nodes, TimeControl};
 use crate::tools::measure;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
-use crate::version::VERSION;
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 800;
@@ -122,7 +122,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let plan = plan(args);
     let progress = ProgressBar::new(0);
     let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
-        let analyst = &mut *analyst.lock().unwrap_or_else(PoisonError::into_inner);
+        let analyst = &mut *analyst.lock();
         let mut is_at_end = false;
         loop {
             while !is_at_end && analyst.has_room() {

@@ -14,7 +14,7 @@ use crate::engine::Settings;
 use crate::files;
 use crate::lab::training::TrainingDataError;
 use crate::lab::training::game::LabelledGame;
-use crate::lab::training::pgn;
+use crate::lab::training::labelled_games;
 use crate::lab::training::record::{MAGIC, Records, encode};
 use crate::lab::training::table::Tables;
 use crate::lab::training::teacher::{Lines, UciTeacher, play_game};
@@ -226,7 +226,7 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Failure> {
     for path in &args.pgn {
         let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
         file.notes.iter().for_each(eprint_message);
-        let import = pgn::read_games(file.content);
+        let import = labelled_games::read_games(file.content);
         import.skipped.iter().for_each(|text| eprint_message(format_args!("{}: {text}", path.display())));
         summary.skipped += import.skipped.len();
         for game in &import.games {

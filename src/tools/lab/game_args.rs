@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::engine::Settings;
 use crate::lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use crate::note::Note;
 use crate::options::OptionGroup;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
@@ -120,9 +121,8 @@ impl GameArgs {
         if let Some(tables) = &tables {
             eprint_message(tables.description());
             for fault in tables.damage() {
-                eprint_message(format_args!(
-                    "ERROR: --adjudicate-syzygy: {fault}. Games that need it are played on"
-                ));
+                let text = format!("--adjudicate-syzygy: {fault}. Games that need it are played on");
+                eprint_message(Note::Error(text));
             }
         }
         Ok(Adjudication {

@@ -19,6 +19,7 @@ use crate::lab::matches::{
     MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
     PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
+use crate::note::Note;
 use crate::report::{Origin, Page};
 use crate::time::NoTimeControl;
 use crate::tools::output::eprint_message;
@@ -98,9 +99,8 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();
     if let Some(fault) = tables.and_then(|tables| tables.read_error()) {
-        eprint_message(format_args!(
-            "ERROR: --adjudicate-syzygy: {fault}. Games that needed it were played on"
-        ));
+        let text = format!("--adjudicate-syzygy: {fault}. Games that needed it were played on");
+        eprint_message(Note::Error(text));
     }
     let summary = recorder.summary();
     if let Some(files) = recorder.files.take() {
@@ -232,7 +232,7 @@ fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Fai
         match team {
             Team::Own(setup) => {
                 let idle = game_args::idle_options(limit, &side.settings);
-                for line in setup.told(threads(setup.settings())).into_iter().chain(idle) {
+                for line in setup.told(threads(setup.settings())).into_iter().chain(idle.map(Note::from)) {
                     eprint_message(format_args!("{letter}: {line}"));
                 }
             }

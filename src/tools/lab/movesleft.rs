@@ -18,7 +18,7 @@ use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged};
 use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
-use crate::lab::training::pgn::ending;
+use crate::lab::training::labelled_games::ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::game_args::GameArgs;
+use crate::VERSION;
 use crate::engine::{EngineSetup, Settings};
 use crate::files::hex;
 use crate::lab::matches::{Adjudication, MatchRules, Openings};
@@ -20,7 +21,6 @@ use crate::report::Origin;
 use crate::tools::Failure;
 use crate::tools::measure::machine::MachineInfo;
 use crate::tools::output::eprint_message;
-use crate::version::VERSION;
 
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
+use crate::VERSION;
 use crate::chess::{History, ListedPosition, Variant};
 use crate::engine::{Engine, FinishedSearch, Settings};
 use crate::files::{self, Lines};
@@ -25,7 +26,6 @@ use crate::search::{CounterValues, SearchSummary};
 use crate::serve::{Searcher, positions_at_once};
 use crate::system::cpu_time;
 use crate::time::{GoLimits, Millis, Nodes};
-use crate::version::VERSION;
 
 /// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from
 /// middlegame to endgame.
@@ -227,7 +227,7 @@ pub(super) struct SearchFigures {
     /// Time that they waited for it because nothing more could be begun in the tree.
     waited_for_tree_ms: f64,
     #[serde(skip)]
-    virtual_busy_ms: f64,
+    device_busy_ms: Option<f64>,
     #[serde(skip)]
     batches: u64,
     #[serde(skip)]
@@ -250,7 +250,9 @@ impl SearchFigures {
         self.tree_bytes += summary.tree_bytes;
         self.waited_for_device_ms += ms(summary.counts.waited_for_device);
         self.waited_for_tree_ms += ms(summary.counts.waited_for_tree);
-        self.virtual_busy_ms += ms(summary.counts.virtual_busy);
+        if let Some(busy) = summary.device_busy {
+            *self.device_busy_ms.get_or_insert_default() += ms(busy);
+        }
         self.nps = self.per_second(self.nodes) as u64;
         self.mean_batch = self.evaluations as f64 / self.batches.max(1) as f64;
         self.bytes_per_node = self.tree_bytes as f64 / self.nodes.max(1) as f64;
@@ -421,8 +423,8 @@ pub(super) fn search_all(
         first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
         first_batch_ms: first.first().copied(),
         cpu_s: cpu.map(|time| time.as_secs_f64()),
-        device_busy: match backend.virtual_pace {
-            Some(_) => Some(figures.virtual_busy_ms / figures.time_ms.max(1e-9)),
+        device_busy: match figures.device_busy_ms {
+            Some(busy) => Some(busy / figures.time_ms.max(1e-9)),
             None => busy.map(share),
         },
         description: backend.description_without_folder(),

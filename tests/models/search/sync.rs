@@ -1,6 +1,6 @@
 //! What the tree is made of in models: loom's atomics and locks, and blocks of a few slots.
 
-pub(crate) use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
+pub(crate) use loom::sync::{MutexGuard, RwLockReadGuard, atomic};
 
 use std::mem::MaybeUninit;
 
@@ -12,6 +12,42 @@ pub(crate) const FIRST_BLOCK: u32 = 8;
 pub(crate) const REGIONS: usize = 2;
 /// The number of blocks, so that a slab ends soon.
 pub(crate) const BLOCKS: usize = 4;
+
+/// A lock of loom's, which says nothing of threads that panicked while they held it.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap()
+    }
+}
+
+/// A lock for many readers or one writer, likewise.
+#[derive(Debug, Default)]
+pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    pub(crate) fn new(value: T) -> RwLock<T> {
+        RwLock(loom::sync::RwLock::new(value))
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap()
+    }
+
+    pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        self.0.try_read().ok()
+    }
+
+    pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap()
+    }
+}
 
 /// Threads of loom's, with room on their stacks: what loom gives them is little more than a model takes.
 pub(crate) mod thread {
@@ -53,7 +89,7 @@ impl<T> OnceLock<T> {
     /// Returns the value, made by `make` if there is none.
     pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         if !self.is_set.load(Ordering::Acquire) {
-            let _alone = self.lock.lock().unwrap();
+            let _alone = self.lock.lock();
             self.value.get_or_init(make);
             self.is_set.store(true, Ordering::Release);
         }

@@ -14,15 +14,17 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam::channel::{Sender, unbounded};
+use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
 
 use crate::foreign::in_our_words;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+use crate::note::Note;
 
 #[cfg(test)]
 mod tests;
@@ -52,7 +54,7 @@ pub struct Device {
 ///
 /// # Errors
 /// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
-pub fn join(name: &str, devices: Vec<Device>, notes: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
+pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     let pool = DevicePool::new(name, &devices, notes);
     Ok(match name {
         ROUND_ROBIN => Arc::new(RoundRobin::new(pool)?),
@@ -103,13 +105,13 @@ struct DevicePool {
     name: String,
     /// All, also those that have failed.
     devices: Vec<Arc<PooledDevice>>,
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<Note>>,
 }
 
 impl DevicePool {
     /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several
     /// devices, a description of each.
-    fn new(name: &str, devices: &[Device], mut notes: Vec<String>) -> Arc<DevicePool> {
+    fn new(name: &str, devices: &[Device], mut notes: Vec<Note>) -> Arc<DevicePool> {
         let pooled = |device: &Device| {
             Arc::new(PooledDevice {
                 label: device.label.clone(),
@@ -123,7 +125,7 @@ impl DevicePool {
         let is_list = devices.len() > 1;
         notes.extend(devices.iter().flat_map(|device| {
             let inner = device.backend.take_notes();
-            is_list.then(|| describe(device)).into_iter().chain(inner)
+            is_list.then(|| describe(device).into()).into_iter().chain(inner)
         }));
         Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
@@ -138,7 +140,7 @@ impl DevicePool {
         if infos().any(|info| info.input_format != first.input_format) {
             return Err(refused("its devices need different encodings of positions"));
         }
-        if infos().any(|info| info.virtual_pace.is_some()) {
+        if infos().any(BackendInfo::has_virtual_time) {
             return Err(refused("virtual time works with one device only, use clock=real"));
         }
         let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
@@ -176,8 +178,8 @@ impl DevicePool {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (name, label, count) = (&self.name, &device.label, self.devices.len());
-            let note = format!("ERROR: {name}: {label} failed, {left} of {count} devices continue: {reason}");
-            self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+            let note = format!("{name}: {label} failed, {left} of {count} devices continue: {reason}");
+            self.notes.lock().push(Note::Error(note));
         }
     }
 
@@ -188,8 +190,8 @@ impl DevicePool {
     }
 
     /// Takes the notes of this backend and of its devices since the last call.
-    fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+    fn take_notes(&self) -> Vec<Note> {
+        let mut notes = std::mem::take(&mut *self.notes.lock());
         notes.extend(self.devices.iter().flat_map(|device| device.backend.take_notes()));
         notes
     }
@@ -296,7 +298,7 @@ impl Backend for Dispatch {
         self.state.pool.busy_time()
     }
 
-    fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<Note> {
         self.state.pool.take_notes()
     }
 }
@@ -452,13 +454,9 @@ impl Queue {
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a request. Where no thread serves the queue it comes back at once.
     fn push(&self, request: Request) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.device_threads == 0 {
             drop(state);
             return request.answer(false);
@@ -473,7 +471,8 @@ impl Queue {
     /// `alive`.
     fn take(&self, positions: usize, alive: impl Fn() -> bool) -> Option<Vec<Request>> {
         let waits = |state: &mut QueueState| state.requests.is_empty() && !state.is_closed && alive();
-        let mut state = self.changed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, waits);
         if state.is_closed || !alive() {
             return None;
         }
@@ -491,7 +490,7 @@ impl Queue {
 
     /// Tells the queue that a device thread leaves. The last one sends back the requests that are left.
     fn leave(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.device_threads -= 1;
         let is_last = state.device_threads == 0;
         let left = if is_last { std::mem::take(&mut state.requests) } else { VecDeque::new() };
@@ -502,7 +501,7 @@ impl Queue {
     }
 
     fn close(&self) {
-        self.state().is_closed = true;
+        self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
 }
@@ -540,7 +539,7 @@ impl Backend for RoundRobin {
         self.pool.busy_time()
     }
 
-    fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<Note> {
         self.pool.take_notes()
     }
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use crate::network::backends::{BackendConfig, create};
 use crate::network::{Backend, EvalSlot};
+use crate::note::Note;
 
 fn backend(name: &str, options: &str) -> Arc<dyn Backend> {
     create(&BackendConfig::parse(name, options).unwrap(), None).unwrap()
@@ -44,11 +45,15 @@ fn assert_like_random(backend: &dyn Backend, size: usize, batches: usize) {
 const FAST: &str = "backend=simulated,latency-us=50,per-position-ns=100";
 const ALL: [&str; 3] = [super::DEMUX, super::MULTIPLEXING, super::ROUND_ROBIN];
 
+fn texts(notes: Vec<Note>) -> Vec<String> {
+    notes.iter().map(Note::to_string).collect()
+}
+
 #[test]
 fn the_parts_are_told_at_the_start() {
     let backend = backend("demux", "(backend=random),(backend=trivial)");
     assert_eq!(backend.info().description, "demux: batches are split over 2 devices");
-    let notes = backend.take_notes();
+    let notes = texts(backend.take_notes());
     assert!(notes[0].starts_with("demux: device 1 (backend=random): numbers from a hash"), "{notes:?}");
     assert!(notes[1].starts_with("demux: device 2 (backend=trivial): "), "{notes:?}");
     assert!(backend.take_notes().is_empty());
@@ -61,7 +66,7 @@ fn a_device_that_fails_drops_out_and_the_others_go_on() {
         let backend = backend(name, &format!("{FAST},(fail-after=100),(),(fail-after=300)"));
         backend.take_notes();
         assert_like_random(&*backend, 24, 100);
-        let notes = backend.take_notes();
+        let notes = texts(backend.take_notes());
         assert_eq!(notes.len(), 2, "{name}: {notes:?}");
         assert!(notes[0].contains(" failed, 2 of 3 devices continue: "), "{notes:?}");
         assert!(notes[1].contains(" failed, 1 of 3 devices continue: "), "{notes:?}");
@@ -95,7 +100,7 @@ fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
     );
     backend.take_notes();
     assert_like_random(&*backend, 16, 50);
-    let notes = backend.take_notes();
+    let notes = texts(backend.take_notes());
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].starts_with("ERROR: multiplexing: device 1 "), "{notes:?}");
 }

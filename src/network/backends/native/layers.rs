@@ -11,8 +11,8 @@ use super::kernels::{
     self, Apply, BLOCK_ROWS, BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, DenseOutput, HalfRows, Kernels,
     Layout, Normalize, Pointwise, Product, Round, TILE_DEPTH, TILE_ROWS, Tiles, board_offset, pack_right,
 };
-use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::network::weights::{Activation, Dense, LayerNorm};
+use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
 /// Boards that a convolution or a head reads.
 #[derive(Clone, Copy, Debug)]

@@ -41,8 +41,6 @@ const MAX_BATCH: usize = 1024;
 /// are then within 3 % of their fastest size on all kernels (`cargo bench --bench native`). 96×8 was 5 to 9 %
 /// slower, and small attention bodies in bf16 6 %.
 const PREFERRED_BATCH: usize = 6;
-/// The value of options that leave the choice to us.
-const AUTO: &str = "auto";
 /// The environment variable that holds other defaults for [`NativeParams`], so that tests run as on other
 /// machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
@@ -67,12 +65,29 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// The instruction set that a user asks for.
+    pub enum WantedKernel {
+        /// The fastest that this CPU supports.
+        Auto = "auto",
+        /// None beyond those that every processor has.
+        Portable = "portable",
+        /// AVX2.
+        Avx2 = "avx2",
+        /// AVX-512.
+        Avx512 = "avx512",
+        /// AMX, for bf16.
+        Amx = "amx",
+        /// NEON, on ARM64.
+        Neon = "neon",
+    }
+}
+
 option_group! {
     /// The parameters of `native`.
     pub struct NativeParams {
-        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`. `auto` selects the fastest that
-        /// this CPU supports.
-        kernel: String = AUTO.into(), "kernel";
+        /// Instruction set. A CPU has some of them.
+        kernel: WantedKernel = WantedKernel::Auto, "kernel";
         /// Number format of convolutions (towers) and dense layers (attention).
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
     }
@@ -160,33 +175,36 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
 /// Chooses kernels, and tiles if products shall be in bf16.
 fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
-    let (kernel, precision) = (kernel.as_str(), OptionChoice::name(precision));
     let fault = |key: &str, value: &str, expected: String| {
         Err(ParamError::Value { key: key.into(), value: value.into(), expected })
     };
-    if kernel == "amx" && precision == "fp32" {
-        return fault("kernel", kernel, "another kernel, AMX has no fp32".into());
+    if kernel == WantedKernel::Amx && precision == WantedPrecision::Fp32 {
+        return fault("kernel", kernel.name(), "another kernel, AMX has no fp32".into());
     }
     let is_worth_it = |tiles: &Tiles| match body {
         weights::Body::Tower(_) => tiles.outruns_winograd(),
         weights::Body::Attention(_) => tiles.outruns_products(Kernels::available()[0]),
     };
     let tiles = Tiles::available().into_iter().find(|tiles| {
-        let is_wanted = [AUTO, tiles.name()].contains(&kernel);
-        is_wanted && (precision == "bf16" || precision == AUTO && is_worth_it(tiles))
+        (kernel == WantedKernel::Auto || kernel.name() == tiles.name())
+            && match precision {
+                WantedPrecision::Auto => is_worth_it(tiles),
+                WantedPrecision::Bf16 => true,
+                WantedPrecision::Fp32 => false,
+            }
     });
-    if precision == "bf16" && tiles.is_none() {
+    if precision == WantedPrecision::Bf16 && tiles.is_none() {
         let expected =
             "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
-        return fault("precision", precision, expected.into());
+        return fault("precision", precision.name(), expected.into());
     }
     // What tiles do not compute is fp32 even there.
-    let wanted = if tiles.is_some() { AUTO } else { kernel };
-    match Kernels::available().into_iter().find(|kernels| wanted == AUTO || wanted == kernels.name()) {
+    let is_any = tiles.is_some() || kernel == WantedKernel::Auto;
+    match Kernels::available().into_iter().find(|kernels| is_any || kernel.name() == kernels.name()) {
         Some(kernels) => Ok(Arithmetic { kernels, tiles }),
         None => {
             let available = available_kernels().join(", ");
-            fault("kernel", kernel, format!("one of auto, or what this CPU has: {available}"))
+            fault("kernel", kernel.name(), format!("one of auto, or what this CPU has: {available}"))
         }
     }
 }

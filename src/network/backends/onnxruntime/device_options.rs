@@ -81,8 +81,8 @@ pub struct DeviceOptions {
     pub provider: Provider,
     /// The number of the device among several. CPUs are one.
     pub gpu: u32,
-    /// `fp32`, `fp16` or `bf16`. A ready ONNX model keeps its own.
-    pub precision: &'static str,
+    /// The number format, never [`WantedPrecision::Auto`]. A ready ONNX model keeps its own.
+    pub(crate) precision: WantedPrecision,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
@@ -106,7 +106,7 @@ impl Default for DeviceOptions {
         DeviceOptions {
             provider: Provider::Cpu,
             gpu: 0,
-            precision: "fp32",
+            precision: WantedPrecision::Fp32,
             threads: 1,
             input: InputForm::Planes,
             needs_cpu: false,
@@ -120,21 +120,25 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
+        use WantedPrecision::{Bf16, Fp16, Fp32};
         let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
-        let precisions: &[&'static str] = match provider {
-            Provider::Cpu => &["fp32"],
-            Provider::OpenVino if computes_bfloat16() => &["bf16", "fp32"],
-            Provider::OpenVino => &["fp32"],
-            _ => &["fp16", "fp32"],
+        let computed: &[WantedPrecision] = match provider {
+            Provider::Cpu => &[Fp32],
+            Provider::OpenVino if computes_bfloat16() => &[Bf16, Fp32],
+            Provider::OpenVino => &[Fp32],
+            _ => &[Fp16, Fp32],
         };
         let refused = |key: &str, value: &str, expected: String| {
             Err(ParamError::Value { key: key.into(), value: value.into(), expected })
         };
-        let precision = match OptionChoice::name(precision) {
-            "auto" => precisions[0],
-            wanted if precisions.contains(&wanted) => wanted,
-            wanted => return refused("precision", wanted, format!("one of auto, {}", precisions.join(", "))),
+        let precision = match precision {
+            WantedPrecision::Auto => computed[0],
+            wanted if computed.contains(&wanted) => wanted,
+            wanted => {
+                let names: Vec<_> = computed.iter().map(|precision| precision.name()).collect();
+                return refused("precision", wanted.name(), format!("one of auto, {}", names.join(", ")));
+            }
         };
         let input = match inputs {
             WantedInputs::Auto => provider.usual_input(),
@@ -147,7 +151,11 @@ impl DeviceOptions {
     /// Returns the way in which models must be built for it.
     pub(crate) fn build_options(&self) -> BuildOptions {
         BuildOptions {
-            precision: if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 },
+            precision: if self.precision == WantedPrecision::Fp16 {
+                Precision::Float16
+            } else {
+                Precision::Float32
+            },
             input: self.input,
             // It compiles the network anew for each other size of batch, in the middle of a game.
             fixed_batch: (self.provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH),
@@ -171,7 +179,8 @@ impl DeviceOptions {
         }
         // Some of the devices that it drives do not compute in half precision.
         if first[0].provider == Provider::WebGpu && is_open("precision") {
-            let in_single = |device: &DeviceOptions| DeviceOptions { precision: "fp32", ..device.clone() };
+            let in_single =
+                |device: &DeviceOptions| DeviceOptions { precision: WantedPrecision::Fp32, ..device.clone() };
             let single: Vec<_> = first.iter().map(in_single).collect();
             first.extend(single);
         }
@@ -205,7 +214,7 @@ impl DeviceOptions {
                 let shapes = |batch: usize| input.shape(batch);
                 ep::TensorRT::default()
                     .with_device_id(gpu)
-                    .with_fp16(self.precision == "fp16")
+                    .with_fp16(self.precision == WantedPrecision::Fp16)
                     .with_layer_norm_fp32_fallback(true)
                     .with_engine_cache(true)
                     .with_engine_cache_path(engines.display())
@@ -238,7 +247,7 @@ impl DeviceOptions {
     /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same
     /// core.
     fn openvino_config(&self) -> String {
-        let hint = if self.precision == "bf16" { "bf16" } else { "f32" };
+        let hint = if self.precision == WantedPrecision::Bf16 { "bf16" } else { "f32" };
         let config = serde_json::json!({"CPU": {
             "INFERENCE_PRECISION_HINT": hint,
             "INFERENCE_NUM_THREADS": self.threads.to_string(),
@@ -267,7 +276,7 @@ mod tests {
 
     #[test]
     fn providers_choose_their_precision() {
-        let precision = |options: &str| parse(options).unwrap().precision;
+        let precision = |options: &str| parse(options).unwrap().precision.name();
         assert_eq!(precision(""), "fp32");
         assert_eq!(precision("provider=cuda"), "fp16");
         assert_eq!(precision("provider=tensorrt,precision=fp32"), "fp32");
@@ -317,7 +326,7 @@ mod tests {
             let given = Params::parse(options).unwrap();
             let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
             let all = first.into_iter().chain([last]).filter(|device| !device.needs_cpu);
-            all.map(|device| (device.precision, device.input)).collect::<Vec<_>>()
+            all.map(|device| (device.precision.name(), device.input)).collect::<Vec<_>>()
         };
         let (packed, planes) = (InputForm::Packed, InputForm::Planes);
         let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];

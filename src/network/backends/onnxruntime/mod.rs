@@ -20,9 +20,10 @@ mod tensors;
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ort::ErrorCode;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use self::sessions::SessionPool;
@@ -32,6 +33,8 @@ use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
 };
+use crate::note::Note;
+use crate::options::OptionChoice;
 use crate::params::Params;
 use crate::system::gpus::nvidia_gpus;
 
@@ -60,7 +63,7 @@ const COMPILED_SIZES: &[usize] = &[1, 2];
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<Note>>,
 }
 
 impl OnnxRuntime {
@@ -127,11 +130,10 @@ impl OnnxRuntime {
             Err(BackendError::Model { .. }) if device.must_compute_all() => {
                 let device = DeviceOptions { needs_cpu: true, ..device };
                 let backend = OnnxRuntime::new(model, network, &device)?;
-                let note = format!(
-                    "ERROR: {} cannot compute all of this model. The CPU computes the rest",
-                    device.provider
-                );
-                backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                let provider = device.provider;
+                backend.notes.lock().push(Note::Error(format!(
+                    "{provider} cannot compute all of this model. The CPU computes the rest"
+                )));
                 Ok(backend)
             }
             opened => opened,
@@ -141,7 +143,7 @@ impl OnnxRuntime {
 
 fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let precision = match data_type {
-        DataType::Float32 => device.precision,
+        DataType::Float32 => device.precision.name(),
         DataType::Float16 => "fp16",
         DataType::Bfloat16 => "bf16",
     };
@@ -212,8 +214,8 @@ impl Backend for OnnxRuntime {
         Ok(Box::new(self.sessions.evaluator()?))
     }
 
-    fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    fn take_notes(&self) -> Vec<Note> {
+        std::mem::take(&mut *self.notes.lock())
     }
 }
 

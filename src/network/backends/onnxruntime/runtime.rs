@@ -7,13 +7,14 @@
 //! are made with that device.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use ort::device::Device;
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider};
 use ort::logging::LogLevel;
 use ort::memory::DeviceType;
+use parking_lot::Mutex;
 
 use super::finder::{self, Library, LibraryError};
 use super::process_environment::{set_variables, software_counts_as_gpu};
@@ -43,7 +44,7 @@ impl Runtime {
     /// tries again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         set_variables();
-        let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = SEARCH.lock();
         let occupied = RUNTIME.get().filter(|runtime| !runtime.library.has(provider));
         if let Some(runtime) = occupied {
             return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
@@ -60,7 +61,7 @@ impl Runtime {
     /// Loads what `provider` needs beside the library, once.
     fn ready_for(&self, provider: Provider) -> Result<&Runtime, LibraryError> {
         nvidia::load_parts(&self.library, provider)?;
-        let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registered = self.registered.lock();
         if provider.plugin().is_some() && !registered.contains(&provider) {
             register(&self.library, &self.environment, provider)?;
             registered.push(provider);
@@ -137,7 +138,7 @@ impl Runtime {
     ///
     /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
-        let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        let registered = self.registered.lock();
         let mut names: Vec<_> =
             registered.iter().filter_map(|provider| Some(provider.plugin()?.ep_name)).collect();
         macro_rules! add_built_in {

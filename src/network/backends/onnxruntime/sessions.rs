@@ -7,12 +7,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ort::device::Device;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::device_options::{DeviceOptions, InputTensor};
 use super::provider::Provider;
@@ -97,14 +98,14 @@ impl SessionPool {
 
     /// Returns a session that nobody uses, or a new one.
     fn take_or_open(&self) -> Result<Session, BackendError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         idle.map_or_else(|| self.open(), Ok)
     }
 
     /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
     fn alone(&self) -> Option<MutexGuard<'static, ()>> {
         let runs_alone = self.device.provider.runs_one_at_a_time();
-        runs_alone.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+        runs_alone.then(|| ONE_AT_A_TIME.lock())
     }
 
     /// Opens a new session. The library then optimises the graph, which takes the time.
@@ -174,7 +175,7 @@ pub(super) struct SessionEvaluator {
 
 impl SessionEvaluator {
     fn give_back(&mut self) {
-        let mut idle = self.sessions.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.sessions.idle.lock();
         idle.extend(self.session.take());
     }
 
@@ -217,6 +218,6 @@ impl Drop for SessionEvaluator {
 impl Drop for SessionPool {
     fn drop(&mut self) {
         let _alone = self.alone();
-        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle.get_mut().clear();
     }
 }

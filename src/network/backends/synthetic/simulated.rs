@@ -22,9 +22,11 @@
 //! they would have taken, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
@@ -32,6 +34,7 @@ use crate::network::timetable::Timetable;
 use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator, Processor,
 };
+use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
@@ -165,10 +168,6 @@ impl Simulated {
             fail_after,
         })
     }
-
-    fn device(&self) -> MutexGuard<'_, Device> {
-        self.device.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn describe(pace: &DevicePace) -> String {
@@ -194,29 +193,29 @@ impl Backend for Simulated {
             fail_after: self.fail_after,
             answers: self.answers.evaluator()?,
             format: self.info.input_format,
-            is_virtual: self.info.virtual_pace.is_some(),
+            is_virtual: self.info.has_virtual_time(),
             input: Vec::new(),
         }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        let device = self.device();
+        let device = self.device.lock();
         Some(device.timetable.busy_until(device.started.elapsed()))
     }
 
-    fn take_notes(&self) -> Vec<String> {
+    fn take_notes(&self) -> Vec<Note> {
         let mut notes = self.answers.take_notes();
-        let mut device = self.device();
+        let mut device = self.device.lock();
         let is_too_slow = device.batches >= BATCHES_TO_JUDGE
             && device.late as f64 > LATE_SHARE * device.batches as f64
             && !device.has_complained;
         if is_too_slow {
             device.has_complained = true;
             let (late, batches) = (device.late, device.batches);
-            notes.push(format!(
+            notes.push(Note::Info(format!(
                 "simulated: the processor is too slow for this pace: {late} of {batches} batches were late; \
                  give the device more time for each position, or use clock=virtual"
-            ));
+            )));
         }
         notes
     }
@@ -233,13 +232,9 @@ struct SimulatedEvaluator {
 }
 
 impl SimulatedEvaluator {
-    fn device(&self) -> MutexGuard<'_, Device> {
-        self.device.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends a batch of `positions` off. Returns how long after the device's start it will be back.
     fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
-        let mut device = self.device();
+        let mut device = self.device.lock();
         if device.timetable.positions() >= self.fail_after {
             let reason = format!("its {} positions are over", self.fail_after);
             return Err(BackendError::Evaluation { backend: NAME.into(), reason });
@@ -265,7 +260,7 @@ impl Evaluator for SimulatedEvaluator {
         self.answers.evaluate(batch)?;
         let now = started.elapsed();
         {
-            let mut device = self.device();
+            let mut device = self.device.lock();
             device.batches += 1;
             device.late += u64::from(now > back + TOLERANCE);
         }

@@ -1,8 +1,8 @@
 //! The page of analysed games: the viewer with what was found of them, what they have in common, and how it
 //! was found.
 
+use super::analysed_pgn::permille_of_white;
 use super::judgement::{Mark, MateStory};
-use super::pgn::permille_of_white;
 use super::{AnalysedGame, AnalysisRow, AnalysisSummary, groups};
 use crate::chess::Position;
 use crate::lab::matches::{MoveScore, eval_of_white};

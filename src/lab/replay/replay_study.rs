@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use super::rows::{ReplayGameRow, ReplayMoveRow, ReplayRows};
+use super::replay_rows::{ReplayGameRow, ReplayMoveRow, ReplayRows};
 use crate::lab::Phase;
 use crate::lab::rows::{MergedGames, RowError, files_of};
 

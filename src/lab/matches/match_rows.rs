@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Side;
 use super::game::{GameRecord, SideLimit, Termination};
 use super::record::{MoveRecord, MoveScore};
+use crate::VERSION;
 use crate::lab::rows::{GameFiles, Row, RowOfGame};
-use crate::version::VERSION;
 
 /// What all that is written of a match has in common.
 #[derive(Clone, Copy, Debug)]

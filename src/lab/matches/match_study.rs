@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::rows::{MatchGameRow, MatchMoveRow};
+use super::match_rows::{MatchGameRow, MatchMoveRow};
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
 use super::viewed::viewed_games;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
 use super::measure::RunFacts;
 use super::statistics::{Difference, EstimatorFigures, Interval};
-use super::study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
 use crate::lab::rows::RowError;
 use crate::report::{Origin, Page, Plot, Table};
 

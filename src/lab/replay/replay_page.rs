@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::rows::ReplayMoveRow;
-use super::study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
+use super::replay_rows::ReplayMoveRow;
+use super::replay_study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
 use crate::report::{Bar, BarPlot, Page, Plot, Table};
 use crate::time::DEFAULT_MANAGER;
 
@@ -169,7 +169,7 @@ fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{ReplayGameRow, ReplayKey};
+    use super::super::replay_rows::{ReplayGameRow, ReplayKey};
     use super::super::{ReplayedGame, ReplayedMove};
     use super::*;
     use crate::time::StopReason;

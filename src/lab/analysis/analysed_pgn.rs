@@ -7,11 +7,11 @@ use std::path::Path;
 
 use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
+use crate::VERSION;
 use crate::chess::{Color, Move, Position};
 use crate::lab::matches::{MoveScore, eval_of_white};
 use crate::lab::pgn::Games;
 use crate::lab::pgn::{hours, tag, write_wrapped};
-use crate::version::VERSION;
 
 /// Most plies of a variation.
 const LONGEST: usize = 12;

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
+use crate::VERSION;
 use crate::chess::Color;
 use crate::lab::Phase;
 use crate::lab::rows::{GameFiles, Row, RowOfGame};
 use crate::time::{StopReason, TimeControl, manager_from};
-use crate::version::VERSION;
 
 /// A move with a choice that takes less than this share of an even share of the clock is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
