@@ -459,7 +459,7 @@ impl Ahead {
     #[inline(always)]
     fn advance<S: Simd>(&mut self, simd: S) {
         for _ in 0..self.each.min(self.lines) {
-            simd.prefetch(self.next.cast());
+            simd.prefetch::<false>(self.next.cast());
             self.next = self.next.wrapping_add(LINE);
         }
         self.lines = self.lines.saturating_sub(self.each);

@@ -54,9 +54,10 @@ pub(crate) trait Simd: Copy {
         }
     }
 
-    /// Asks for the cache line at `from` to be brought into the second cache. Any address will do.
+    /// Asks for the cache line at `from` to be brought into the second cache, or into the first if `NEAR`. Any
+    /// address will do.
     #[inline(always)]
-    fn prefetch(self, _from: *const f32) {}
+    fn prefetch<const NEAR: bool>(self, _from: *const f32) {}
 
     #[inline(always)]
     fn zero(self) -> Self::Vector {
@@ -282,6 +283,19 @@ mod x86 {
 
     use super::Simd;
 
+    /// See [`Simd::prefetch`].
+    #[inline(always)]
+    fn prefetch<const NEAR: bool>(from: *const f32) {
+        // SAFETY: every such CPU has the instructions. They read nothing that a program could see.
+        unsafe {
+            if NEAR {
+                _mm_prefetch::<_MM_HINT_T0>(from.cast());
+            } else {
+                _mm_prefetch::<_MM_HINT_T1>(from.cast());
+            }
+        }
+    }
+
     instruction_set! {
         /// AVX2 and FMA, which come together in every CPU since 2013 that has the former: 16 registers.
         Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -292,9 +306,8 @@ mod x86 {
         a * b + c = _mm256_fmadd_ps(a, b, c);
 
         #[inline(always)]
-        fn prefetch(self, from: *const f32) {
-            // SAFETY: the CPU has the instruction. It reads nothing that a program could see.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
+        fn prefetch<const NEAR: bool>(self, from: *const f32) {
+            prefetch::<NEAR>(from);
         }
 
         #[inline(always)]
@@ -338,9 +351,8 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn prefetch(self, from: *const f32) {
-            // SAFETY: the CPU has the instruction. It reads nothing that a program could see.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
+        fn prefetch<const NEAR: bool>(self, from: *const f32) {
+            prefetch::<NEAR>(from);
         }
 
         #[inline(always)]
