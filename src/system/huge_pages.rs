@@ -1,8 +1,8 @@
 //! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to
 //! be translated.
 //!
-//! They serve for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight,
-//! 64×6 as before) and for the search tree.
+//! They serve for the weights of networks (one position at a time 128×10 ran 16 % faster, 64×6 6 %, 32×4 in
+//! bf16 22 %) and for the search tree.
 
 /// The size of a huge page, bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;

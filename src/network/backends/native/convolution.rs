@@ -15,11 +15,12 @@ const BLOCK: usize = 64;
 /// of a tile would fall into the same few lines of the first cache.
 const SKEW: usize = 16;
 
-/// A convolution that reads the output of a tower.
+/// Convolutions that follow each other. The weights of all lie one after the other, so that they share huge
+/// pages and the next are known.
 #[derive(Debug)]
-pub(crate) enum Convolution {
+pub(crate) enum Convolutions {
     /// Winograd's algorithm, in fp32.
-    Winograd(WinogradConvolution),
+    Winograd(WinogradConvolutions),
     /// Products of tiles, in bf16 with sums in fp32.
     Folded(FoldedConvolutions),
 }
@@ -90,26 +91,18 @@ impl Scratch {
     }
 }
 
-impl Convolution {
+impl Convolutions {
     /// Packs the weights: for tiles if there are any, else for Winograd's algorithm.
-    pub(crate) fn new(arithmetic: Arithmetic, convolution: &weights::Convolution) -> Convolution {
+    pub(crate) fn new(arithmetic: Arithmetic, convolutions: &[&weights::Convolution]) -> Convolutions {
         match arithmetic.tiles {
-            Some(tiles) => Convolution::Folded(FoldedConvolutions::new(tiles, &[convolution])),
-            None => Convolution::Winograd(WinogradConvolution::new(arithmetic.kernels, convolution)),
+            Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, convolutions)),
+            None => Convolutions::Winograd(WinogradConvolutions::new(arithmetic.kernels, convolutions)),
         }
     }
 
-    /// Returns the padded channels of its output.
-    pub(crate) fn outputs(&self) -> usize {
-        match self {
-            Convolution::Winograd(convolution) => convolution.outputs,
-            Convolution::Folded(convolutions) => padded(convolutions.list[0].outputs),
-        }
-    }
-
-    /// Computes `output = activation(convolution(boards))`, where `boards` are a tower's output, which
-    /// `scratch` holds as well.
-    pub(crate) fn apply(
+    /// Computes `output = activation(convolution(boards))` with the first convolution, where `boards` are a
+    /// tower's output, which `scratch` holds as well.
+    pub(crate) fn apply_to_tower(
         &self,
         kernels: Kernels,
         activation: Activation,
@@ -118,14 +111,14 @@ impl Convolution {
         scratch: &mut Scratch,
     ) {
         match (self, scratch) {
-            (Convolution::Winograd(convolution), Scratch::Winograd(scratch)) => {
+            (Convolutions::Winograd(convolutions), Scratch::Winograd(scratch)) => {
                 let input = Boards { positions, boards };
-                convolution.activate(kernels, activation, input, output, &mut scratch.transformed);
+                convolutions.activate(0, kernels, activation, input, output, &mut scratch.transformed);
             }
-            (Convolution::Folded(convolutions), Scratch::Folded(scratch)) => {
+            (Convolutions::Folded(convolutions), Scratch::Folded(scratch)) => {
                 let FoldedScratch { boards, update, pool, .. } = scratch;
                 convolutions.apply(0, kernels, positions, boards, FoldedOutput::Sums { update, pool });
-                let channels = self.outputs();
+                let channels = padded(convolutions.list[0].outputs);
                 kernels.run(Unfold { positions, channels, stream: update, boards: &mut *output });
                 let boards = &mut output[..positions * BOARD_SQUARES * channels];
                 activate_boards(kernels, activation, boards, channels);
@@ -144,42 +137,45 @@ pub(crate) struct Target<'a> {
     pub(crate) pool: &'a mut [f32],
 }
 
-/// A 3×3 convolution, its filters transformed for Winograd's algorithm.
+/// Convolutions whose filters are transformed for Winograd's algorithm.
 #[derive(Debug)]
-pub(crate) struct WinogradConvolution {
+pub(crate) struct WinogradConvolutions {
+    list: Vec<WinogradConvolution>,
+    /// Of each convolution, `[36][inputs][outputs of the block]` for each block of outputs, packed.
+    weights: Buffer,
+}
+
+#[derive(Debug)]
+struct WinogradConvolution {
     inputs: usize,
     outputs: usize,
-    /// `[36][inputs][outputs of the block]` for each block of outputs, packed.
-    weights: Buffer,
+    /// Where its weights begin.
+    first: usize,
     bias: Buffer,
 }
 
-impl WinogradConvolution {
-    pub(crate) fn new(kernels: Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
-        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
-        let filters: Vec<[f32; POINTS]> =
-            convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
-        let mut weights = Buffer::zeros(POINTS * inputs * outputs);
-        for first in (0..outputs).step_by(BLOCK) {
-            let width = BLOCK.min(outputs - first);
-            let block = &mut weights[POINTS * inputs * first..][..POINTS * inputs * width];
-            for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
-                let weight = |input: usize, output: usize| {
-                    let output = first + output;
-                    let inside = input < convolution.inputs && output < convolution.outputs;
-                    if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
-                };
-                pack(kernels.panel(), inputs, width, weight, to);
-            }
+impl WinogradConvolutions {
+    fn new(kernels: Kernels, convolutions: &[&weights::Convolution]) -> WinogradConvolutions {
+        let length = |convolution: &weights::Convolution| {
+            POINTS * padded(convolution.inputs) * padded(convolution.outputs)
+        };
+        let mut weights = Buffer::zeros(convolutions.iter().copied().map(length).sum());
+        let (mut list, mut first) = (Vec::new(), 0);
+        for &convolution in convolutions {
+            let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+            pack_filters(kernels, convolution, &mut weights[first..][..length(convolution)]);
+            let mut bias = Buffer::zeros(outputs);
+            bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+            list.push(WinogradConvolution { inputs, outputs, first, bias });
+            first += length(convolution);
         }
-        let mut bias = Buffer::zeros(outputs);
-        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
-        WinogradConvolution { inputs, outputs, weights, bias }
+        WinogradConvolutions { list, weights }
     }
 
-    /// Computes `output = activation(convolution(input))`.
+    /// Computes `output = activation(convolution(input))` with the convolution number `index`.
     pub(crate) fn activate(
         &self,
+        index: usize,
         kernels: Kernels,
         activation: Activation,
         input: Boards<'_>,
@@ -188,43 +184,48 @@ impl WinogradConvolution {
     ) {
         let relu = pointwise(activation) == Some(Pointwise::Relu);
         let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
-        self.apply(kernels, input, Target { boards: &mut *output, epilogue, pool: &mut [] }, scratch);
+        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
+        self.apply(index, kernels, input, target, scratch);
         if !relu {
-            let boards = &mut output[..input.positions * BOARD_SQUARES * self.outputs];
-            activate_boards(kernels, activation, boards, self.outputs);
+            let channels = self.list[index].outputs;
+            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
+            activate_boards(kernels, activation, boards, channels);
         }
     }
 
-    /// Convolves boards `[10][10][inputs]`.
+    /// Convolves boards `[10][10][inputs]` with the convolution number `index`.
     pub(crate) fn apply(
         &self,
+        index: usize,
         kernels: Kernels,
         Boards { positions, boards }: Boards<'_>,
         target: Target<'_>,
         scratch: &mut Transformed,
     ) {
+        let WinogradConvolution { inputs, outputs, first: begin, bias } = &self.list[index];
+        let (inputs, outputs) = (*inputs, *outputs);
         let rows = positions * TILES;
-        let tiles_step = rows * self.inputs + SKEW;
+        let tiles_step = rows * inputs + SKEW;
         kernels.run(InputTransform {
             positions,
-            channels: self.inputs,
+            channels: inputs,
             boards,
             tiles: &mut scratch.tiles,
             step: tiles_step,
         });
-        for first in (0..self.outputs).step_by(BLOCK) {
-            let width = BLOCK.min(self.outputs - first);
+        for first in (0..outputs).step_by(BLOCK) {
+            let width = BLOCK.min(outputs - first);
             let products_step = rows * width + SKEW;
             kernels.run(Product {
                 count: POINTS,
                 rows,
-                inner: self.inputs,
+                inner: inputs,
                 width,
                 a: &scratch.tiles,
-                a_row: self.inputs,
+                a_row: inputs,
                 a_step: tiles_step,
-                b: &self.weights[POINTS * self.inputs * first..],
-                b_step: self.inputs * width,
+                b: &self.weights[begin + POINTS * inputs * first..],
+                b_step: inputs * width,
                 c: &mut scratch.products,
                 c_row: width,
                 c_step: products_step,
@@ -235,10 +236,10 @@ impl WinogradConvolution {
                 width,
                 products: &scratch.products,
                 step: products_step,
-                bias: &self.bias[first..],
+                bias: &bias[first..],
                 epilogue: target.epilogue,
                 boards: &mut *target.boards,
-                channels: self.outputs,
+                channels: outputs,
                 first,
                 pool: &mut *target.pool,
             });
@@ -246,13 +247,31 @@ impl WinogradConvolution {
     }
 }
 
-/// Convolutions that follow each other, as products of bf16 matrices: one for each of the nine taps and 32
-/// input channels.
+/// Transforms and packs the filters of a convolution, as [`WinogradConvolutions`] holds them.
+fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [f32]) {
+    let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+    let filters: Vec<[f32; POINTS]> =
+        convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
+    for first in (0..outputs).step_by(BLOCK) {
+        let width = BLOCK.min(outputs - first);
+        let block = &mut to[POINTS * inputs * first..][..POINTS * inputs * width];
+        for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
+            let weight = |input: usize, output: usize| {
+                let output = first + output;
+                let inside = input < convolution.inputs && output < convolution.outputs;
+                if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
+            };
+            pack(kernels.panel(), inputs, width, weight, to);
+        }
+    }
+}
+
+/// Convolutions as products of bf16 matrices: one for each of the nine taps and 32 input channels.
 #[derive(Debug)]
 pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
     list: Vec<FoldedConvolution>,
-    /// The right operands of all, one after the other, so that they lie in huge pages and the next are known.
+    /// The right operands of all.
     weights: Buffer<u16>,
 }
 
@@ -266,7 +285,7 @@ struct FoldedConvolution {
 }
 
 impl FoldedConvolutions {
-    pub(crate) fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
+    fn new(tiles: Tiles, convolutions: &[&weights::Convolution]) -> FoldedConvolutions {
         let length =
             |convolution: &weights::Convolution| 9 * stride(convolution.inputs) * stride(convolution.outputs);
         let mut weights = Buffer::zeros(convolutions.iter().copied().map(length).sum());

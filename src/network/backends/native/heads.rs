@@ -1,7 +1,7 @@
 //! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of
 //! 1858.
 
-use super::convolution::{self, Convolution};
+use super::convolution::{self, Convolutions};
 use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
 use super::kernels::{BOARD_SQUARES, Convolve, Dot, Kernels};
 use super::layers::{
@@ -35,8 +35,10 @@ pub(crate) struct Classical {
 /// Two 3×3 convolutions. The second one only where a legal move starts.
 #[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
-    conv1: Convolution,
+    conv1: Convolutions,
     activation: Activation,
+    /// Padded channels of `conv1`'s output.
+    channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
     bias: Vec<f32>,
@@ -78,7 +80,7 @@ impl Policy {
                 Policy::Classical(Classical::new(kernels, (convolution, inputs), dense, activation))
             }
             PolicyHead::Convolution { conv1, conv2 } => {
-                let conv1 = Convolution::new(arithmetic, conv1);
+                let conv1 = Convolutions::new(arithmetic, &[conv1]);
                 Policy::Convolution(ConvolutionPolicy::new(conv1, conv2, activation))
             }
             PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(arithmetic, head))),
@@ -127,7 +129,7 @@ impl Policy {
                 }
             }
             (Policy::Convolution(head), Workspace::OfTower(boards, output, convolution)) => {
-                head.conv1.apply(kernels, head.activation, boards, output, convolution);
+                head.conv1.apply_to_tower(kernels, head.activation, boards, output, convolution);
                 for (position, slot) in batch.iter_mut().enumerate() {
                     head.evaluate(kernels, position, slot, output);
                 }
@@ -179,7 +181,7 @@ fn as_dense(convolution: &weights::Convolution) -> Dense {
 }
 
 impl ConvolutionPolicy {
-    fn new(conv1: Convolution, conv2: &weights::Convolution, activation: Activation) -> ConvolutionPolicy {
+    fn new(conv1: Convolutions, conv2: &weights::Convolution, activation: Activation) -> ConvolutionPolicy {
         let channels = padded(conv2.inputs);
         let mut filters = Buffer::zeros(CONVOLUTION_PLANES * 9 * channels);
         for (plane, filter) in filters.chunks_exact_mut(9 * channels).enumerate() {
@@ -190,11 +192,11 @@ impl ConvolutionPolicy {
             }
         }
         let bias = conv2.bias[..CONVOLUTION_PLANES].to_vec();
-        ConvolutionPolicy { conv1, activation, filters, bias }
+        ConvolutionPolicy { conv1, activation, channels, filters, bias }
     }
 
     fn evaluate(&self, kernels: Kernels, position: usize, slot: &mut EvalSlot, boards: &[f32]) {
-        let channels = self.conv1.outputs();
+        let channels = self.channels;
         let board = &boards[position * BOARD_SQUARES * channels..][..BOARD_SQUARES * channels];
         for &index in &slot.moves {
             let cell = usize::from(CONVOLUTION_CELLS[usize::from(index)]);

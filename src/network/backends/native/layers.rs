@@ -26,7 +26,7 @@ pub(crate) struct Boards<'a> {
 const LINE: usize = 64;
 
 /// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill
-/// one.
+/// a quarter of one.
 ///
 /// It is made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a
 /// move of the buffer leaves the numbers where they are.
@@ -40,7 +40,7 @@ pub(crate) struct Buffer<T = f32> {
 impl<T: Clone + Default> Buffer<T> {
     /// Makes a buffer of `length` zeros.
     pub(crate) fn zeros(length: usize) -> Buffer<T> {
-        let is_large = length * size_of::<T>() >= HUGE_PAGE;
+        let is_large = length * size_of::<T>() >= HUGE_PAGE / 4;
         let alignment = if is_large { HUGE_PAGE } else { LINE } / size_of::<T>();
         let whole = length.next_multiple_of(alignment);
         // Zeros come from the system as pages that take no memory before they are written.

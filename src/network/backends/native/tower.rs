@@ -9,7 +9,7 @@
 use arrayvec::ArrayVec;
 
 use super::convolution::{
-    self, FoldedConvolutions, FoldedScratch, Target, WinogradConvolution, WinogradScratch,
+    self, Convolutions, FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch,
 };
 use super::kernels::{
     AddScaled, Apply, BOARD_SQUARES, BOARD_STRIDE, Epilogue, FinishStream, Fold, FoldedOutput, Kernels,
@@ -21,22 +21,17 @@ use super::layers::{
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 
+/// Residual blocks `act(x + se(conv2(act(conv1(x)))))` behind a first convolution.
 #[derive(Debug)]
 pub(crate) struct Tower {
     arithmetic: Arithmetic,
     filters: usize,
     first: FirstLayer,
-    blocks: Blocks,
+    /// Two for each block. Those of Winograd's algorithm read and write boards, the others folded boards.
+    convolutions: Convolutions,
+    /// One for each block, if it has one.
+    units: Vec<Option<SqueezeExcite>>,
     activation: Activation,
-}
-
-/// Residual blocks: `act(x + se(conv2(act(conv1(x)))))`.
-#[derive(Debug)]
-enum Blocks {
-    /// In fp32, on boards.
-    Winograd(Vec<([WinogradConvolution; 2], Option<SqueezeExcite>)>),
-    /// In bf16, on folded boards: two convolutions for each unit.
-    Folded(FoldedConvolutions, Vec<Option<SqueezeExcite>>),
 }
 
 /// Sums over each channel to scales and shifts of the channels.
@@ -69,30 +64,18 @@ struct Gates {
 impl Tower {
     /// Packs the weights, those of the 3×3 convolutions for tiles if there are any.
     pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
-        let kernels = arithmetic.kernels;
-        let unit = |block: &weights::ResidualBlock, channels: usize| {
-            block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit, channels))
-        };
-        let blocks = if let Some(tiles) = arithmetic.tiles {
-            let convolutions: Vec<_> =
-                tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
-            let unit = |block| unit(block, stride(tower.filters()));
-            Blocks::Folded(
-                FoldedConvolutions::new(tiles, &convolutions),
-                tower.blocks.iter().map(unit).collect(),
-            )
-        } else {
-            let block = |block: &weights::ResidualBlock| {
-                let convolution = |convolution| WinogradConvolution::new(kernels, convolution);
-                ([&block.conv1, &block.conv2].map(convolution), unit(block, padded(tower.filters())))
-            };
-            Blocks::Winograd(tower.blocks.iter().map(block).collect())
+        let convolutions: Vec<_> =
+            tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
+        let channels = arithmetic.padded(tower.filters());
+        let unit = |block: &weights::ResidualBlock| {
+            block.se.as_ref().map(|unit| SqueezeExcite::new(arithmetic.kernels, unit, channels))
         };
         Tower {
             arithmetic,
             filters: tower.filters(),
             first: FirstLayer::new(&tower.input),
-            blocks,
+            convolutions: Convolutions::new(arithmetic, &convolutions),
+            units: tower.blocks.iter().map(unit).collect(),
             activation,
         }
     }
@@ -103,10 +86,7 @@ impl Tower {
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        match &self.blocks {
-            Blocks::Winograd(blocks) => blocks.len(),
-            Blocks::Folded(_, units) => units.len(),
-        }
+        self.units.len()
     }
 
     /// Returns the padded channels of its output.
@@ -117,11 +97,7 @@ impl Tower {
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
-        let units: Vec<_> = match &self.blocks {
-            Blocks::Winograd(blocks) => blocks.iter().filter_map(|(_, unit)| unit.as_ref()).collect(),
-            Blocks::Folded(_, units) => units.iter().flatten().collect(),
-        };
-        let squeezed = units.iter().map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
+        let squeezed = self.units.iter().flatten().map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
         TowerScratch {
             boards: boards(),
             inner: boards(),
@@ -143,18 +119,18 @@ impl Tower {
             activate_boards(kernels, self.activation, board, channels);
         }
         let TowerScratch { boards, inner, convolution, gates, .. } = scratch;
-        match (&self.blocks, convolution) {
-            (Blocks::Winograd(blocks), convolution::Scratch::Winograd(scratch)) => {
-                for (convolutions, unit) in blocks {
+        match (&self.convolutions, convolution) {
+            (Convolutions::Winograd(convolutions), convolution::Scratch::Winograd(scratch)) => {
+                for (i, unit) in self.units.iter().enumerate() {
                     let boards = Residuals { positions: batch.len(), boards, inner };
-                    self.evaluate_block(convolutions, unit.as_ref(), boards, gates, scratch);
+                    self.evaluate_block((convolutions, i), unit.as_ref(), boards, gates, scratch);
                 }
             }
-            (Blocks::Folded(convolutions, units), convolution::Scratch::Folded(scratch)) => {
+            (Convolutions::Folded(convolutions), convolution::Scratch::Folded(scratch)) => {
                 let FoldedScratch { boards: folded, stream, .. } = scratch;
                 let positions = batch.len();
                 kernels.run(Fold { positions, channels, boards, stream, folded });
-                for (i, unit) in units.iter().enumerate() {
+                for (i, unit) in self.units.iter().enumerate() {
                     self.evaluate_folded_block((convolutions, i), unit.as_ref(), positions, gates, scratch);
                 }
                 kernels.run(Unfold { positions, channels, stream: &scratch.stream, boards });
@@ -163,9 +139,10 @@ impl Tower {
         }
     }
 
+    /// Evaluates the block number `index`, whose convolutions are two that follow each other.
     fn evaluate_block(
         &self,
-        [conv1, conv2]: &[WinogradConvolution; 2],
+        (convolutions, index): (&WinogradConvolutions, usize),
         unit: Option<&SqueezeExcite>,
         Residuals { positions, boards, inner }: Residuals<'_>,
         gates: &mut Gates,
@@ -173,18 +150,20 @@ impl Tower {
     ) {
         let (kernels, channels) = (self.arithmetic.kernels, self.channels());
         let WinogradScratch { transformed, update, pool } = scratch;
-        conv1.activate(kernels, self.activation, Boards { positions, boards }, inner, transformed);
+        let input = Boards { positions, boards };
+        convolutions.activate(2 * index, kernels, self.activation, input, inner, transformed);
         let relu = pointwise(self.activation) == Some(Pointwise::Relu);
         let inner = Boards { positions, boards: inner };
         if let Some(unit) = unit {
             let target = Target { boards: &mut *update, epilogue: Epilogue::Pool, pool: &mut *pool };
-            conv2.apply(kernels, inner, target, transformed);
+            convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
             unit.evaluate(kernels, self.activation, positions, pool, gates);
             let scale_shift = &gates.scale_shift;
             kernels.run(Residual { positions, channels, update, scale_shift, boards, relu });
         } else {
             let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
-            conv2.apply(kernels, inner, Target { boards, epilogue, pool: &mut [] }, transformed);
+            let target = Target { boards, epilogue, pool: &mut [] };
+            convolutions.apply(2 * index + 1, kernels, inner, target, transformed);
         }
         if !relu {
             let boards = &mut boards[..positions * BOARD_SQUARES * channels];
@@ -192,7 +171,7 @@ impl Tower {
         }
     }
 
-    /// Evaluates the block number `index`, whose convolutions are the next two.
+    /// Evaluates the block number `index` likewise, on folded boards.
     fn evaluate_folded_block(
         &self,
         (convolutions, index): (&FoldedConvolutions, usize),
