@@ -1,30 +1,28 @@
 //! Intel's Advanced Matrix Extensions: products of 16×32 by 32×16 bf16 matrices in one instruction.
 //!
-//! The intrinsics are not stable, so the inner loop is assembly. It is the same that was measured on Sapphire
-//! Rapids. Tiles must be allowed by CPU, system and, on Linux, by a request of the process, and before they
-//! are used, a product is compared with its definition, so that a machine that computes anything else falls
-//! back to fp32.
+//! The intrinsics are not stable, so the steps of a product are assembly. Sums stay in tiles from one step to
+//! the next: the compiler itself never uses tiles. Tiles must be allowed by CPU, system and, on Linux, by a
+//! request of the process.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-use super::rows::TILE_ROWS;
-use super::tiles::{Avx512Bf16, ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
+use super::avx512_bf16::Avx512Bf16;
+use super::operands::{TILE_DEPTH, TILE_ROWS};
 
 /// The tiles of this CPU, proven by [`Amx::detect`], with the vectors of every CPU that has tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amx(Avx512Bf16);
 
-/// Bytes of a row of a tile, and of a row of `a`.
+/// Bytes of a row of a tile.
 const ROW: usize = 64;
 
 impl Amx {
-    /// Returns the tiles, if CPU and system have them, the system allows their use, and they compute what
-    /// they should.
+    /// Returns the tiles, if CPU and system have them and the system allows their use.
     pub(super) fn detect() -> Option<Amx> {
-        let amx = Amx(Avx512Bf16::detect()?);
+        let vectors = Avx512Bf16::detect()?;
         let usable = cpu_has_bf16_tiles() && system_saves_registers() && process_may_use_tiles();
-        (usable && agrees_with_definition(amx)).then_some(amx)
+        usable.then_some(Amx(vectors))
     }
 
     /// Returns the vectors that finish what tiles compute.
@@ -75,36 +73,6 @@ fn process_may_use_tiles() -> bool {
     result == 0
 }
 
-/// Says whether a product with varied numbers comes out as defined, but for the order of additions.
-fn agrees_with_definition(amx: Amx) -> bool {
-    const STEPS: usize = 3;
-    const WIDTH: usize = 64;
-    let numbers = |count: usize, factor: usize| -> Vec<u16> {
-        (0..count).map(|i| half::bf16::from_f32((i * factor % 251) as f32 / 125.0 - 1.0).to_bits()).collect()
-    };
-    let offsets = [0, 96, 2048];
-    let a_step = 2048 + 64 * TILE_DEPTH;
-    let (a, b) = (numbers(2 * a_step, 7), numbers(STEPS * TILE_DEPTH * WIDTH, 11));
-    let product = |tiles: Tiles| {
-        let mut c = vec![0.0; 2 * 64 * WIDTH];
-        tiles.multiply(TileProduct {
-            positions: 2,
-            rows: 64,
-            width: WIDTH,
-            offsets: &offsets,
-            a: &a,
-            a_step,
-            b: &b,
-            c: &mut c,
-        });
-        c
-    };
-    product(Tiles::Amx(amx))
-        .iter()
-        .zip(product(Tiles::Definition))
-        .all(|(found, expected)| (found - expected).abs() < 1e-3)
-}
-
 /// The operand of LDTILECFG: palette 1, eight tiles of rows of 64 bytes.
 #[repr(C, align(64))]
 struct TileConfig([u8; 64]);
@@ -123,123 +91,132 @@ impl TileConfig {
 }
 
 impl Amx {
-    /// Configures the tiles of this thread.
-    pub(super) fn begin(self) {
-        // SAFETY: `self` proves that tiles may be used.
-        unsafe { configure(TILE_ROWS) }
+    /// Gives the tiles of this thread their shape: left operands of so many rows, 16 at most.
+    pub(super) fn configure(self, rows: usize) {
+        let config = TileConfig::new(rows);
+        // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned. The compiler
+        // itself never uses tiles.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
     }
 
-    /// Releases the tiles of this thread.
-    pub(super) fn end(self) {
-        // SAFETY: `self` proves that tiles may be used.
-        unsafe { release() }
-    }
-
-    /// The job must have been checked.
-    pub(super) fn multiply(self, job: TileProduct<'_>) {
-        let steps = job.offsets.len();
-        // SAFETY: `self` proves that tiles may be used. The check covers all operands of each block.
-        unsafe {
-            configure(TILE_ROWS);
-            for block in 0..job.width / TILE_DEPTH {
-                let b = job.b.as_ptr().add(block * steps * TILE_DEPTH * TILE_DEPTH);
-                for position in 0..job.positions {
-                    for half in 0..job.rows.div_ceil(ROW_STEP) {
-                        let c = (position * 64 + half * ROW_STEP) * job.width + block * TILE_DEPTH;
-                        multiply_block(
-                            job.offsets,
-                            job.a.as_ptr().add(position * job.a_step + half * ROW_STEP * TILE_DEPTH),
-                            b,
-                            OutputRows { first: job.c.as_mut_ptr().add(c), stride: job.width },
-                        );
-                    }
-                }
-            }
-            release();
-        }
+    /// Frees the tiles of this thread, so that the system need not save them.
+    pub(super) fn release(self) {
+        // SAFETY: `self` proves that tiles may be used. None is in use after this.
+        unsafe { asm!("tilerelease", options(nostack, nomem)) }
     }
 }
 
-/// Gives all tiles their shape: left operands of so many rows, 16 at most.
+/// Bytes of a row of a block of sums.
+const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
+
+/// Sets the sums of a block of 32 by 32, which stay in tiles 0 to 3, to 0.
 ///
 /// # Safety
-/// Tiles must be usable in this process.
-pub(super) unsafe fn configure(rows: usize) {
-    let config = TileConfig::new(rows);
-    // SAFETY: the configuration is valid and aligned. The compiler itself never uses tiles.
-    unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
-}
-
-/// Frees the tiles, so that the system need not save them.
-///
-/// # Safety
-/// Tiles must be usable in this process.
-pub(super) unsafe fn release() {
-    // SAFETY: no tile is in use after this.
-    unsafe { asm!("tilerelease", options(nostack, nomem)) }
-}
-
-/// Rows that a block of a product is written to.
-#[derive(Clone, Copy)]
-struct OutputRows {
-    first: *mut f32,
-    /// Numbers from one row to the next.
-    stride: usize,
-}
-
-/// Computes 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
-///
-/// # Safety
-/// [`configure`] must have run on this thread. There must be a step. `a` must be valid from each offset for
-/// 32 rows of 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are its stride
-/// apart.
-unsafe fn multiply_block(offsets: &[u32], a: *const u16, b: *const u16, c: OutputRows) {
-    let (c, row) = (c.first, c.stride * size_of::<f32>());
-    // SAFETY: the caller's. All registers that change are named.
+/// Tiles must be configured.
+#[inline(always)]
+pub(super) unsafe fn clear() {
+    // SAFETY: the caller's. The compiler itself never uses tiles.
     unsafe {
         asm!(
             "tilezero tmm0",
             "tilezero tmm1",
             "tilezero tmm2",
             "tilezero tmm3",
-            // Without vector arithmetic in the loop the stores behind it hold up the next block's products.
-            // It was measured on Sapphire Rapids: one addition a step makes 36 steps 24 % faster and 72 steps
-            // 12 %, moves and prefetches do nothing.
-            "vxorps xmm0, xmm0, xmm0",
-            "2:",
-            "mov {at:e}, dword ptr [{offsets}]",
-            "add {offsets}, 4",
-            "lea {at}, [{a} + {at}*2]",
-            "tileloadd tmm6, [{b} + {stride}*1]",
-            "tileloadd tmm4, [{at} + {stride}*1]",
-            "tileloadd tmm7, [{b} + {stride}*1 + 1024]",
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+}
+
+/// Adds the products of a step: 16 rows each at `upper` and `lower`, which are `row` numbers apart, by 32
+/// columns. Weights are read past the first cache, which holds the rows.
+///
+/// # Safety
+/// Tiles must be configured. `upper` and `lower` must be valid for 16 rows of 32 numbers, `b` for 1,024
+/// numbers.
+#[inline(always)]
+pub(super) unsafe fn add(upper: *const u16, lower: *const u16, row: usize, b: *const u16) {
+    // SAFETY: the caller's. All registers that change are named.
+    unsafe {
+        asm!(
+            "tileloaddt1 tmm6, [{b} + {stride}*1]",
+            "tileloadd tmm4, [{upper} + {row}*1]",
+            "tileloaddt1 tmm7, [{b} + {stride}*1 + 1024]",
             "tdpbf16ps tmm0, tmm4, tmm6",
-            "tileloadd tmm5, [{at} + {stride}*1 + 1024]",
+            "tileloadd tmm5, [{lower} + {row}*1]",
             "tdpbf16ps tmm1, tmm4, tmm7",
-            "add {b}, 2048",
             "tdpbf16ps tmm2, tmm5, tmm6",
             "tdpbf16ps tmm3, tmm5, tmm7",
-            "vaddss xmm0, xmm0, xmm0",
-            "dec {steps}",
-            "jnz 2b",
-            "tilestored [{c} + {row}*1], tmm0",
-            "tilestored [{c} + {row}*1 + 64], tmm1",
-            "lea {c}, [{c} + {rows}]",
-            "tilestored [{c} + {row}*1], tmm2",
-            "tilestored [{c} + {row}*1 + 64], tmm3",
-            at = out(reg) _,
-            offsets = inout(reg) offsets.as_ptr() => _,
-            steps = inout(reg) offsets.len() => _,
-            a = in(reg) a,
-            b = inout(reg) b => _,
-            c = inout(reg) c => _,
-            row = in(reg) row,
-            rows = in(reg) row * 16,
+            b = in(reg) b,
+            upper = in(reg) upper,
+            lower = in(reg) lower,
+            row = in(reg) row * size_of::<u16>(),
             stride = in(reg) ROW,
-            out("xmm0") _,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
             out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-            options(nostack),
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+}
+
+/// Adds the products of a step to the upper half of the block only.
+///
+/// # Safety
+/// Tiles must be configured. `upper` must be valid for as many rows of 32 numbers as they were configured
+/// for, `b` for 1,024 numbers.
+#[inline(always)]
+pub(super) unsafe fn add_upper(upper: *const u16, row: usize, b: *const u16) {
+    // SAFETY: the caller's. All registers that change are named.
+    unsafe {
+        asm!(
+            "tileloaddt1 tmm6, [{b} + {stride}*1]",
+            "tileloadd tmm4, [{upper} + {row}*1]",
+            "tileloaddt1 tmm7, [{b} + {stride}*1 + 1024]",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            b = in(reg) b,
+            upper = in(reg) upper,
+            row = in(reg) row * size_of::<u16>(),
+            stride = in(reg) ROW,
+            out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+}
+
+/// Writes the sums of the upper half of the block, `[16][32]`.
+///
+/// # Safety
+/// [`clear`] must have run. `to` must be valid for these sums.
+#[inline(always)]
+pub(super) unsafe fn store_upper(to: *mut f32) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!(
+            "tilestored [{to} + {row}*1], tmm0",
+            "tilestored [{to} + {row}*1 + 64], tmm1",
+            to = in(reg) to,
+            row = in(reg) SUMS_ROW,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Writes the sums of the block, `[32][32]`.
+///
+/// # Safety
+/// [`clear`] must have run. `to` must be valid for all sums.
+#[inline(always)]
+pub(super) unsafe fn store(to: *mut f32) {
+    // SAFETY: the caller's.
+    unsafe {
+        store_upper(to);
+        asm!(
+            "tilestored [{to} + {row}*1], tmm2",
+            "tilestored [{to} + {row}*1 + 64], tmm3",
+            to = in(reg) to.add(TILE_ROWS * TILE_DEPTH),
+            row = in(reg) SUMS_ROW,
+            options(nostack, preserves_flags),
         );
     }
 }

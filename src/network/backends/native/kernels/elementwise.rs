@@ -2,9 +2,8 @@
 //! first layer, single outputs of policy heads, and what encoders do with rows (layer norms, softmax,
 //! rounding to bf16).
 
-use super::rows::Layout;
+use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
-use super::tiles::TILE_DEPTH;
 use super::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Job, Pointwise, board_offset, extent};
 
 /// `boards = boards + scale * update + shift` on the 64 squares, then ReLU if wanted.

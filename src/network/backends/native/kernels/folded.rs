@@ -13,8 +13,11 @@
 use std::ops::Range;
 use std::ptr;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::amx;
+use super::operands::{Ahead, MATRIX, Sums, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
-use super::tiles::{TILE_DEPTH, Tiles, UNIT_ROWS};
+use super::tiles::Tiles;
 use super::{BOARD_SQUARES, Job, Pointwise, board_offset, elementwise, extent};
 
 /// Files of a half with its border.
@@ -28,14 +31,10 @@ const STREAM: usize = 64 * TILE_DEPTH;
 /// Rows of sums that are computed together: two ranks of both halves.
 const ROWS: usize = 32;
 /// Numbers from the first to the last that a step reads of a folded board.
-pub(super) const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
-/// Numbers of the weights of a step of 32 inputs by 32 outputs.
-const STEP: usize = TILE_DEPTH * TILE_DEPTH;
+const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
 /// Weights that are multiplied with all positions before the next, in numbers: they stay in the second cache.
 /// Up to 295 kB were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
-/// Numbers of weights in a cache line.
-const LINE: usize = 64 / size_of::<u16>();
 
 /// Returns the length of a folded board of `channels`.
 pub(crate) fn folded_length(channels: usize) -> usize {
@@ -120,8 +119,8 @@ pub(crate) struct ConvolveFolded<'a> {
     pub(crate) offsets: &'a [u32],
     /// `[positions][`[`folded_length`]`]` of the inputs, bits of bf16.
     pub(crate) input: &'a [u16],
-    /// Right operands, bits of bf16, as in [`TileProduct`](super::TileProduct). Behind them the weights that
-    /// are read next, which are brought near.
+    /// As [`pack_right`](super::pack_right) packs them. Behind them the weights that are read next, which are
+    /// brought near.
     pub(crate) weights: &'a [u16],
     /// The numbers that are added to each output, `[outputs]`.
     pub(crate) bias: &'a [f32],
@@ -322,10 +321,6 @@ impl Job for ConvolveFolded<'_> {
     }
 }
 
-/// 32 by 32 sums.
-#[repr(align(64))]
-struct Sums([f32; ROWS * TILE_DEPTH]);
-
 /// Computes `job`: chunks of weights, all positions for each, two ranks of both halves at a time.
 ///
 /// The sums of a block go to the output while the next block is multiplied, a few rows a step. If they go
@@ -344,9 +339,9 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
     };
     let steps = job.offsets.len();
     let (depths, blocks) = (steps / 9, job.outputs / TILE_DEPTH);
-    let chunk = (CHUNK / (steps * STEP)).clamp(1, blocks.max(1));
+    let chunk = (CHUNK / (steps * MATRIX)).clamp(1, blocks.max(1));
     // One is filled while the other goes to the output.
-    let mut sums = [Sums([0.0; ROWS * TILE_DEPTH]), Sums([0.0; ROWS * TILE_DEPTH])];
+    let mut sums = [Sums::ZERO; 2];
     let mut current = 0;
     let mut pending = Pending::<S, RELU>::nothing(simd);
     // SAFETY: the check covers all operands and outputs of each block.
@@ -355,8 +350,8 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
         for first in (0..blocks).step_by(chunk) {
             let end = blocks.min(first + chunk);
             let mut ahead = Ahead::new(
-                &job.weights[end * steps * STEP..],
-                chunk * steps * STEP,
+                &job.weights[end * steps * MATRIX..],
+                chunk * steps * MATRIX,
                 (end - first) * steps * 2 * job.positions,
             );
             for (position, pair) in (0..job.positions).flat_map(|p| (0..2).map(move |pair| (p, pair))) {
@@ -364,7 +359,7 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
                     let operands = Operands {
                         offsets: job.offsets,
                         a: job.input.as_ptr().add(position * depths * FOLDED + pair * 2 * RANK),
-                        b: job.weights.as_ptr().add(block * steps * STEP),
+                        b: job.weights.as_ptr().add(block * steps * MATRIX),
                     };
                     let sums = sums[current].0.as_mut_ptr();
                     multiply(job.tiles, &operands, sums, &mut pending, &mut ahead);
@@ -414,9 +409,10 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Tiles::Amx(_) => {
                 let mut due = 0;
-                amx_steps::clear();
+                amx::clear();
                 for (step, &offset) in offsets.iter().enumerate() {
-                    amx_steps::add(a.add(offset as usize), b.add(step * STEP));
+                    let a = a.add(offset as usize);
+                    amx::add(a, a.add(RANK), TILE_DEPTH, b.add(step * MATRIX));
                     ahead.advance(pending.simd);
                     due += ROWS;
                     while due >= offsets.len() {
@@ -425,7 +421,7 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
                     }
                 }
                 pending.finish();
-                amx_steps::store(sums);
+                amx::store(sums);
             }
             _ => {
                 pending.finish();
@@ -437,32 +433,6 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
                 }
             }
         }
-    }
-}
-
-/// Weights that are asked for while others are multiplied.
-struct Ahead {
-    next: *const u16,
-    /// Cache lines that are left.
-    lines: usize,
-    /// Lines to ask for at each step.
-    each: usize,
-}
-
-impl Ahead {
-    /// Asks for the first `length` of `weights` within `steps`.
-    fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
-        let lines = weights.len().min(length) / LINE;
-        Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }
-    }
-
-    #[inline(always)]
-    fn advance<S: Simd>(&mut self, simd: S) {
-        for _ in 0..self.each.min(self.lines) {
-            simd.prefetch::<false>(self.next.cast());
-            self.next = self.next.wrapping_add(LINE);
-        }
-        self.lines = self.lines.saturating_sub(self.each);
     }
 }
 
@@ -561,87 +531,6 @@ impl<S: Simd, const RELU: bool> Pending<S, RELU> {
         while !self.rows.is_empty() {
             // SAFETY: the caller's.
             unsafe { self.finish_row() }
-        }
-    }
-}
-
-/// Products of a block on Intel's Advanced Matrix Extensions: see [`amx`](super::amx).
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(super) mod amx_steps {
-    use std::arch::asm;
-
-    use super::{RANK, TILE_DEPTH};
-
-    /// Bytes of a row of bf16 numbers, and of a row of sums.
-    const ROW: usize = TILE_DEPTH * size_of::<u16>();
-    const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
-
-    /// Sets the sums, which stay in tiles 0 to 3, to 0.
-    ///
-    /// # Safety
-    /// Tiles must be configured.
-    #[inline(always)]
-    pub(super) unsafe fn clear() {
-        // SAFETY: the caller's. The compiler itself never uses tiles.
-        unsafe {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                options(nostack, nomem, preserves_flags),
-            );
-        }
-    }
-
-    /// Adds the products of a step. Weights are read past the first cache, which holds the activations.
-    ///
-    /// # Safety
-    /// Tiles must be configured. `a` must be valid for 16 rows of 32 numbers, and a rank further as well, `b`
-    /// for 1,024 numbers.
-    #[inline(always)]
-    pub(in super::super) unsafe fn add(a: *const u16, b: *const u16) {
-        // SAFETY: the caller's. All registers that change are named.
-        unsafe {
-            asm!(
-                "tileloaddt1 tmm6, [{b} + {row}*1]",
-                "tileloadd tmm4, [{a} + {row}*1]",
-                "tileloaddt1 tmm7, [{b} + {row}*1 + 1024]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tileloadd tmm5, [{a} + {row}*1 + {second}]",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "tdpbf16ps tmm2, tmm5, tmm6",
-                "tdpbf16ps tmm3, tmm5, tmm7",
-                a = in(reg) a,
-                b = in(reg) b,
-                row = in(reg) ROW,
-                second = const RANK * size_of::<u16>(),
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                options(nostack, readonly, preserves_flags),
-            );
-        }
-    }
-
-    /// Writes the sums, `[32][32]`.
-    ///
-    /// # Safety
-    /// [`clear`] must have run. `to` must be valid for all sums.
-    #[inline(always)]
-    pub(super) unsafe fn store(to: *mut f32) {
-        // SAFETY: the caller's.
-        unsafe {
-            asm!(
-                "tilestored [{to} + {row}*1], tmm0",
-                "tilestored [{to} + {row}*1 + 64], tmm1",
-                "tilestored [{to} + {row}*1 + {second}], tmm2",
-                "tilestored [{to} + {row}*1 + {second} + 64], tmm3",
-                to = in(reg) to,
-                row = in(reg) SUMS_ROW,
-                second = const 16 * SUMS_ROW,
-                options(nostack, preserves_flags),
-            );
         }
     }
 }

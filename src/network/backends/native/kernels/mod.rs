@@ -13,6 +13,7 @@
 mod elementwise;
 mod folded;
 mod gemm;
+mod operands;
 mod peak;
 mod rows;
 mod simd;
@@ -21,6 +22,8 @@ mod winograd;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx512_bf16;
 #[cfg(target_arch = "x86_64")]
 mod rows_units;
 #[cfg(target_arch = "x86_64")]
@@ -43,9 +46,10 @@ pub(super) use folded::{
     stream_length,
 };
 pub(super) use gemm::Product;
+pub(super) use operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH, TILE_ROWS, pack_right};
 pub(super) use peak::Peak;
-pub(super) use rows::{Attend, BLOCK_ROWS, Dense, DenseOutput, HalfRows, Layout, TILE_ROWS};
-pub(super) use tiles::{TILE_DEPTH, Tiles, pack_right};
+pub(super) use rows::{Attend, Dense, DenseOutput};
+pub(super) use tiles::Tiles;
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this: no vector is longer.

@@ -2,11 +2,12 @@
 
 use std::hint::black_box;
 
+use super::Job;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-use super::folded::amx_steps;
+use super::amx;
+use super::operands::{MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
-use super::tiles::{TILE_DEPTH, Tiles, UNIT_ROWS};
-use super::{Job, folded::ROWS_READ};
+use super::tiles::Tiles;
 
 /// Multiplies numbers in registers, or matrices that the first cache holds, `rounds` times. Returns how many
 /// operations those were, two for each multiplication.
@@ -32,8 +33,8 @@ impl Job for Peak {
         // Numbers of varied bits below 1: zeros take less power, and then a CPU may be faster.
         let number = |i: usize| (i * 7919 % 0x3f80) as u16;
         let (a, b) = (Aligned(std::array::from_fn(number)), Aligned(std::array::from_fn(number)));
-        let (a, b): (&[u16; ROWS_READ], &[u16; TILE_DEPTH * TILE_DEPTH]) = (&a.0, &b.0);
-        let mut sums = vec![0.0; TILE_DEPTH * TILE_DEPTH];
+        let (a, b): (&[u16; MATRIX], &[u16; MATRIX]) = (&a.0, &b.0);
+        let mut sums = vec![0.0; MATRIX];
         let rows = if tiles.name() == "amx" { TILE_DEPTH } else { UNIT_ROWS };
         tiles.begin();
         for _ in 0..self.rounds {
@@ -41,14 +42,14 @@ impl Job for Peak {
             unsafe {
                 match tiles {
                     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-                    Tiles::Amx(_) => amx_steps::add(a.as_ptr(), b.as_ptr()),
+                    Tiles::Amx(_) => amx::add(a.as_ptr(), a[MATRIX / 2..].as_ptr(), TILE_DEPTH, b.as_ptr()),
                     _ => tiles.multiply_rows(&[0], a.as_ptr(), b.as_ptr(), sums.as_mut_ptr()),
                 }
             }
         }
         tiles.end();
         black_box(&mut sums);
-        self.rounds * 2 * rows * TILE_DEPTH * TILE_DEPTH
+        self.rounds * 2 * rows * MATRIX
     }
 }
 

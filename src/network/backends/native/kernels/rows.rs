@@ -1,78 +1,16 @@
 //! Dense layers and attention in bf16 over rows of numbers: products of bf16, sums in fp32, results rounded
 //! to bf16 where another product reads them.
 //!
-//! [`Layout`] says where the rows lie. [`Tiles::dense`] and [`Tiles::attend`] compute what [`Dense`] and
-//! [`Attend`] define. The weights are packed by [`pack_right`](super::pack_right).
+//! [`Layout`](super::Layout) says where the rows lie, [`pack_right`](super::pack_right) packs the weights.
+//! [`Tiles`](super::Tiles) computes what [`Dense`] and [`Attend`] define.
 
 use half::bf16;
 
-use super::tiles::{TILE_DEPTH, Tiles};
-use super::{Apply, Kernels, Pointwise, extent};
+use super::operands::{HalfRows, Layout, MATRIX, TILE_DEPTH, TILE_ROWS};
+use super::{Apply, Kernels, Pointwise};
 
-/// Rows that stand together in blocks of rows: those of a board's squares.
-pub(crate) const BLOCK_ROWS: usize = 64;
-/// Rows that are read together: a left operand has memory for a multiple of them.
-pub(crate) const TILE_ROWS: usize = 16;
-/// Numbers of a block of rows that one step of a product reads.
-const BLOCK_STEP: usize = BLOCK_ROWS * TILE_DEPTH;
 /// Squares of a board.
 const SQUARES: usize = 64;
-/// Numbers of a matrix in a right operand: 32 by 32.
-pub(super) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
-
-/// Where rows of bf16 numbers lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    /// Numbers from one row to the next.
-    pub(super) row: usize,
-    /// Numbers from 32 numbers of a row to the next 32.
-    pub(super) step: usize,
-    /// Numbers from 64 rows to the next 64.
-    pub(super) block: usize,
-}
-
-impl Layout {
-    /// `[rows / 64][width / 32][64][32]`: what a product reads lies side by side.
-    pub(crate) fn blocks(width: usize) -> Layout {
-        Layout { row: TILE_DEPTH, step: BLOCK_STEP, block: BLOCK_ROWS.checked_mul(width).expect("fits") }
-    }
-
-    /// `[rows][stride]`
-    pub(crate) fn rows(stride: usize) -> Layout {
-        Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
-    }
-
-    /// Returns the length of memory that holds `rows` rows of `width` numbers.
-    ///
-    /// # Panics
-    /// Panics if that exceeds `usize`.
-    pub(crate) fn length(self, rows: usize, width: usize) -> usize {
-        let Some(last) = rows.checked_sub(1) else { return 0 };
-        let row = extent(width / TILE_DEPTH, self.step, TILE_DEPTH);
-        let whole = extent(last / BLOCK_ROWS, self.block, extent(BLOCK_ROWS, self.row, row));
-        let block = extent(last % BLOCK_ROWS + 1, self.row, row);
-        whole.max(extent(last / BLOCK_ROWS + 1, self.block, block))
-    }
-
-    /// Returns the place of a row's first number.
-    #[inline(always)]
-    pub(crate) fn at(self, row: usize) -> usize {
-        row / BLOCK_ROWS * self.block + row % BLOCK_ROWS * self.row
-    }
-
-    /// Returns the place of a number.
-    #[inline(always)]
-    pub(super) fn place(self, row: usize, column: usize) -> usize {
-        self.at(row) + column / TILE_DEPTH * self.step + column % TILE_DEPTH
-    }
-}
-
-/// Rows of bits of bf16.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HalfRows<'a> {
-    pub(crate) numbers: &'a [u16],
-    pub(crate) layout: Layout,
-}
 
 /// A dense layer: `output[row] = function(a[row] weights + bias)`.
 #[derive(Debug)]
@@ -84,8 +22,7 @@ pub(crate) struct Dense<'a> {
     pub(crate) outputs: usize,
     /// With memory for a multiple of [`TILE_ROWS`] rows.
     pub(crate) a: HalfRows<'a>,
-    /// Bits of bf16, `[outputs / 32][inputs / 32][2][16][16][2]`: 32 by 32 weights as two matrices of 16
-    /// columns, whose rows hold two inputs for each column.
+    /// As [`pack_right`](super::pack_right) packs them.
     pub(crate) weights: &'a [u16],
     /// `[outputs]`
     pub(crate) bias: &'a [f32],
@@ -130,7 +67,7 @@ pub(crate) struct Attend<'a> {
 
 impl Dense<'_> {
     /// Panics unless all operands are as long as the layer needs.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let product = |a: usize, b: usize| a.checked_mul(b).expect("fits");
         assert!(self.inputs > 0 && self.inputs.is_multiple_of(TILE_DEPTH));
         assert!(self.outputs.is_multiple_of(TILE_DEPTH));
@@ -150,7 +87,7 @@ impl Dense<'_> {
 
 impl Attend<'_> {
     /// Panics unless all operands are as long as the attention needs.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let product = |numbers: &[usize]| {
             numbers.iter().try_fold(1usize, |product, &number| product.checked_mul(number)).expect("fits")
         };
@@ -167,37 +104,11 @@ impl Attend<'_> {
     }
 }
 
-impl Tiles {
-    /// Computes a dense layer.
-    pub(crate) fn dense(self, job: Dense<'_>) {
-        job.check();
-        match self {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Tiles::Amx(amx) => super::rows_x86::dense(amx, job),
-            #[cfg(target_arch = "x86_64")]
-            Tiles::Avx512(unit) => super::rows_x86::dense(unit, job),
-            Tiles::Definition => dense_by_definition(job),
-        }
-    }
-
-    /// Computes the attention of all heads.
-    pub(crate) fn attend(self, job: Attend<'_>) {
-        job.check();
-        match self {
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Tiles::Amx(amx) => super::rows_x86::attend(amx, job),
-            #[cfg(target_arch = "x86_64")]
-            Tiles::Avx512(unit) => super::rows_x86::attend(unit, job),
-            Tiles::Definition => attend_by_definition(job),
-        }
-    }
-}
-
 fn single(bits: u16) -> f32 {
     bf16::from_bits(bits).to_f32()
 }
 
-fn dense_by_definition(mut job: Dense<'_>) {
+pub(super) fn dense_by_definition(mut job: Dense<'_>) {
     let steps = job.inputs / TILE_DEPTH;
     let output = |row: usize, column: usize| {
         let (block, side, within) = (column / TILE_DEPTH, column / 16 % 2, column % 16);
@@ -225,7 +136,7 @@ fn dense_by_definition(mut job: Dense<'_>) {
     }
 }
 
-fn attend_by_definition(job: Attend<'_>) {
+pub(super) fn attend_by_definition(job: Attend<'_>) {
     let (heads, depth) = (job.heads, job.depth);
     let layout = Layout::blocks(depth);
     for (head, attended) in

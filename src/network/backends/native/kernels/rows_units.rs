@@ -1,18 +1,16 @@
 //! The units that multiply blocks of bf16 numbers: AMX, and AVX512-BF16, whose instruction adds two products
 //! of bf16 numbers to each of 16 sums.
 
-#[cfg(target_os = "linux")]
-use std::arch::asm;
 use std::arch::x86_64::*;
 
 #[cfg(target_os = "linux")]
-use super::amx::{Amx, configure, release};
-use super::rows::MATRIX;
+use super::amx::{self, Amx};
+use super::avx512_bf16::{Avx512Bf16, multiply_step, store_sums};
 #[cfg(target_os = "linux")]
-use super::rows::TILE_ROWS;
+use super::operands::TILE_ROWS;
+use super::operands::{MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::rows_x86::{BLOCK, Left, Meanwhile, Unit};
 use super::simd::Avx512;
-use super::tiles::{Avx512Bf16, TILE_DEPTH, VECTOR_ROWS, multiply_step};
 
 #[cfg(target_os = "linux")]
 impl Unit for Amx {
@@ -21,19 +19,14 @@ impl Unit for Amx {
     }
 
     fn begin(self, rows: usize) {
-        // SAFETY: `self` proves that tiles may be used.
-        unsafe { configure(rows.min(TILE_ROWS)) }
+        self.configure(rows);
     }
 
     fn end(self) {
-        // SAFETY: `self` proves that tiles may be used.
-        unsafe { release() }
+        self.release();
     }
 
-    /// Two by two tiles, or one by two where that holds all rows. Weights stream past the first cache, which
-    /// belongs to `a`.
-    ///
-    /// Sums stay in tiles from one piece of assembly to the next: the compiler itself never uses tiles.
+    /// Two by two tiles, or one by two where that holds all rows.
     #[inline(always)]
     unsafe fn multiply(
         self,
@@ -43,72 +36,23 @@ impl Unit for Amx {
         c: *mut f32,
         meanwhile: &mut impl Meanwhile,
     ) {
-        const ROW: usize = TILE_DEPTH * size_of::<u16>();
-        const SUMS_ROW: usize = BLOCK * size_of::<f32>();
-        let row = a.row * size_of::<u16>();
         let is_tall = a.rows > TILE_ROWS;
-        let (mut upper, mut b) = (a.first, b);
-        // SAFETY: the caller's. All registers that change are named.
+        // SAFETY: the caller's.
         unsafe {
-            asm!(
-                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                options(nostack, nomem, preserves_flags),
-            );
-            for _ in 0..steps {
+            amx::clear();
+            for step in 0..steps {
+                let (upper, b) = (a.first.add(step * a.step), b.add(step * MATRIX));
                 if is_tall {
-                    asm!(
-                        "tileloaddt1 tmm6, [{b} + {stride}*1]",
-                        "tileloadd tmm4, [{upper} + {row}*1]",
-                        "tileloaddt1 tmm7, [{b} + {stride}*1 + 1024]",
-                        "tdpbf16ps tmm0, tmm4, tmm6",
-                        "tileloadd tmm5, [{lower} + {row}*1]",
-                        "tdpbf16ps tmm1, tmm4, tmm7",
-                        "tdpbf16ps tmm2, tmm5, tmm6",
-                        "tdpbf16ps tmm3, tmm5, tmm7",
-                        b = in(reg) b,
-                        upper = in(reg) upper,
-                        lower = in(reg) upper.wrapping_add(TILE_ROWS * a.row),
-                        row = in(reg) row,
-                        stride = in(reg) ROW,
-                        out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                        out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                        options(nostack, preserves_flags),
-                    );
+                    amx::add(upper, upper.add(TILE_ROWS * a.row), a.row, b);
                 } else {
-                    asm!(
-                        "tileloaddt1 tmm6, [{b} + {stride}*1]",
-                        "tileloadd tmm4, [{upper} + {row}*1]",
-                        "tileloaddt1 tmm7, [{b} + {stride}*1 + 1024]",
-                        "tdpbf16ps tmm0, tmm4, tmm6",
-                        "tdpbf16ps tmm1, tmm4, tmm7",
-                        b = in(reg) b,
-                        upper = in(reg) upper,
-                        row = in(reg) row,
-                        stride = in(reg) ROW,
-                        out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
-                        options(nostack, preserves_flags),
-                    );
+                    amx::add_upper(upper, a.row, b);
                 }
-                upper = upper.wrapping_add(a.step);
-                b = b.wrapping_add(MATRIX);
                 meanwhile.step();
             }
-            asm!(
-                "tilestored [{c} + {row}*1], tmm0",
-                "tilestored [{c} + {row}*1 + 64], tmm1",
-                c = in(reg) c,
-                row = in(reg) SUMS_ROW,
-                options(nostack, preserves_flags),
-            );
             if is_tall {
-                asm!(
-                    "tilestored [{c} + {row}*1], tmm2",
-                    "tilestored [{c} + {row}*1 + 64], tmm3",
-                    c = in(reg) c.add(TILE_ROWS * BLOCK),
-                    row = in(reg) SUMS_ROW,
-                    options(nostack, preserves_flags),
-                );
+                amx::store(c);
+            } else {
+                amx::store_upper(c);
             }
         }
     }
@@ -132,22 +76,18 @@ impl Unit for Avx512Bf16 {
         c: *mut f32,
         meanwhile: &mut impl Meanwhile,
     ) {
-        let row = a.row;
-        for first in (0..a.rows).step_by(VECTOR_ROWS) {
+        for first in (0..a.rows).step_by(UNIT_ROWS) {
             // SAFETY: the caller's. Rows are read, and written, up to a multiple of 8.
             unsafe {
-                let mut sums = [[_mm512_setzero_ps(); 2]; VECTOR_ROWS];
+                let mut sums = [[_mm512_setzero_ps(); 2]; UNIT_ROWS];
                 for step in 0..steps {
-                    let (a, b) = (a.first.add(first * a.row + step * a.step), b.add(step * MATRIX));
-                    multiply_step(a, row, b, &mut sums);
+                    let from = a.first.add(first * a.row + step * a.step);
+                    let b = b.add(step * MATRIX);
+                    multiply_step(from, a.row, b, &mut sums);
                 }
-                for (i, sums) in sums.iter().enumerate() {
-                    for (half, &sum) in sums.iter().enumerate() {
-                        _mm512_storeu_ps(c.add((first + i) * BLOCK + half * 16), sum);
-                    }
-                }
+                store_sums(&sums, c.add(first * TILE_DEPTH));
                 // As many as the block has steps, about
-                for _ in 0..steps.div_ceil(BLOCK / VECTOR_ROWS) {
+                for _ in 0..steps.div_ceil(BLOCK / UNIT_ROWS) {
                     meanwhile.step();
                 }
             }

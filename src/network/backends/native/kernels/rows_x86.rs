@@ -9,16 +9,14 @@ use std::arch::x86_64::*;
 
 use super::Pointwise;
 use super::elementwise::function;
-use super::rows::{Attend, BLOCK_ROWS, Dense, DenseOutput, HalfRows, MATRIX};
+use super::operands::{Ahead, BLOCK_ROWS, HalfRows, Layout, MATRIX, Sums, TILE_DEPTH};
+use super::rows::{Attend, Dense, DenseOutput};
 use super::simd::Avx512;
-use super::tiles::TILE_DEPTH;
 
-/// Bytes of weights that stay in the second cache while all rows pass.
-const CHUNK: usize = 128 << 10;
+/// Weights that stay in the second cache while all rows pass, in numbers.
+const CHUNK: usize = (128 << 10) / size_of::<u16>();
 /// Rows of a block of a product.
 pub(super) const BLOCK: usize = 32;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// Squares of a board.
 const SQUARES: usize = 64;
 
@@ -74,45 +72,6 @@ pub(super) trait Unit: Copy {
     );
 }
 
-/// Sums of a block.
-#[repr(C, align(64))]
-struct Sums([f32; BLOCK * BLOCK]);
-
-impl Sums {
-    const ZERO: Sums = Sums([0.0; BLOCK * BLOCK]);
-}
-
-/// Memory that is to be brought near, line by line.
-struct Fetch {
-    at: *const u8,
-    end: *const u8,
-}
-
-impl Fetch {
-    /// Begins with the first numbers of `numbers`, no more than a chunk.
-    fn new(numbers: &[u16]) -> Fetch {
-        let numbers = &numbers[..numbers.len().min(CHUNK / size_of::<u16>())];
-        let range = numbers.as_ptr_range();
-        Fetch { at: range.start.cast(), end: range.end.cast() }
-    }
-
-    fn lines(&self) -> usize {
-        (self.end.addr() - self.at.addr()).div_ceil(LINE)
-    }
-
-    #[inline(always)]
-    fn lines_of(&mut self, count: usize) {
-        for _ in 0..count {
-            if self.at >= self.end {
-                return;
-            }
-            // SAFETY: a prefetch reads nothing that a program could see, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(self.at.cast()) }
-            self.at = self.at.wrapping_add(LINE);
-        }
-    }
-}
-
 /// Where results of a block go.
 #[derive(Clone, Copy)]
 enum Target {
@@ -129,9 +88,8 @@ struct Finish {
     stride: usize,
     /// Rows that are finished in a step.
     rows_a_step: usize,
-    /// Lines that are fetched in a step.
-    lines_a_step: usize,
-    fetch: Fetch,
+    /// What is brought near meanwhile.
+    ahead: Ahead,
     /// The block in work: its sums, biases, the target's first row, the next row and the number of all.
     sums: *const f32,
     bias: *const f32,
@@ -143,7 +101,7 @@ struct Finish {
 impl Meanwhile for Finish {
     #[inline(always)]
     unsafe fn step(&mut self) {
-        self.fetch.lines_of(self.lines_a_step);
+        self.ahead.advance(self.simd);
         for _ in 0..self.rows_a_step {
             if self.row == self.rows {
                 return;
@@ -291,12 +249,11 @@ pub(super) fn dense(unit: impl Unit, job: Dense<'_>) {
 unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     let (steps, columns) = (job.inputs / TILE_DEPTH, job.outputs / TILE_DEPTH);
     let blocks = job.rows.div_ceil(BLOCK);
-    let matrix_bytes = MATRIX * size_of::<u16>();
-    let chunk = (CHUNK / (steps * matrix_bytes)).max(1);
+    let chunk = (CHUNK / (steps * MATRIX)).max(1);
     let (stride, layout) = match &job.output {
         DenseOutput::Half(_, layout) => (layout.row, *layout),
         // The place of a row in fp32 is that of a row of as many bf16 numbers.
-        _ => (job.outputs, super::rows::Layout::rows(job.outputs)),
+        _ => (job.outputs, Layout::rows(job.outputs)),
     };
     let target = match job.output {
         DenseOutput::Half(to, _) => Target::Half(to.as_mut_ptr()),
@@ -309,8 +266,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
         function: job.function,
         stride,
         rows_a_step: BLOCK.div_ceil(steps),
-        lines_a_step: 0,
-        fetch: Fetch::new(&[]),
+        ahead: Ahead::new(&[], 0, 0),
         sums: sums[0].0.as_ptr(),
         bias: job.bias.as_ptr(),
         target,
@@ -326,8 +282,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
         } else {
             job.next
         };
-        finish.fetch = Fetch::new(after);
-        finish.lines_a_step = finish.fetch.lines().div_ceil((blocks * (end - first) * steps).max(1));
+        finish.ahead = Ahead::new(after, CHUNK, blocks * (end - first) * steps);
         // In this order: block by block, and columns within
         for i in 0..blocks * (end - first) {
             let (block, column) = (i / (end - first), first + i % (end - first));
@@ -390,8 +345,7 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     let (heads, depth) = (job.heads, job.depth);
     let blocks = depth / TILE_DEPTH;
     let size = SQUARES * depth;
-    let mut fetch = Fetch::new(job.next);
-    let lines_a_row = fetch.lines().div_ceil((job.positions * heads * SQUARES).max(1));
+    let mut ahead = Ahead::new(job.next, CHUNK, job.positions * heads * SQUARES);
     let mut scratch = HeadScratch {
         logits: [0.0; SQUARES * SQUARES],
         powers: [0; SQUARES * SQUARES],
@@ -436,7 +390,7 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
                 let added = added.map(|added| added.add(row * SQUARES));
                 let largest = scale_logits(logits.add(of_row(row)), added, job.scale);
                 _mm512_storeu_ps(parts.add(row * 16), largest);
-                fetch.lines_of(lines_a_row);
+                ahead.advance(unit.simd());
             }
             for row in (0..SQUARES).step_by(16) {
                 _mm512_storeu_ps(factors.add(row), reduce::<true>(parts.add(row * 16)));

@@ -3,8 +3,6 @@
 
 use proptest::prelude::*;
 
-use super::tiles::ROW_STEP;
-use super::tiles::TileProduct;
 use super::*;
 
 /// Random sizes per property: Miri is a thousand times slower.
@@ -438,29 +436,6 @@ proptest! {
             let mut to = vec![7; expected.len()];
             kernels.run(Round { rows, width, from: &from, to: &mut to, layout: Layout::blocks(width) });
             prop_assert_eq!(&to, &expected, "{}", kernels.name());
-        }
-    }
-
-    /// Compares nothing where the CPU has no products of bf16 matrices.
-    #[test]
-    fn real_tiles_keep_to_the_definition(
-        seed: u64, positions in 1..3usize, rows in 1..=64usize, blocks in 1..4usize,
-        offsets in proptest::collection::vec(0..3000u32, 1..40),
-    ) {
-        let (a_step, width) = (3000 + 64 * TILE_DEPTH, blocks * TILE_DEPTH);
-        let bits = |seed: u64, count: usize| -> Vec<u16> {
-            numbers(seed, count).iter().map(|&v| half::bf16::from_f32(v).to_bits()).collect()
-        };
-        let (a, b) = (bits(seed, positions * a_step), bits(!seed, offsets.len() * TILE_DEPTH * width));
-        let rows = if positions > 1 { 64 } else { rows };
-        let product = |tiles: Tiles| {
-            let mut c = vec![0.0; positions * rows.next_multiple_of(ROW_STEP) * width];
-            tiles.multiply(TileProduct { positions, rows, width, offsets: &offsets, a: &a, a_step, b: &b, c: &mut c });
-            c.truncate(positions * rows * width);
-            c
-        };
-        for tiles in Tiles::available() {
-            assert_close(&product(tiles), &product(Tiles::Definition), 1e-3, tiles.name())?;
         }
     }
 
