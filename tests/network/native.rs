@@ -133,10 +133,13 @@ fn wrong_options_are_refused_with_what_is_valid() {
         Native::new(&network, "tiny", &Params::parse(options).unwrap()).unwrap_err().to_string()
     };
     let valid = available_kernels().join(", ");
+    let other_cpu = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
     assert_eq!(
-        error("kernel=mmx"),
-        format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
+        error(&format!("kernel={other_cpu}")),
+        format!("kernel={other_cpu}: expected one of auto, or what this CPU has: {valid}")
     );
+    let expected = "kernel=mmx: expected one of auto, portable, avx2, avx512, amx, neon";
+    assert_eq!(error("kernel=mmx"), expected);
     assert_eq!(error("threads=2"), "unknown parameter of native \"threads\". Valid: kernel, precision");
     assert_eq!(
         error("kernel=portable,precision=bf16"),
