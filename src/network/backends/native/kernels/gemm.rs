@@ -58,11 +58,11 @@ impl Job for Product<'_> {
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
     }
 
-    /// Right operands are asked for ahead: the CPU's own prefetcher begins anew on each page. Line after line,
-    /// 128 filters with AVX-512 are 1.5 times as fast as with a line of each row in turn. Those of several
-    /// products come into the second cache: with the first, 256 filters were 5 % slower one position at a
-    /// time. Those of a single product are a head's, and there the first cache made a network of 32 filters 9 %
-    /// faster (Sapphire Rapids).
+    /// Right operands are asked for ahead: the CPU's own prefetcher begins anew on each page. Line after
+    /// line, 128 filters with AVX-512 are 1.5 times as fast as with a line of each row in turn. Those of
+    /// several products come into the second cache: with the first, 256 filters were 5 % slower one position
+    /// at a time. Those of a single product are a head's, and there the first cache made a network of 32
+    /// filters 9 % faster (Sapphire Rapids).
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         let panel = S::LANES * S::COLUMNS;

@@ -54,8 +54,8 @@ pub(crate) trait Simd: Copy {
         }
     }
 
-    /// Asks for the cache line at `from` to be brought into the second cache, or into the first if `NEAR`. Any
-    /// address will do.
+    /// Asks for the cache line at `from` to be brought into the second cache, or into the first if `NEAR`.
+    /// Any address will do.
     #[inline(always)]
     fn prefetch<const NEAR: bool>(self, _from: *const f32) {}
 
