@@ -8,7 +8,7 @@
 //! without a game.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::game::{GameState, SearchResources};
 use super::memory::CacheSettings;
@@ -126,7 +126,6 @@ pub struct EnginePlayer {
     expected: Option<Move>,
     /// The time for which the present search ponders, if it does.
     ponder_time: Option<Millis>,
-    started: Instant,
 }
 
 /// A move with what the search found.
@@ -171,16 +170,7 @@ impl EnginePlayer {
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
         let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
-        Ok(EnginePlayer {
-            setup,
-            settings,
-            game,
-            cache,
-            stepped: None,
-            expected: None,
-            ponder_time: None,
-            started: Instant::now(),
-        })
+        Ok(EnginePlayer { setup, settings, game, cache, stepped: None, expected: None, ponder_time: None })
     }
 
     /// Returns the engine that it plays for.
@@ -227,7 +217,6 @@ impl EnginePlayer {
     }
 
     fn begin(&mut self, position: &History, request: GoRequest, nodes: u64) -> Result<(), EngineError> {
-        self.started = request.received;
         let resources = SearchResources {
             settings: &self.settings,
             info: &self.settings.info,
@@ -288,15 +277,15 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
-        let pieces = search.state.context.history.current().piece_count();
+        let context = &search.state.context;
+        let pieces = context.history.current().piece_count();
         let used = match self.setup.nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
-            None if search.state.context.clock.is_real() => self.started.elapsed().into(),
+            None if context.clock.is_real() => context.clock.elapsed().into(),
             None => stepped.elapsed().min(search.stop_controller.ready_at().unwrap_or(Duration::MAX)).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
-        let context = &search.state.context;
         let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
         let best = result.best.or_else(look);
         self.expected = result.ponder;

@@ -159,10 +159,9 @@ impl Channel {
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
         let reason = our_words(error);
-        let text =
-            Note::Error(format!("cannot write the log file {name}: {reason}. Nothing is logged")).to_string();
-        self.write_to_stderr(&text);
-        let _ = writeln!(self.sink, "info string {text}");
+        let note = Note::Error(format!("cannot write the log file {name}: {reason}. Nothing is logged"));
+        self.write_to_stderr(&note.to_string());
+        let _ = writeln!(self.sink, "info string {note}");
     }
 
     /// Writes a message to stderr as long as there is room. Nobody may be there to read it.

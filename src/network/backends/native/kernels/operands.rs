@@ -79,7 +79,7 @@ pub(crate) struct HalfRows<'a> {
 /// It holds bits of bf16, `[columns / 32][steps][2][16][16][2]`: 32 by 32 weights as two matrices of 16
 /// columns, whose rows hold two inputs for each column.
 pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
-    for (matrix, tiles) in b.chunks_exact_mut(TILE_DEPTH * TILE_DEPTH).enumerate() {
+    for (matrix, tiles) in b.chunks_exact_mut(MATRIX).enumerate() {
         let (block, step) = (matrix / steps, matrix % steps);
         for (i, to) in tiles.iter_mut().enumerate() {
             let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
