@@ -1,5 +1,5 @@
 # For those who expect `make`; cargo does the work. OpenBench builds with `make EXE=name EVALFILE=path`.
-# The network EVALFILE is built into the program. Relative paths start at this folder. The laboratory is left out.
+# The network EVALFILE is built into the program. Relative paths start at this folder.
 EXE ?= zeitnot
 export EVALFILE ?= models/zeitnot-small.pb.gz
 ifeq ($(OS),Windows_NT)
@@ -9,7 +9,7 @@ endif
 .PHONY: build test check-all licences deny clean
 
 build:
-	cargo rustc --release --no-default-features --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
+	cargo rustc --release --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
 
 test:
 	cargo test --release

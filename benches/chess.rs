@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use zeitnot::chess::{History, Variant, perft};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
-use zeitnot::network::{InputPlanes, policy_map};
+use zeitnot_engine::chess::{History, Variant, perft};
+use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot_engine::network::{InputPlanes, policy_map};
 
 /// A middlegame with full history and all castling rights gone.
 const MIDDLEGAME: &str = "startpos moves e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1 f8e7 f1e1 b7b5 a4b3 d7d6 c2c3 \

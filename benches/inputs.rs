@@ -4,10 +4,10 @@
 //! write these into the tensor that goes to the device: 28,672 bytes a position in fp32, or 896.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use zeitnot::chess::{History, Variant};
-use zeitnot::network::encode::InputFormat;
-use zeitnot::network::packed_planes::PACKED_BYTES;
-use zeitnot::network::{EvalSlot, PLANES, PositionEncoding};
+use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::network::encode::InputFormat;
+use zeitnot_engine::network::packed_planes::PACKED_BYTES;
+use zeitnot_engine::network::{EvalSlot, PLANES, PositionEncoding};
 
 const BATCH: usize = 256;
 const GAME: &str = "startpos moves e2e4 c7c5 g1f3 d7d6 d2d4 c5d4 f3d4 g8f6 b1c3 a7a6 c1e3 e7e5 d4b3 c8e6 f2f3 f8e7 d1d2 e8g8";

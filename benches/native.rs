@@ -5,16 +5,16 @@
 
 use std::time::Duration;
 
-use zeitnot::chess::History;
-use zeitnot::network::backends::native::{Native, available_kernels};
-use zeitnot::network::encode::InputFormat;
-use zeitnot::network::weights::{
+use zeitnot_engine::chess::History;
+use zeitnot_engine::network::backends::native::{Native, available_kernels};
+use zeitnot_engine::network::encode::InputFormat;
+use zeitnot_engine::network::weights::{
     Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
     HeadInput, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SmolgenWeights,
     SqueezeExcite, Tower,
 };
-use zeitnot::network::{Backend, EvalSlot, PLANES, PositionEncoding};
-use zeitnot::params::Params;
+use zeitnot_engine::network::{Backend, EvalSlot, PLANES, PositionEncoding};
+use zeitnot_engine::params::Params;
 
 /// Filters and blocks of towers.
 const SIZES: [(usize, usize); 4] = [(32, 4), (64, 6), (128, 10), (256, 10)];

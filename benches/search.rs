@@ -10,9 +10,9 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use zeitnot::engine::{Engine, Settings};
-use zeitnot::search::SearchSummary;
-use zeitnot::time::{GoLimits, Nodes};
+use zeitnot_engine::engine::{Engine, Settings};
+use zeitnot_engine::search::SearchSummary;
+use zeitnot_engine::time::{GoLimits, Nodes};
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 /// The tree size at which the first table begins, nodes.
@@ -64,7 +64,7 @@ fn over_threads(backend: &str) {
     println!("\n`{backend}`, {NODES_PER_REPEAT} nodes, median of {REPEATS}\n");
     println!("| threads | nodes per second | against one thread | nodes per CPU second |");
     println!("|---|---|---|---|");
-    let cores = zeitnot::network::cores();
+    let cores = zeitnot_engine::network::cores();
     let counts: Vec<_> = (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores).collect();
     let mut engines: Vec<_> = counts.iter().map(|&threads| engine(backend, threads)).collect();
     let mut speeds = vec![(Vec::new(), Vec::new()); counts.len()];

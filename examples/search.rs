@@ -5,11 +5,11 @@
 use std::error::Error;
 use std::sync::mpsc::{Sender, channel};
 
-use zeitnot::chess::{History, Move};
-use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
-use zeitnot::note::Note;
-use zeitnot::search::SearchInfo;
-use zeitnot::time::{GoLimits, Nodes};
+use zeitnot_engine::chess::{History, Move};
+use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::time::{GoLimits, Nodes};
 
 /// Hears of the search on the search's own thread, and passes lines of text on.
 struct Reporter(Sender<String>);

@@ -12,7 +12,7 @@ export PROPTEST_CASES=${PROPTEST_CASES:-16}
 
 # Prints the program of the unit tests.
 program() {
-    cargo test --release --lib --no-run --message-format=json-render-diagnostics "$@" |
+    cargo test --release -p zeitnot-engine --lib --no-run --message-format=json-render-diagnostics "$@" |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
 }
 

@@ -15,11 +15,11 @@ export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
 case $kind in
 thread | address)
     export RUSTFLAGS="-Zsanitizer=$kind ${RUSTFLAGS:-}"
-    [ $# -gt 0 ] || set -- --no-default-features --lib -- search::
+    [ $# -gt 0 ] || set -- -p zeitnot-engine --lib -- search::
     exec cargo +nightly test -Zbuild-std --target "$target" "$@"
     ;;
 miri)
-    [ $# -gt 0 ] || set -- --lib -- search::tree:: kernels::
+    [ $# -gt 0 ] || set -- -p zeitnot-engine --lib -- search::tree:: kernels::
     exec cargo +nightly miri test "$@"
     ;;
 *)

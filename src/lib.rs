@@ -1,82 +1,25 @@
-//! Zeitnot, a UCI chess engine in the family of Leela Chess Zero, as a library.
-//!
-//! Load the network that comes with it, search the start position, print the best move:
-//!
-//! ```
-//! use zeitnot::engine::{Engine, Settings};
-//! use zeitnot::time::{GoLimits, Nodes};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut engine = Engine::new(Settings::default())?;
-//! engine.set_option("WeightsFile", "models/zeitnot-small.pb.gz")?;
-//! engine.set_position("startpos")?;
-//! let limits = GoLimits { nodes: Some(Nodes(100)), ..GoLimits::default() };
-//! let found = engine.search(limits)?;
-//! println!("{}", engine.position().format_move(found.best));
-//! # assert_eq!(engine.position().format_move(found.best).len(), 4);
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! [`Engine::go`](engine::Engine::go) returns at once and reports to a [`Listener`](engine::Listener)
-//! instead.
+//! The program Zeitnot: its command line, the protocol UCI, the analysis server, and the set-up of a machine.
 //!
 //! # Layers
 //!
-//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs`
-//! checks that). `ARCHITECTURE.md` in the repository shows the ways through them.
+//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs` checks that). All use
+//! the engine ([`zeitnot_engine`]), and the commands that measure use the laboratory ([`zeitnot_lab`]).
 //!
 //! | module | job |
 //! |---|---|
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
-//! | [`lab`] | the laboratory: matches, tuning, replayed games, moves-left estimators, training data |
-//! | `serve` | the analysis server: many positions at once, which share a device's batches |
-//! | [`engine`] | ties options, network, game and search together |
-//! | [`search`] | PUCT tree search on any number of threads |
-//! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
-//! | [`time`] | time managers and all other rules that end a search, numbers in, verdicts out |
-//! | `report` | tables, plots and pages of the commands' results |
+//! | `serve` | the analysis server: its clients and their JSON |
 //! | `setup` | what a machine needs for its GPU: finds out, chooses, fetches |
-//! | [`network`] | network files, input planes, policy indices, backends that evaluate |
-//! | [`chess`] | the rules: positions, the game so far, notation |
-//! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
-//! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
-//! | `chance` | numbers that are mixed the same everywhere, drawing by weights |
-//! | `files` | people's files: what they are, their compression and encoding, their lines |
-//! | `foreign` | what the system and libraries say of a failure, and our words for it |
-//! | [`note`] | messages for people, news and errors |
-//! | `system` | CPU time, huge pages, and what the system's files and tools tell of the machine |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod chance;
-pub mod chess;
-pub mod engine;
-mod files;
-mod foreign;
-#[cfg(feature = "lab")]
-pub mod lab;
-pub mod network;
-pub mod note;
-pub mod options;
-pub mod params;
-mod report;
-pub mod search;
 mod serve;
 mod setup;
-mod system;
-pub mod tablebase;
-pub mod time;
+#[cfg(test)]
+mod tests {
+    mod documentation;
+}
 pub mod tools;
 pub mod uci;
-
-/// The version of the program: `0.1.0` for a release. Else `0.1.0-dev-` and the commit, which debug builds
-/// and sources without git leave out.
-pub const VERSION: &str = env!("ZEITNOT_VERSION");
-
-/// Tests the program in the guide to the library.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/guide/library.md")]
-struct LibraryGuide;

@@ -1,6 +1,6 @@
-//! Checks the table of layers at the head of `src/lib.rs` against the sources.
+//! Checks the table of layers at the head of each package's `lib.rs` against the sources. Cargo holds the order of the packages.
 //!
-//! The table names every module of `src` from top to bottom, and a module may use those below its own row, never those above.
+//! A table names every module of its package from top to bottom, and a module may use those below its own row, never those above.
 //! Comments don't count; tests inside the modules do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,22 @@ use regex::Regex;
 /// Most characters of a line with a comment.
 const WIDEST_COMMENT: usize = 110;
 
-fn source_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+/// The packages whose modules have layers.
+const PACKAGES: [&str; 3] = ["crates/engine/src", "crates/lab/src", "src"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The engine's sources, which hold all unsafe code, the network, and the rooms of the search.
+fn engine_folder() -> PathBuf {
+    repository().join(PACKAGES[0])
+}
+
+/// All Rust files of the packages.
+fn all_files() -> Vec<PathBuf> {
+    let folders = PACKAGES.iter().chain(&["crates/datagen/src"]);
+    folders.flat_map(|folder| files(&repository().join(folder))).collect()
 }
 
 /// Returns the modules that the table names, the top layer first.
@@ -27,11 +41,11 @@ fn layers(lib: &str) -> Vec<String> {
     lib.lines().filter_map(first_cell).collect()
 }
 
-/// Returns the modules that are there: folders and files of `src`.
-fn modules() -> BTreeSet<String> {
-    let entries = source_folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
+/// Returns the modules that are there: folders and files of the package.
+fn modules(package: &Path) -> BTreeSet<String> {
+    let entries = package.read_dir().unwrap().map(|entry| entry.unwrap().path());
     let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    entries.map(name).filter(|name| name != "lib" && name != "main").collect()
+    entries.map(name).filter(|name| !["lib", "main", "tests"].contains(&&**name)).collect()
 }
 
 /// Returns the Rust files of a module, in order.
@@ -45,8 +59,8 @@ fn files(path: &Path) -> Vec<PathBuf> {
     entries.iter().flat_map(|entry| files(entry)).filter(is_source).collect()
 }
 
-fn files_of_module(name: &str) -> Vec<PathBuf> {
-    let folder = source_folder().join(name);
+fn files_of_module(package: &Path, name: &str) -> Vec<PathBuf> {
+    let folder = package.join(name);
     let file = folder.with_extension("rs");
     [folder, file].iter().filter(|path| path.exists()).flat_map(|path| files(path)).collect()
 }
@@ -79,7 +93,7 @@ fn faults_of_comments(text: &str) -> Vec<String> {
 fn comments_are_sentences_that_fit_a_page() {
     assert_eq!(faults_of_comments("let a = 1; // b; c\n/// `a; b`\n//! ```\n// a; b\n//! ```").len(), 0);
     assert_eq!(faults_of_comments(&format!("    // a; b\n/// {}", "word ".repeat(25))).len(), 2);
-    let faults = files(&source_folder()).into_iter().flat_map(|file| {
+    let faults = all_files().into_iter().flat_map(|file| {
         let faults = faults_of_comments(&fs::read_to_string(&file).unwrap());
         faults.into_iter().map(move |fault| format!("{}:{fault}", file.display()))
     });
@@ -99,7 +113,7 @@ fn no_message_has_words_of_a_failed_start() {
         "Permission denied",
     ];
     let mut found = Vec::new();
-    for file in files(&source_folder()) {
+    for file in all_files() {
         let text = fs::read_to_string(&file).unwrap();
         let (own, _) = text.split_once("#[cfg(test)]\nmod tests").unwrap_or((&text, ""));
         found.extend(
@@ -145,8 +159,8 @@ fn paths(text: &str) -> Vec<String> {
 }
 
 /// Returns the name of the module that a file is: `time::facts`, or `time` for its `mod.rs`.
-fn module_of(file: &Path) -> Vec<String> {
-    let path = file.strip_prefix(source_folder()).unwrap().with_extension("");
+fn module_of(package: &Path, file: &Path) -> Vec<String> {
+    let path = file.strip_prefix(package).unwrap().with_extension("");
     let mut names: Vec<_> = path.iter().map(|name| name.to_str().unwrap().to_owned()).collect();
     if names.last().is_some_and(|name| name == "mod") {
         names.pop();
@@ -184,56 +198,61 @@ fn used_files(own: &[String], text: &str, all: &BTreeMap<Vec<String>, PathBuf>) 
 /// Two files that use each other are one, whatever their names say.
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    let all: BTreeMap<_, _> =
-        files(&source_folder()).into_iter().map(|file| (module_of(&file), file)).collect();
-    let used: BTreeMap<_, _> = all
-        .iter()
-        .map(|(own, file)| (own, used_files(own, &fs::read_to_string(file).unwrap(), &all)))
-        .collect();
-    assert!(used.values().map(BTreeSet::len).sum::<usize>() > 500, "the uses are not found");
-    let mut circles = Vec::new();
-    for own in all.keys() {
-        let (mut reached, mut open) = (BTreeSet::new(), vec![own]);
-        while let Some(module) = open.pop() {
-            let new = used[module].iter().filter(|module| reached.insert(*module));
-            open.extend(new);
-        }
-        if reached.contains(own) {
-            circles.push(own.join("::"));
+    let (mut circles, mut count) = (Vec::new(), 0);
+    for package in PACKAGES.map(|package| repository().join(package)) {
+        let all: BTreeMap<_, _> =
+            files(&package).into_iter().map(|file| (module_of(&package, &file), file)).collect();
+        let used: BTreeMap<_, _> = all
+            .iter()
+            .map(|(own, file)| (own, used_files(own, &fs::read_to_string(file).unwrap(), &all)))
+            .collect();
+        count += used.values().map(BTreeSet::len).sum::<usize>();
+        for own in all.keys() {
+            let (mut reached, mut open) = (BTreeSet::new(), vec![own]);
+            while let Some(module) = open.pop() {
+                let new = used[module].iter().filter(|module| reached.insert(*module));
+                open.extend(new);
+            }
+            if reached.contains(own) {
+                circles.push(own.join("::"));
+            }
         }
     }
+    assert!(count > 400, "the uses are not found: {count}");
     assert!(circles.is_empty(), "files in circles: {circles:#?}");
 }
 
 #[test]
-fn every_module_is_in_the_table_once() {
-    let lib = fs::read_to_string(source_folder().join("lib.rs")).unwrap();
-    let layers = layers(&lib);
-    assert!(layers.len() >= 10, "the table is not found: {layers:?}");
-    let named: BTreeSet<_> = layers.iter().cloned().collect();
-    assert_eq!(named.len(), layers.len(), "{layers:?}");
-    assert_eq!(named, modules(), "the table of src/lib.rs, and what src holds");
+fn every_module_is_in_its_packages_table_once() {
+    for package in PACKAGES.map(|package| repository().join(package)) {
+        let layers = layers(&fs::read_to_string(package.join("lib.rs")).unwrap());
+        assert!(layers.len() >= 4, "the table is not found: {layers:?}");
+        let named: BTreeSet<_> = layers.iter().cloned().collect();
+        assert_eq!(named.len(), layers.len(), "{layers:?}");
+        assert_eq!(named, modules(&package), "the table of {package:?}/lib.rs, and what is there");
+    }
 }
 
 #[test]
 fn no_module_uses_one_above_it() {
-    let lib = fs::read_to_string(source_folder().join("lib.rs")).unwrap();
-    let layers = layers(&lib);
     let mut wrong = Vec::new();
-    for (layer, module) in layers.iter().enumerate() {
-        for file in files_of_module(module) {
-            let used = used_modules(&fs::read_to_string(&file).unwrap());
-            let above = layers[..layer].iter().filter(|name| used.contains(*name));
-            wrong.extend(above.map(|name| format!("{} uses {name}", file.display())));
+    for package in PACKAGES.map(|package| repository().join(package)) {
+        let layers = layers(&fs::read_to_string(package.join("lib.rs")).unwrap());
+        for (layer, module) in layers.iter().enumerate() {
+            for file in files_of_module(&package, module) {
+                let used = used_modules(&fs::read_to_string(&file).unwrap());
+                let above = layers[..layer].iter().filter(|name| used.contains(*name));
+                wrong.extend(above.map(|name| format!("{} uses {name}", file.display())));
+            }
         }
     }
     assert!(wrong.is_empty(), "uses of higher layers:\n{}", wrong.join("\n"));
 }
 
-/// The head of `src/search/mod.rs` lists the rooms, the lowest first. Nothing in them may come by way of the face that `mod.rs` shows.
+/// The head of `search/mod.rs` lists the rooms, the lowest first. Nothing in them may come by way of the face that `mod.rs` shows.
 #[test]
 fn rooms_of_the_search_use_those_below_them_only() {
-    let folder = source_folder().join("search");
+    let folder = engine_folder().join("search");
     let head = fs::read_to_string(folder.join("mod.rs")).unwrap();
     let room = |line: &str| Some(line.strip_prefix("//! - `")?.split('`').next()?.to_owned());
     let rooms: Vec<String> = head.lines().filter_map(room).collect();
@@ -252,7 +271,7 @@ fn rooms_of_the_search_use_those_below_them_only() {
 fn the_network_fetches_nothing_and_speaks_to_nobody() {
     let words = ["pip install", "pip download", "apt ", "dnf ", "sudo ", "stderr", "eprint"];
     let mut found = Vec::new();
-    for file in files(&source_folder().join("network")) {
+    for file in files(&engine_folder().join("network")) {
         let text = code(&fs::read_to_string(&file).unwrap());
         let (own, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
         found.extend(words.iter().filter(|word| own.contains(*word)).map(|word| format!("{word}: {file:?}")));
@@ -281,7 +300,7 @@ fn unsafe_rows() -> Vec<UnsafeRow> {
     let row = |line: &str| {
         let cells: Vec<_> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
         let [_, file, functions, _, tests, _] = &cells[..] else { return None };
-        let file = file.strip_prefix("`src/")?.strip_suffix('`')?.to_owned();
+        let file = file.strip_prefix("`crates/engine/src/")?.strip_suffix('`')?.to_owned();
         Some(UnsafeRow { file, functions: functions.clone(), tests: tests.clone() })
     };
     text.lines().filter_map(row).collect()
@@ -317,11 +336,11 @@ fn unsafe_places(text: &str) -> BTreeSet<String> {
 #[test]
 fn all_unsafe_code_is_listed_with_its_tests() {
     let rows = unsafe_rows();
-    let sources: Vec<_> = files(&source_folder())
+    let sources: Vec<_> = files(&engine_folder())
         .into_iter()
         .map(|path| {
             (
-                path.strip_prefix(source_folder()).unwrap().display().to_string(),
+                path.strip_prefix(engine_folder()).unwrap().display().to_string(),
                 fs::read_to_string(&path).unwrap(),
             )
         })

@@ -195,7 +195,6 @@ fn prose_is_told_from_tables_and_code() {
 }
 
 /// Commands in documents against the program. They need it whole.
-#[cfg(feature = "lab")]
 mod commands {
     use std::collections::BTreeMap;
     use std::process::{Command, Output};
@@ -260,7 +259,6 @@ mod commands {
                 return vec![name.clone()];
             }
             command.push(name.clone());
-            command.extend(call.get(1).filter(|_| name == "datagen").filter(is_name).cloned());
         }
         let help = help(&command);
         let flags = call.iter().filter(|word| word.starts_with("--"));

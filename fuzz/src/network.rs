@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use zeitnot::chess::History;
-use zeitnot::network::backends::native::Native;
-use zeitnot::network::encode::HistoryFill;
-use zeitnot::network::onnx::{self, BuildOptions};
-use zeitnot::network::weights::{HeadChoice, Model, NetworkFile};
-use zeitnot::network::{Backend, EvalSlot, PositionEncoding};
-use zeitnot::params::Params;
+use zeitnot_engine::chess::History;
+use zeitnot_engine::network::backends::native::Native;
+use zeitnot_engine::network::encode::HistoryFill;
+use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile};
+use zeitnot_engine::network::{Backend, EvalSlot, PositionEncoding};
+use zeitnot_engine::params::Params;
 
 /// Reads a network, and evaluates with it if it is one.
 pub fn run(data: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Files of openings: EPD and FEN lines, PGN, compressed or in a zip. The first byte chooses the ending of the file's name.
 
-use zeitnot::chess::Variant;
-use zeitnot::lab::matches::Openings;
+use zeitnot_engine::chess::Variant;
+use zeitnot_lab::matches::Openings;
 
 const ENDINGS: [&str; 6] = ["epd", "pgn", "epd.gz", "epd.zst", "pgn.bz2", "zip"];
 

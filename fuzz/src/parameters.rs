@@ -1,8 +1,8 @@
 //! Texts with a grammar: time managers, backends, time controls. Lines of the input are tried as each of them.
 
-use zeitnot::network::backends::BackendConfig;
-use zeitnot::params::Params;
-use zeitnot::time::{GoLimits, Millis, MoveFacts, TimeControl, manager_from};
+use zeitnot_engine::network::backends::BackendConfig;
+use zeitnot_engine::params::Params;
+use zeitnot_engine::time::{GoLimits, Millis, MoveFacts, TimeControl, manager_from};
 
 /// Reads each line as every kind of parameter; a manager that comes out plans a move.
 pub fn run(data: &[u8]) -> bool {

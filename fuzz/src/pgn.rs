@@ -2,10 +2,10 @@
 
 use std::io::Cursor;
 
-use zeitnot::lab::pgn::{GameError, Games};
-use zeitnot::lab::replay::GameToReplay;
-use zeitnot::lab::training::labelled_games::read_games;
-use zeitnot::lab::training::record::{MAGIC, Records, encode};
+use zeitnot_datagen::labelled_games::read_games;
+use zeitnot_datagen::record::{MAGIC, Records, encode};
+use zeitnot_lab::pgn::{GameError, Games};
+use zeitnot_lab::replay::GameToReplay;
 
 /// More games than an input of a few kilobytes can hold in full.
 const MOST_GAMES: usize = 1000;

@@ -1,8 +1,8 @@
 //! Positions as UCI's `position` and the commands take them: FEN and moves, Chess960 too.
 
-use zeitnot::chess::{History, Variant, perft};
-use zeitnot::network::encode::{HistoryFill, InputFormat};
-use zeitnot::network::{EvalSlot, PositionEncoding};
+use zeitnot_engine::chess::{History, Variant, perft};
+use zeitnot_engine::network::encode::{HistoryFill, InputFormat};
+use zeitnot_engine::network::{EvalSlot, PositionEncoding};
 
 /// Reads a position. Each legal move can be written, read and made, and the position can be encoded.
 pub fn run(data: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Training records.
 
-use zeitnot::lab::training::record::{MAGIC, Records, encode};
-use zeitnot::lab::training::table::Tables;
+use zeitnot_datagen::record::{MAGIC, Records, encode};
+use zeitnot_datagen::table::Tables;
 
 /// Reads records; what is read can be written again, and expanded to tables.
 pub fn run(data: &[u8]) -> bool {

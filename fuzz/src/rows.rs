@@ -1,7 +1,7 @@
 //! Rows that `report` reads: of matches, of replayed games, of positions. Pages are made of what is accepted.
 
-use zeitnot::lab::matches::{self, MatchStudy};
-use zeitnot::lab::replay::{self, ReplayStudy};
+use zeitnot_lab::matches::{self, MatchStudy};
+use zeitnot_lab::replay::{self, ReplayStudy};
 
 /// A text that no page may contain as it stands: where it comes from a file it must be escaped.
 const MARKUP: &[u8] = b"<script";

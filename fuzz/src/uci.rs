@@ -4,8 +4,8 @@ use std::io::{self, Cursor, Write};
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
-use zeitnot::engine::Settings;
 use zeitnot::uci::{Audience, UciCommand, run as run_session};
+use zeitnot_engine::engine::Settings;
 
 /// Options that reach out of the process, or take what a fuzzer must not have: files, libraries, threads, memory.
 const UNTOUCHED: [&str; 13] = [

@@ -39,7 +39,7 @@ def legacy_estimate(ply: np.ndarray, midpoint: float, steepness: float) -> np.nd
 
 
 def groups(rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Names and masks of the groups that are reported: the phases of `src/lab/phase.rs`."""
+    """Names and masks of the groups that are reported: the phases of `crates/lab/src/lib.rs`."""
     pieces = np.bitwise_count(rows["pieces"]).astype(int).sum(1)
     return {
         "all": np.ones(len(rows), bool),

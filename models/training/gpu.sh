@@ -6,18 +6,18 @@
 #
 # PACKS: a folder with records (*.zng, *.zng.zst), and, to go on with a run, the parts checkpoint.pt.* of an earlier OUT.
 # OUT: gets network.pb.gz, metrics.txt, log.jsonl and the checkpoint in parts of at most 15 MB.
-# $ENGINE: the program that reads records (default target/release/zeitnot). $PYTHON: one with PyTorch (default python3).
+# $DATAGEN: the program that reads records (default target/release/zeitnot-datagen). $PYTHON: one with PyTorch (default python3).
 # $LAST: set in the last call, whose learning rate falls until its end. $WORK: where the table and the run are kept between calls (default /tmp/zeitnot-training). $DEVICE: cuda unless set.
 set -eu
 packs=$1 out=$2 seconds=$3
 shift 3
 until=$(($(date +%s) + seconds))
 here=$(dirname "$0")
-engine=${ENGINE:-target/release/zeitnot} python=${PYTHON:-python3} work=${WORK:-/tmp/zeitnot-training}
+datagen=${DATAGEN:-target/release/zeitnot-datagen} python=${PYTHON:-python3} work=${WORK:-/tmp/zeitnot-training}
 
 mkdir -p "$work/run" "$out"
 if [ ! -e "$work/table/complete" ]; then
-    "$engine" datagen table "$packs"/*.zng* --out "$work/table"
+    "$datagen" table "$packs"/*.zng* --out "$work/table"
     touch "$work/table/complete"
 fi
 if [ ! -e "$work/run/checkpoint.pt" ] && [ -e "$packs/checkpoint.pt.aa" ]; then

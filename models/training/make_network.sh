@@ -4,7 +4,7 @@
 #   models/training/make_network.sh WORK_FOLDER PGN [train.py's options]
 #
 # PGN: tournament games with evaluations (.pgn or .pgn.zst).
-# $RECORDS: files of records (.zng or .zng.zst) by `zeitnot datagen play` and `blunders`, separated by blanks; one that stands twice is
+# $RECORDS: files of records (.zng or .zng.zst) by `zeitnot-datagen play` and `blunders`, separated by blanks; one that stands twice is
 # trained on twice as often.
 # Needs cargo, and a Python with models/training/requirements.txt ($PYTHON, default python3).
 set -eu
@@ -16,9 +16,9 @@ zeitnot() { cargo run --release --quiet --manifest-path "$here/../../Cargo.toml"
 
 mkdir -p "$work"
 if [ ! -e "$work/table/complete" ]; then
-    zeitnot datagen import --pgn "$pgn" --out "$work/games.zng.zst"
+    zeitnot-datagen import --pgn "$pgn" --out "$work/games.zng.zst"
     # shellcheck disable=SC2086  # a list
-    zeitnot datagen table "$work/games.zng.zst" ${RECORDS:-} --out "$work/table"
+    zeitnot-datagen table "$work/games.zng.zst" ${RECORDS:-} --out "$work/table"
     touch "$work/table/complete"
 fi
 "$python" "$here/train.py" "$work/table" "$work/run" "$@"

@@ -1,6 +1,6 @@
-"""Reads the tables that `zeitnot datagen` expands games to, chooses positions, and makes batches of them on any of PyTorch's devices.
+"""Reads the tables that `zeitnot-datagen` expands games to, chooses positions, and makes batches of them on any of PyTorch's devices.
 
-A row's layout is documented in `src/lab/training/table.rs`. In a batch everything is as the side to move sees it.
+A row's layout is documented in `crates/datagen/src/table.rs`. In a batch everything is as the side to move sees it.
 """
 
 from collections.abc import Iterator

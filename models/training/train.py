@@ -1,4 +1,4 @@
-"""Trains a network on the tables that `zeitnot datagen` made. One command, interruptible and resumable.
+"""Trains a network on the tables that `zeitnot-datagen` made. One command, interruptible and resumable.
 
 Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --positions 12e6 --processes 2 …]
 

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::pool::PoolStatus;
-use crate::chess::{Color, History, Move};
-use crate::search::{PvLine, SearchInfo};
+use zeitnot_engine::chess::{Color, History, Move};
+use zeitnot_engine::search::{PvLine, SearchInfo};
+use zeitnot_engine::serve::PoolStatus;
 
 /// What is known of a position: the answer, or a report before it.
 #[derive(Serialize)]
@@ -175,7 +175,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::chess::Variant;
+    use zeitnot_engine::chess::Variant;
 
     #[test]
     fn probabilities_are_between_0_and_1_and_add_up() {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::chess::{History, Move, Variant};
-use crate::engine::{EngineSetup, GoRequest, Settings};
-use crate::options::nearest_name;
-use crate::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
+use zeitnot_engine::options::nearest_name;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
 /// The fields of a query, as the guide lists them.
 const FIELDS: [&str; 16] = [
@@ -288,12 +288,17 @@ fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::Searcher;
 
     const NODES: u64 = 700;
 
+    fn defaults() -> Defaults {
+        let mut settings = Settings::default();
+        settings.set("Backend", "random").unwrap();
+        Defaults { setup: Arc::new(EngineSetup::new(settings).unwrap()), nodes: NODES }
+    }
+
     fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {
-        let defaults = Defaults { setup: Searcher::random(1, 0).setup.clone(), nodes: NODES };
+        let defaults = defaults();
         lines.iter().map(|line| Command::parse(line, &defaults)).collect()
     }
 
@@ -384,7 +389,7 @@ mod tests {
 
     #[test]
     fn options_belong_to_their_query() {
-        let defaults = Defaults { setup: Searcher::random(1, 0).setup.clone(), nodes: NODES };
+        let defaults = defaults();
         let setup = |line: &str| match Command::parse(line, &defaults) {
             Ok(Command::Search(query)) => query.setup,
             _ => panic!("{line}"),

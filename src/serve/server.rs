@@ -19,17 +19,16 @@ use serde_json::Value;
 use super::answer::{
     ActionAnswer, Answer, Cancelled, ErrorAnswer, Figures, MoveFigures, ServerStatus, ServerVersion, name_of,
 };
-use super::pool::Order;
 use super::query::{Command, Defaults, Query, QueryError};
-use super::searcher::{SEARCHES_PER_THREAD, Searcher};
-use crate::VERSION;
-use crate::chess::History;
-use crate::engine::{EngineError, Listener, SearchAnswer, Settings};
-use crate::files::{LineError, Lines};
-use crate::network::BackendInfo;
-use crate::network::cache::EvalCache;
-use crate::note::Note;
-use crate::search::SearchInfo;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::History;
+use zeitnot_engine::engine::{EngineError, Listener, SearchAnswer, Settings};
+use zeitnot_engine::files::{LineError, Lines};
+use zeitnot_engine::network::BackendInfo;
+use zeitnot_engine::network::cache::EvalCache;
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::serve::{Order, SEARCHES_PER_THREAD, Searcher};
 
 /// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;

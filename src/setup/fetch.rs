@@ -17,10 +17,10 @@ use thiserror::Error;
 use zip::ZipArchive;
 
 use super::packages::{Package, Wheel, own_os};
-use crate::files::hex;
-use crate::foreign::{VERBOSE_SETTING, in_our_words, record};
-use crate::network::folders;
-use crate::system::{PYTHONS, entries};
+use zeitnot_engine::files::hex;
+use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
+use zeitnot_engine::network::folders;
+use zeitnot_engine::system::{PYTHONS, entries};
 
 /// The environment variable that forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
@@ -270,7 +270,7 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::backends::onnxruntime::Provider;
+    use zeitnot_engine::network::backends::onnxruntime::Provider;
 
     #[test]
     fn hashes_are_those_of_the_standard() {

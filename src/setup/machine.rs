@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::fetch::pythons_with_pip;
 use super::packages::{Package, own_os};
-use crate::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
-use crate::network::backends::onnxruntime::{LibraryError, Provider, SystemPart, software_counts_as_gpu};
-use crate::system::gpus::{Gpu, Maker, gpus};
-use crate::system::{cpu_name, entries, vulkan};
+use zeitnot_engine::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
+use zeitnot_engine::network::backends::onnxruntime::{
+    LibraryError, Provider, SystemPart, software_counts_as_gpu,
+};
+use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
+use zeitnot_engine::system::{cpu_name, entries, vulkan};
 
 /// What a provider is chosen for. Memory and names are for people. The rule does not read them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::network::backends::onnxruntime::{Provider, finder, nvidia};
+use zeitnot_engine::network::backends::onnxruntime::{Provider, finder, nvidia};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Package {

@@ -9,9 +9,9 @@ use thiserror::Error;
 use super::fetch::Fetcher;
 use super::machine::obstacle;
 use super::packages::{Package, own_os};
-use crate::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
-use crate::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
-use crate::network::folders;
+use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
+use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
+use zeitnot_engine::network::folders;
 
 /// Says why a package of a plan is not here, and what can be done.
 #[derive(Debug, Error)]

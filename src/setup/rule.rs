@@ -2,8 +2,8 @@
 
 use super::machine::{Machine, Part};
 use super::packages::has_builds;
-use crate::network::backends::onnxruntime::{Provider, SystemPart};
-use crate::system::gpus::{Gpu, Maker};
+use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
+use zeitnot_engine::system::gpus::{Gpu, Maker};
 
 /// The oldest driver that runs CUDA 13, for which NVIDIA's providers are built …
 const CUDA_DRIVER: u32 = 580;
@@ -156,7 +156,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::network::backends::auto_backend::GPUS;
+    use zeitnot_engine::network::backends::auto_backend::GPUS;
 
     fn machine(case: &str) -> Machine {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/machines.json");

@@ -9,11 +9,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chance;
-use crate::chess::History;
-use crate::network::encode::InputFormat;
-use crate::network::throughput::SortedSamples;
-use crate::network::{Backend, BackendError, EvalSlot, Evaluator};
+use zeitnot_engine::chance;
+use zeitnot_engine::chess::History;
+use zeitnot_engine::network::encode::InputFormat;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::network::{Backend, BackendError, EvalSlot, Evaluator};
 
 #[derive(Debug, Args)]
 pub(super) struct AccuracyArgs {

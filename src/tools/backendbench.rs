@@ -1,6 +1,6 @@
 //! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
 //!
-//! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows
+//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine that slows
 //! down or has other work meets all of them. What was measured becomes a row per size. From the rows comes
 //! the size to play with.
 
@@ -13,15 +13,14 @@ use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::measure::Document;
-#[cfg(feature = "lab")]
 use super::measure::Figure;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{History, Variant};
-use crate::engine::EngineError;
-use crate::network::BackendInfo;
-use crate::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
-use crate::report::{Align, Table};
-use crate::search::{leaves_under_way, worth_under_way};
+use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::network::BackendInfo;
+use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
+use zeitnot_engine::search::{leaves_under_way, worth_under_way};
+use zeitnot_lab::report::{Align, Table};
 
 /// Sizes that are measured unless the user names others: around every multiple where devices are known to
 /// have cliffs.
@@ -342,14 +341,12 @@ impl ThroughputReport {
             paragraphs: self.warning().into_iter().collect(),
             code: Some(self.recommendation()),
             tables: vec![self.table()],
-            #[cfg(feature = "lab")]
             figures: self.figures(),
         }
     }
 
-    #[cfg(feature = "lab")]
     fn figures(&self) -> Vec<Figure> {
-        use crate::report::Plot;
+        use zeitnot_lab::report::Plot;
 
         let points = |value: fn(&BatchSizeRow) -> f64| -> Vec<(f64, f64)> {
             self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
@@ -390,8 +387,8 @@ impl fmt::Display for ThroughputReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::backends::{self, BackendConfig};
     use clap::Parser;
+    use zeitnot_engine::network::backends::{self, BackendConfig};
 
     #[derive(Debug, Parser)]
     struct TestCommandLine {

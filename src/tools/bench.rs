@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
 use super::{ExitStatus, Failure, Output};
-use crate::engine::{Engine, EngineError, Settings, load_network};
-use crate::network::Processor;
-use crate::network::backends::{AUTO, native};
-use crate::network::weights::Model;
-use crate::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
+use zeitnot_engine::network::Processor;
+use zeitnot_engine::network::backends::{AUTO, native};
+use zeitnot_engine::network::weights::Model;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
 /// The number of nodes per position unless the user says something else …
 const DEFAULT_NODES: Nodes = Nodes(2000);

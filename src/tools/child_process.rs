@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::lc0_flags::NO_CONFIG;
-use crate::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
+use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
 
 /// The time between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use super::Failure;
-use crate::files::{self, Lines};
-use crate::foreign::in_our_words;
-use crate::network::folders;
+use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::folders;
 
 /// The configuration files that are looked for beside the program. The first that is there is read.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];

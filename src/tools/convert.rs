@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
-use crate::network::onnx::{self, BuildOptions};
-use crate::network::weights::{
+use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::weights::{
     HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
 };

@@ -8,11 +8,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, Output};
-use crate::network::weights::{
+use zeitnot_engine::network::weights::{
     DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
     ValueHeadName, ValueOutput,
 };
-use crate::options::OptionChoice;
+use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
 pub(super) struct DescribeArgs {

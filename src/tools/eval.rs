@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::measure::POSITION_ENDINGS;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{
+use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
 };
-use crate::engine::{PositionEvaluation, Settings};
-use crate::files::{self, Lines};
-use crate::foreign::in_our_words;
-use crate::network::{Backend, BatchEvaluator};
+use zeitnot_engine::engine::{PositionEvaluation, Settings};
+use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::{Backend, BatchEvaluator};
 
 /// The largest batch. More would only delay the first answers.
 const MAX_BATCH: usize = 256;

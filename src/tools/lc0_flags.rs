@@ -9,8 +9,8 @@ use clap::{CommandFactory, Parser};
 
 use super::config_file::ConfigFile;
 use super::{Cli, Failure};
-use crate::engine::Settings;
-use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::options::{OTHER_NAMES, OptionKind, ignored_option};
 
 /// Our flags that may stand before the command, too.
 const EVERYWHERE: [&str; 2] = ["--json", "--offline"];
@@ -58,13 +58,10 @@ const SEARCHES: [(&str, &str); 2] = [
 ];
 /// Lc0's modes that are not here, with what to use instead.
 const MISSING_MODES: [(&str, &str); 3] = [
-    ("selfplay", "plays games: see zeitnot match and zeitnot datagen"),
+    ("selfplay", "plays games: see zeitnot match"),
     ("policyhead", "plays by the policy alone: use zeitnot uci and go nodes 1"),
     ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
 ];
-/// Our commands that only builds with the feature `lab` have.
-const LABORATORY: [&str; 8] =
-    ["analyse", "analyze", "match", "tune", "timelab", "movesleft", "report", "datagen"];
 
 /// The flags that belong to a backend: one that the command line names comes with its own.
 pub(super) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
@@ -258,9 +255,6 @@ impl Translation {
     fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
         let Some(command) = command else { return Ok(None) };
         let name = command.to_str().unwrap_or_default();
-        if cfg!(not(feature = "lab")) && LABORATORY.contains(&name) {
-            return Err(Failure::Input("this build has no laboratory; build with --features lab".into()));
-        }
         if let Some((name, instead)) = MISSING_MODES.iter().find(|(mode, _)| *mode == name) {
             return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
         }
@@ -463,7 +457,7 @@ mod tests {
 
     #[test]
     fn every_option_that_has_no_effect_is_left_out_and_named() {
-        for spec in &crate::options::IGNORED_OPTIONS {
+        for spec in &zeitnot_engine::options::IGNORED_OPTIONS {
             if spec.flag != CONFIG {
                 let line = format!("lc0 --{}={} --threads=1", spec.flag, spec.default_text());
                 assert_eq!(translate(&line), ("lc0 --threads=1".to_owned(), 1), "{line}");
@@ -509,11 +503,6 @@ mod tests {
             ("perft 1", "zeitnot perft 1"),
         ] {
             assert_eq!(read(line), expected);
-        }
-        if cfg!(feature = "lab") {
-            assert_eq!(read("datagen blunders --out x"), "zeitnot datagen blunders --out x");
-            let plausible = "datagen blunders --weights=a.pb.gz --backend=native --moves plausible";
-            assert_eq!(read("datagen blunders --moves plausible"), format!("zeitnot {plausible}"));
         }
     }
 

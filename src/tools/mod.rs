@@ -16,7 +16,6 @@ mod convert;
 mod describenet;
 mod doctor;
 mod eval;
-#[cfg(feature = "lab")]
 mod lab;
 mod lc0_flags;
 mod measure;
@@ -32,10 +31,10 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::VERSION;
-use crate::chess::Variant;
-use crate::network::folders;
-use crate::options::FLAGS_HEADING;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::Variant;
+use zeitnot_engine::network::folders;
+use zeitnot_engine::options::FLAGS_HEADING;
 
 pub(crate) use network_args::NetworkArgs;
 pub(crate) use output::{Failure, Output};
@@ -110,7 +109,6 @@ enum Command {
     /// Count the move paths of a length from a position
     #[command(after_help = "Example: zeitnot perft 5")]
     Perft(eval::PerftArgs),
-    #[cfg(feature = "lab")]
     #[command(flatten)]
     Lab(lab::LabCommand),
     /// List the engine's options, with their ranges and what they do
@@ -241,7 +239,6 @@ impl Command {
             Command::Leela2onnx(args) => convert::leela2onnx(args, output),
             Command::Onnx2leela(args) => convert::onnx2leela(&args, output),
             Command::Perft(args) => eval::perft(&args, output),
-            #[cfg(feature = "lab")]
             Command::Lab(command) => command.run(output),
             Command::Options(args) => reference::options(&args, output),
             Command::Completions(args) => reference::completions(&args, output),

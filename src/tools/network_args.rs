@@ -7,8 +7,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::Failure;
 use super::output::eprint_message;
-use crate::engine::{self, OpenedBackend, Settings};
-use crate::network::Backend;
+use zeitnot_engine::engine::{self, OpenedBackend, Settings};
+use zeitnot_engine::network::Backend;
 
 const FLAGS: [&str; 8] = [
     "weights",

@@ -8,11 +8,11 @@ use std::{fmt, fs};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::engine::EngineError;
-use crate::network::BackendError;
-use crate::network::backends::onnxruntime::LibraryError;
-use crate::network::weights::NetworkError;
 use crate::setup::NotFetched;
+use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::network::BackendError;
+use zeitnot_engine::network::backends::onnxruntime::LibraryError;
+use zeitnot_engine::network::weights::NetworkError;
 
 /// The reason why a command could not do what it was asked for. Its text is the one message that the user
 /// sees.
@@ -29,7 +29,6 @@ pub(crate) enum Failure {
     #[error(transparent)]
     NotFetched(#[from] NotFetched),
     /// A measurement of the laboratory failed. Its own error says why.
-    #[cfg(feature = "lab")]
     #[error(transparent)]
     Measurement(Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot write the output: {0}")]

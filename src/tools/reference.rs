@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Cli, ExitStatus, Failure, Output, with_all_in_help};
-use crate::engine::Settings;
-use crate::options::{OptionKind, OptionSpec};
-use crate::report::{terminal_width, write_fact_in};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::options::{OptionKind, OptionSpec};
+use zeitnot_lab::report::{terminal_width, write_fact_in};
 
 /// The head of the section of a manual page that is replaced.
 const SYNOPSIS: &str = ".SH SYNOPSIS\n";

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::output::eprint_message;
 use super::{ExitStatus, Failure};
-use crate::engine::Settings;
 use crate::serve::{Server, ServerLimits};
+use zeitnot_engine::engine::Settings;
 
 /// Clients of a port. Each has two threads.
 const MAX_CLIENTS: usize = 512;

@@ -19,12 +19,12 @@ use super::doctor::{BackendReport, Candidate};
 use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
-use crate::engine::Settings;
-use crate::foreign::in_our_words;
-use crate::network::backends::native;
-use crate::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
-use crate::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
 use crate::setup::{Choice, Fetcher, Machine, Part, Plan, obstacle, with_remedy};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::network::backends::native;
+use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
+use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
 
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {

@@ -20,14 +20,14 @@ use serde::Serialize;
 use super::measure::{self, POSITION_ENDINGS};
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
-use crate::VERSION;
-use crate::chess::{History, ListedPosition, Move, Operation, Variant};
-use crate::engine::{GoRequest, Listener, SearchAnswer, Settings};
-use crate::files::{self, LineError, Lines};
-use crate::note::Note;
-use crate::search::SearchInfo;
-use crate::serve::Order;
-use crate::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
+use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::files::{self, LineError, Lines};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::serve::Order;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 2000;

@@ -5,9 +5,9 @@ use std::io::{self, BufReader, IsTerminal};
 use clap::Args;
 
 use super::{ExitStatus, Failure};
-use crate::engine::Settings;
-use crate::options::Visibility;
 use crate::uci::Audience;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::options::Visibility;
 
 #[derive(Debug, Args, Default)]
 pub(super) struct UciArgs {

@@ -4,8 +4,8 @@ use std::str::SplitAsciiWhitespace;
 
 use thiserror::Error;
 
-use crate::chess::{Color, MAX_PERFT_DEPTH};
-use crate::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
 /// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

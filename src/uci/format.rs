@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
-use crate::chess::{History, Move, Variant};
-use crate::engine::{InfoOptions, ScoreType, SearchAnswer};
-use crate::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
-use crate::time::centipawns;
+use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::engine::{InfoOptions, ScoreType, SearchAnswer};
+use zeitnot_engine::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
+use zeitnot_engine::time::centipawns;
 
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
     (0..info.lines.len()).map(|index| info_line(root, info, index, options)).collect()
@@ -188,9 +188,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::chess::{Move, Variant};
-    use crate::options::OptionChoice;
-    use crate::search::MeanStats;
+    use zeitnot_engine::chess::{Move, Variant};
+    use zeitnot_engine::options::OptionChoice;
+    use zeitnot_engine::search::MeanStats;
 
     #[test]
     fn an_info_line() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::output::UciOutput;
-use crate::files::{LineError, Lines};
+use zeitnot_engine::files::{LineError, Lines};
 
 /// The lines that are read ahead of the session.
 const MAX_AHEAD: usize = 1 << 10;

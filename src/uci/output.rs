@@ -12,9 +12,9 @@ use std::time::Instant;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use crate::VERSION;
-use crate::foreign::{self, one_line, our_words};
-use crate::note::Note;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::foreign::{self, one_line, our_words};
+use zeitnot_engine::note::Note;
 
 #[derive(Clone)]
 pub(super) struct UciOutput {

@@ -9,15 +9,15 @@ use super::command::{GoCommand, UciCommand};
 use super::input::Received;
 use super::output::UciOutput;
 use super::{format, input};
-use crate::VERSION;
-use crate::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
-use crate::engine::{
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{File, History, Move, PerftReport, Rank, Square, Terminal};
+use zeitnot_engine::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
-use crate::note::Note;
-use crate::options::{OptionError, Visibility, both_names, ignored_option};
-use crate::search::SearchInfo;
-use crate::time::{GoLimits, GoTimes, Millis, MoveStart};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::time::{GoLimits, GoTimes, Millis, MoveStart};
 
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -435,8 +435,8 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::chess::Variant;
-    use crate::options::Visibility;
+    use zeitnot_engine::chess::Variant;
+    use zeitnot_engine::options::Visibility;
 
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);

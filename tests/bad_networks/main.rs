@@ -20,8 +20,8 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde::Deserialize;
 use tempfile::TempDir;
-use zeitnot::network::onnx::{self, BuildOptions};
-use zeitnot::network::weights::{
+use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::weights::{
     CONVOLUTION_POLICY_PLANES, HeadChoice, Model, Network, NetworkError, NetworkFile, PolicyHead,
 };
 

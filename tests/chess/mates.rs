@@ -1,7 +1,7 @@
 //! Tests the search for mates by checks: against a plain search of all moves, and on tables of hard cases.
 
 use proptest::prelude::*;
-use zeitnot::chess::{History, Position, Terminal, Variant};
+use zeitnot_engine::chess::{History, Position, Terminal, Variant};
 
 use crate::common::games::games;
 

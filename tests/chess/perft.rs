@@ -1,6 +1,6 @@
 //! Compares legal move counts with the numbers of the usual suites (`tests/data/perft`).
 
-use zeitnot::chess::{Position, perft};
+use zeitnot_engine::chess::{Position, perft};
 
 use crate::common::data;
 

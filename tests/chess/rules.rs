@@ -1,7 +1,7 @@
 //! Tests positions, histories and notation: the rules as properties of random games, and tables of hard cases.
 
 use proptest::prelude::*;
-use zeitnot::chess::{History, Position, Terminal, Variant, perft};
+use zeitnot_engine::chess::{History, Position, Terminal, Variant, perft};
 
 use crate::common::games::games;
 
@@ -317,7 +317,7 @@ fn unusual_fens_are_read_as_lc0_reads_them() {
 fn captures_promotions_and_checks_are_tactical() {
     let tactical = |fen: &str| -> Vec<String> {
         let game = History::from_fen(fen, Variant::Standard).unwrap();
-        let is_tactical = |&&m: &&zeitnot::chess::Move| game.current().is_tactical(m);
+        let is_tactical = |&&m: &&zeitnot_engine::chess::Move| game.current().is_tactical(m);
         let mut moves: Vec<_> =
             game.legal_moves().iter().filter(is_tactical).map(|&m| game.format_move(m)).collect();
         moves.sort();

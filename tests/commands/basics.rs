@@ -341,16 +341,6 @@ fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     assert!(message.contains("that have no counterpart are ignored: batch_size=64"), "{message}");
 }
 
-#[cfg(not(feature = "lab"))]
-#[test]
-fn commands_of_the_laboratory_say_that_this_build_has_none() {
-    for command in ["match", "tune", "timelab", "movesleft", "report", "datagen"] {
-        let output = run(&[command, "--games", "2"], "");
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(stderr(&output), "zeitnot: this build has no laboratory; build with --features lab\n");
-    }
-}
-
 #[test]
 fn solve_tells_what_was_solved_and_since_when() {
     let folder = tempfile::tempdir().unwrap();

@@ -45,10 +45,8 @@ fn backendbench_writes_curve_page_and_figures() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("Recommended --minibatch-size"));
     let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
-    if cfg!(feature = "lab") {
-        assert!(read("throughput.svg").starts_with("<svg") && read("latency.svg").starts_with("<svg"));
-        assert!(read("index.html").contains("Throughput by batch size"));
-    }
+    assert!(read("throughput.svg").starts_with("<svg") && read("latency.svg").starts_with("<svg"));
+    assert!(read("index.html").contains("Throughput by batch size"));
     let report: Value = serde_json::from_str(&read("backendbench.json")).unwrap();
     assert_eq!(report["recommended"].as_array().unwrap().len(), 3);
 }
@@ -158,12 +156,10 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         "{table}"
     );
     assert!(!table.contains(&out), "{table}");
-    if cfg!(feature = "lab") {
-        // A regression: there was no page.
-        let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
-        assert!(page.contains("is the fastest, with") && page.contains("Speed by backend"), "{page}");
-        assert!(fs::read_to_string(folder.path().join("speed.svg")).unwrap().starts_with("<svg"));
-    }
+    // A regression: there was no page.
+    let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
+    assert!(page.contains("is the fastest, with") && page.contains("Speed by backend"), "{page}");
+    assert!(fs::read_to_string(folder.path().join("speed.svg")).unwrap().starts_with("<svg"));
     assert_refused(&run(&["benchmark", "--backends=random", "--threads=2"]), "--thread-counts");
 }
 
@@ -232,8 +228,7 @@ fn a_report_begins_with_the_headline_and_names_no_folder() {
     let begin = format!("# Zeitnot benchmark\n\n{nps} nodes per second on ");
     assert!(markdown.starts_with(&begin), "{markdown}");
     assert!(markdown.lines().nth(2).unwrap().contains("by 1 thread, with net.pb.gz, "), "{markdown}");
-    let mut files = vec!["report.md", "benchmark.json"];
-    files.extend(cfg!(feature = "lab").then_some("index.html"));
+    let files = ["report.md", "benchmark.json", "index.html"];
     let own_folder = folder.path().file_name().unwrap().to_str().unwrap();
     for name in files {
         let text = read(name);
@@ -305,7 +300,6 @@ fn bench_takes_lc0s_flags() {
     assert_eq!(report.as_array().unwrap().len(), 1);
 }
 
-#[cfg(feature = "lab")]
 #[test]
 fn report_puts_benchmarks_side_by_side() {
     let folder = TempDir::new().unwrap();

@@ -29,9 +29,7 @@ fn every_command_that_evaluates_reads_the_configuration_and_says_so_in_one_line(
         vec!["eval", "startpos"],
         vec!["serve"],
     ];
-    if cfg!(feature = "lab") {
-        commands.push(vec!["match", "--games=2", "--nodes=1", "--max-plies=4"]);
-    }
+    commands.push(vec!["match", "--games=2", "--nodes=1", "--max-plies=4"]);
     for command in commands {
         let said = |more: &[&str]| {
             let output = installed.run(&[&command[..], more].concat(), "");

@@ -171,9 +171,6 @@ fn no_socket_is_opened() {
         (&["report", "games/games.csv", "--out=page"], ""),
         (&["doctor", "--backend=random"], ""),
     ] {
-        if cfg!(not(feature = "lab")) && ["match", "report"].contains(&arguments[0]) {
-            continue;
-        }
         let output = traced(arguments, input).unwrap();
         // 1 is the doctor's: the numbers of `random` are not those of a network.
         assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {}", stderr(&output));

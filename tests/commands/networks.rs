@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use zeitnot::chess::{History, Variant};
-use zeitnot::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
-use zeitnot::network::onnx::{self, BuildOptions};
-use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
-use zeitnot::network::{Backend, EvalSlot, policy_map};
+use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
+use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot_engine::network::onnx::{self, BuildOptions};
+use zeitnot_engine::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
+use zeitnot_engine::network::{Backend, EvalSlot, policy_map};
 
 use crate::common::{assert_refused, network, run, run_json, set_up_onnx_runtime};
 

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Sender, channel};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use zeitnot::chess::{History, Move, Variant};
-use zeitnot::engine::{GoRequest, Listener, SearchAnswer, Settings};
-use zeitnot::note::Note;
-use zeitnot::search::SearchInfo;
-use zeitnot::time::{GoLimits, Nodes};
+use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchInfo;
+use zeitnot_engine::time::{GoLimits, Nodes};
 
 use crate::common::engine::Engine;
 use crate::common::games::{Game, games};
@@ -102,7 +102,7 @@ impl Query {
     }
 
     /// Searches alone.
-    fn search(&self, engine: &mut zeitnot::engine::Engine, id: u64) -> SearchAnswer {
+    fn search(&self, engine: &mut zeitnot_engine::engine::Engine, id: u64) -> SearchAnswer {
         let query = self.to_json(id);
         let moves: Vec<_> =
             query["moves"].as_array().unwrap().iter().map(|mv| mv.as_str().unwrap()).collect();
@@ -156,7 +156,7 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
         .collect();
     assert_eq!(answers.len(), queries.len(), "the end of the input ends nothing");
 
-    let mut engine = zeitnot::engine::Engine::new(Settings::default()).unwrap();
+    let mut engine = zeitnot_engine::engine::Engine::new(Settings::default()).unwrap();
     for (name, value) in [
         ("Backend", "random"),
         ("Threads", "1"),

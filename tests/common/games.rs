@@ -1,7 +1,7 @@
 //! Makes random games for property tests.
 
 use proptest::prelude::*;
-use zeitnot::chess::{History, Move, Variant};
+use zeitnot_engine::chess::{History, Move, Variant};
 
 /// Starts that lead to castling, promotions, en passant, repetitions and transformed boards soon.
 const STARTS: [&str; 10] = [

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zeitnot::lab::pgn::Games;
+use zeitnot_lab::pgn::Games;
 
 use crate::common::{assert_refused, json, stderr, zeitnot};
 use crate::hostile_names::NAMES;

@@ -270,29 +270,6 @@ fn a_killed_movesleft_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_killed_teacher_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, killed] = ["whole.zng", "killed.zng"].map(|name| folder.path().join(name));
-    let play = |out: &Path| {
-        let mut command = zeitnot(&[
-            "datagen",
-            "play",
-            "--teacher",
-            env!("CARGO_BIN_EXE_zeitnot"),
-            "--games=12",
-            "--nodes=8",
-        ]);
-        command.args(["--teacher-arg=--backend=trivial", "--teacher-arg=--threads=1", "--out"]).arg(out);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command
-    };
-    assert!(play(&whole).status().unwrap().success());
-    let size = fs::metadata(&whole).unwrap().len();
-    run_with_interruptions(|| play(&killed), &killed, &[1, size / 3, size * 2 / 3], kill);
-    assert!(fs::read(&killed).unwrap() == fs::read(&whole).unwrap(), "the records differ");
-}
-
-#[test]
 fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

@@ -1,9 +1,8 @@
-//! Tests the laboratory: matches, tuning, time managers and moves-left estimators over recorded games, training data.
+//! Tests the laboratory: matches, tuning, time managers and moves-left estimators over recorded games.
 
 mod analysis;
 #[path = "../common/mod.rs"]
 mod common;
-mod datagen;
 mod faults;
 mod hostile_names;
 mod matches;
@@ -11,7 +10,6 @@ mod moves_left;
 mod overwriting;
 mod pages;
 mod time_lab;
-mod training_data;
 mod tuning;
 mod wild;
 mod wild_files;

@@ -103,19 +103,6 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&["report"], &[&all, out, &merged]);
 }
 
-/// A regression: raw records went behind the end of the compressed ones, and nothing could be read any more.
-#[test]
-fn no_games_are_added_to_a_compressed_file_of_records() {
-    let folder = tempfile::tempdir().unwrap();
-    let (games, records) = (folder.path().join("games.pgn"), folder.path().join("records.zng.zst"));
-    fs::write(&games, GAME).unwrap();
-    succeed(&["datagen", "import"], &["--pgn".as_ref(), &games, "--out".as_ref(), &records]);
-    let play = ["datagen", "play", "--teacher-arg=--backend=trivial", "--nodes=8", "--games=3"];
-    let teacher: &Path = env!("CARGO_BIN_EXE_zeitnot").as_ref();
-    let paths: [&Path; 4] = ["--teacher".as_ref(), teacher, "--out".as_ref(), &records];
-    is_refused(folder.path(), &play, &paths, "records.zng.zst is no uncompressed file");
-}
-
 /// A regression: runs went on with another network under the same name.
 #[test]
 fn no_run_goes_on_with_another_network() {

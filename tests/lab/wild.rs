@@ -30,15 +30,12 @@ fn a_word_that_is_no_move_is_named_with_file_game_players_and_ply() {
 
 #[test]
 fn other_variants_are_skipped_by_name_everywhere() {
-    let folder = tempfile::tempdir().unwrap();
     let file = wild("variant.pgn");
-    let out = folder.path().join("out.zng").to_str().unwrap().to_owned();
     let told = "its variant is \"Three-check\"";
     for arguments in [
         &["analyse", &file, "--backend=trivial"][..],
         &["movesleft", "--backend=random", "--pgn", &file],
         &["timelab", "--manager=simple", "--pgn", &file],
-        &["datagen", "import", "--out", &out, "--pgn", &file],
         &["match", "--games=2", "--openings", &file, "--a", "backend=random", "--b", "backend=random"],
     ] {
         let output = run(arguments);

@@ -1,4 +1,4 @@
-//! Runs the models of the tree's concurrency (`src/search/tree/models.rs`) under loom, which tries every order of their threads'
+//! Runs the models of the tree's concurrency (`crates/engine/src/search/tree/models.rs`) under loom, which tries every order of their threads'
 //! steps, and every value that a load may return under the orderings given.
 //!
 //! As they take minutes, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and
@@ -13,7 +13,7 @@ mod system;
 
 /// The rules, of which the tree uses moves and the game so far.
 mod chess {
-    pub(crate) use zeitnot::chess::{History, Move};
+    pub(crate) use zeitnot_engine::chess::{History, Move};
 }
 
 use std::sync::Arc;

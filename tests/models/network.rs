@@ -1,6 +1,6 @@
 //! The packing of policies, which the tree uses.
 
-#[path = "../../src/network/cache.rs"]
+#[path = "../../crates/engine/src/network/cache.rs"]
 pub(crate) mod cache;
 
-pub(crate) use zeitnot::network::Evaluation;
+pub(crate) use zeitnot_engine::network::Evaluation;

@@ -2,9 +2,9 @@
 //! of random games.
 
 use proptest::prelude::*;
-use zeitnot::chess::{History, Move, Position, Variant};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
-use zeitnot::network::{InputPlanes, policy_map};
+use zeitnot_engine::chess::{History, Move, Position, Variant};
+use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot_engine::network::{InputPlanes, policy_map};
 
 use crate::common::games::{Game, games};
 use crate::golden_files::{self, Golden};

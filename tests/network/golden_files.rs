@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use zeitnot::chess::{History, Variant};
-use zeitnot::network::EvalSlot;
-use zeitnot::network::backends::{self, BackendConfig};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
-use zeitnot::network::weights::{HeadChoice, NetworkFile, PolicyHeadName, ValueHeadName};
-use zeitnot::options::OptionChoice;
+use zeitnot_engine::chess::{History, Variant};
+use zeitnot_engine::network::EvalSlot;
+use zeitnot_engine::network::backends::{self, BackendConfig};
+use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot_engine::network::weights::{HeadChoice, NetworkFile, PolicyHeadName, ValueHeadName};
+use zeitnot_engine::options::OptionChoice;
 
 use crate::common::data;
 

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use zeitnot::network::backends::native::{Native, available_kernels};
-use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
-use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
-use zeitnot::params::Params;
+use zeitnot_engine::network::backends::native::{Native, available_kernels};
+use zeitnot_engine::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
+use zeitnot_engine::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
+use zeitnot_engine::params::Params;
 
 use crate::common::network;
 use crate::golden_files::{self, Golden};

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
-use zeitnot::network::folders;
+use zeitnot_engine::network::folders;
 
 use crate::common::skipped;
 

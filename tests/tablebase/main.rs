@@ -8,12 +8,12 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 
-use zeitnot::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot::engine::{Engine, Settings};
-use zeitnot::note::Note;
-use zeitnot::search::SearchResult;
-use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
-use zeitnot::time::{GoLimits, Nodes};
+use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
+use zeitnot_engine::engine::{Engine, Settings};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::SearchResult;
+use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
+use zeitnot_engine::time::{GoLimits, Nodes};
 
 /// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
 const POSITIONS: &str = include_str!("../data/syzygy.csv");

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use zeitnot::chess::{History, Variant};
+use zeitnot_engine::chess::{History, Variant};
 
 use crate::common::engine::Engine;
 

@@ -173,7 +173,7 @@ fn auto_takes_no_renderer_in_software() {
 #[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn no_file_is_written_into_the_home_of_the_user() {
     let home = tempfile::tempdir().unwrap();
-    let cache = zeitnot::network::folders::cache().unwrap();
+    let cache = zeitnot_engine::network::folders::cache().unwrap();
     let positions = tempfile::tempdir().unwrap();
     let evaluate = |command: &mut Command, backend| {
         let command = command.env("HOME", home.path()).env("ZEITNOT_CACHE_DIR", &cache);

@@ -12,17 +12,17 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Combination;
-use crate::engine::{Engine, Settings};
-use crate::network::backends::native;
-use crate::network::throughput::SortedSamples;
-use crate::search::worth_under_way;
-use crate::time::{GoLimits, Millis};
 use crate::tools::config_file::{Change, WritableConfig};
 use crate::tools::measure::processors::Processors;
 use crate::tools::measure::{engine, search};
 use crate::tools::output::eprint_message;
 use crate::tools::setup::own_lines;
 use crate::tools::{Failure, measure};
+use zeitnot_engine::engine::{Engine, Settings};
+use zeitnot_engine::network::backends::native;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::search::worth_under_way;
+use zeitnot_engine::time::{GoLimits, Millis};
 
 /// What twice as many nodes are worth: games showed 160 at 100 nodes a move against oneself, and 92 from 20
 /// to 200 against others. In longer searches it is less.
@@ -407,8 +407,8 @@ impl EngineRacer<'_> {
         let mut settings = self.settings.clone();
         settings.network.threads = None;
         settings.search.minibatch_size = None;
-        settings.set("Backend", native::NAME).map_err(crate::engine::EngineError::from)?;
-        settings.set("BackendOptions", "").map_err(crate::engine::EngineError::from)?;
+        settings.set("Backend", native::NAME).map_err(zeitnot_engine::engine::EngineError::from)?;
+        settings.set("BackendOptions", "").map_err(zeitnot_engine::engine::EngineError::from)?;
         let Ok(engine) = engine(&settings) else { return Ok(None) };
         let backend = native::NAME.to_owned();
         let setting = Combination {

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::advice::{Advice, Asked, Measured, Sample};
 use super::{BenchmarkArgs, Document, write_advice};
-use crate::VERSION;
-use crate::params::Params;
-use crate::report::{Align, Table};
 use crate::tools::measure::machine::MachineInfo;
 use crate::tools::measure::processors::Processors;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output, child_process};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::params::Params;
+use zeitnot_lab::report::{Align, Table};
 
 /// The time of each search unless the user says otherwise, ms: many runs shall not take hours.
 const MOVE_TIME_MS: i64 = 1000;
@@ -249,7 +249,6 @@ impl BackendsReport {
             paragraphs: Vec::new(),
             code: Some(format!("{}{}\n", self.lines(), self.advice)),
             tables: vec![self.table()],
-            #[cfg(feature = "lab")]
             figures: {
                 let speeds = self.runs.iter().filter_map(|run| {
                     let evaluations = run.figure("/evaluations_per_s")?;

@@ -7,7 +7,6 @@
 mod advice;
 mod backends;
 mod card;
-#[cfg(feature = "lab")]
 pub(super) mod side_by_side;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use super::config_file::WritableConfig;
 use super::measure::Document;
-#[cfg(feature = "lab")]
 use super::measure::Figure;
 use super::measure::gpus::SensorReport;
 use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, Others};
@@ -28,13 +26,13 @@ use super::measure::{
 };
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
-use crate::engine::Settings;
-use crate::network::throughput::SortedSamples;
-use crate::network::without_folder;
-use crate::report::{Align, Table};
-use crate::time::{GoLimits, Millis};
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::network::without_folder;
+use zeitnot_engine::time::{GoLimits, Millis};
+use zeitnot_lab::report::{Align, Table};
 
 /// The time of each search unless the user says otherwise. It is Lc0's.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -189,7 +187,6 @@ impl BenchmarkReport {
             paragraphs: self.remarks(),
             code: Some(format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines())),
             tables: vec![facts],
-            #[cfg(feature = "lab")]
             figures: {
                 let rows = self.speed.positions.iter().zip(1..);
                 let row = |(row, number): (&super::measure::PositionRow, u32)| {
@@ -207,9 +204,8 @@ fn threads_text(threads: usize) -> String {
 }
 
 /// Plots names with their nodes and evaluations per second.
-#[cfg(feature = "lab")]
 fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> Figure {
-    use crate::report::{Bar, BarPlot};
+    use zeitnot_lab::report::{Bar, BarPlot};
 
     let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
     let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Document;
-use crate::report::{Align, Table};
 use crate::tools::measure::machine::{MachineInfo, MachineNoise};
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_lab::report::{Align, Table};
 
 /// The file that the report writes beside its pages.
 pub(in crate::tools) const JSON_FILE: &str = "benchmarks.json";

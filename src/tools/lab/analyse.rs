@@ -13,19 +13,19 @@ use serde::Serialize;
 
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, tell_stopped};
-use crate::VERSION;
-use crate::chess::Color;
-use crate::engine::Settings;
-use crate::lab::analysis::{
-    self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
-};
-use crate::lab::pgn::{RecordedControl, RecordedGame};
-use crate::lab::rows::make_folder;
-use crate::lab::runner::{self, Jobs, Next};
-use crate::time::{GoLimits, Millis, Nodes, TimeControl};
 use crate::tools::measure;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::Color;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
+use zeitnot_lab::analysis::{
+    self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
+};
+use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
+use zeitnot_lab::rows::make_folder;
+use zeitnot_lab::runner::{self, Jobs, Next};
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 800;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::engine::Settings;
-use crate::lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
-use crate::note::Note;
-use crate::options::OptionGroup;
-use crate::params::{ParamError, Params};
-use crate::tablebase::Tablebase;
-use crate::time::TimeControl;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::note::Note;
+use zeitnot_engine::options::OptionGroup;
+use zeitnot_engine::params::{ParamError, Params};
+use zeitnot_engine::tablebase::Tablebase;
+use zeitnot_engine::time::TimeControl;
+use zeitnot_lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
 const GAMES_PER_THREAD: usize = 32;

@@ -12,18 +12,18 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{MADE, Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
-use crate::engine::{EngineSetup, Settings};
-use crate::lab::LabError;
-use crate::lab::matches::{
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::time::NoTimeControl;
+use zeitnot_lab::LabError;
+use zeitnot_lab::matches::{
     self, ExternalCommand, ExternalEngine, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles,
     MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
     PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
-use crate::note::Note;
-use crate::report::{Origin, Page};
-use crate::time::NoTimeControl;
-use crate::tools::output::eprint_message;
-use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_lab::report::{Origin, Page};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MatchArgs {

@@ -1,8 +1,6 @@
-//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature
-//! `lab` builds them.
+//! The commands of the [laboratory](zeitnot_lab): measurements with many games.
 
 mod analyse;
-mod datagen;
 mod game_args;
 mod matches;
 mod movesleft;
@@ -14,8 +12,8 @@ mod tune;
 use clap::Subcommand;
 
 use super::{ExitStatus, Failure, Output};
-use crate::lab::LabError;
-use crate::lab::rows::RowError;
+use zeitnot_lab::LabError;
+use zeitnot_lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
@@ -44,8 +42,6 @@ pub(super) enum LabCommand {
     /// Put the results of several runs together, such as those of shards
     #[command(after_help = "Example: zeitnot report shard1/games.csv shard2/games.csv --out report")]
     Report(report::ReportArgs),
-    /// Make training data
-    Datagen(datagen::DatagenArgs),
 }
 
 impl LabCommand {
@@ -57,7 +53,6 @@ impl LabCommand {
             LabCommand::Timelab(args) => timelab::run(&args, output),
             LabCommand::Movesleft(args) => movesleft::run(&args, output),
             LabCommand::Report(args) => report::run(&args, output),
-            LabCommand::Datagen(args) => datagen::run(&args, output),
         }
     }
 }

@@ -12,15 +12,17 @@ use std::time::Instant;
 use clap::Args;
 
 use super::run::{Progress, RecordedGames, Shard, end_on_interruption, origin, quoted};
-use crate::engine::OpenedBackend;
-use crate::lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, Selection, Study};
-use crate::lab::pgn::RecordedGame;
-use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged};
-use crate::lab::runner::{self, Jobs, Next};
-use crate::lab::training::game::Ending;
-use crate::lab::training::labelled_games::ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
+use zeitnot_engine::engine::OpenedBackend;
+use zeitnot_lab::moves_left::{
+    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, Selection, Study,
+};
+use zeitnot_lab::pgn::Ending;
+use zeitnot_lab::pgn::RecordedGame;
+use zeitnot_lab::pgn::ending;
+use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
+use zeitnot_lab::runner::{self, Jobs, Next};
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
-use crate::lab::matches::MatchRowFiles;
-use crate::lab::moves_left::PositionRow;
-use crate::lab::rows::{Row, are_columns_of, columns_of_file};
 use crate::tools::benchmark::side_by_side;
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_lab::matches::MatchRowFiles;
+use zeitnot_lab::moves_left::PositionRow;
+use zeitnot_lab::rows::{Row, are_columns_of, columns_of_file};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
@@ -49,7 +49,7 @@ const KINDS: [RowKind; 4] = [
     },
     RowKind {
         name: "timelab",
-        columns: crate::lab::replay::ReplayFiles::columns,
+        columns: zeitnot_lab::replay::ReplayFiles::columns,
         writes: &["games.csv", "moves.csv", "index.html"],
         flags: "",
         are_given: |_| false,

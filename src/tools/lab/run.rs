@@ -12,15 +12,15 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use super::game_args::GameArgs;
-use crate::VERSION;
-use crate::engine::{EngineSetup, Settings};
-use crate::files::hex;
-use crate::lab::matches::{Adjudication, MatchRules, Openings};
-use crate::lab::pgn::{GameError, Games, RecordedGame};
-use crate::report::Origin;
 use crate::tools::Failure;
 use crate::tools::measure::machine::MachineInfo;
 use crate::tools::output::eprint_message;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::files::hex;
+use zeitnot_lab::matches::{Adjudication, MatchRules, Openings};
+use zeitnot_lab::pgn::{GameError, Games, RecordedGame};
+use zeitnot_lab::report::Origin;
 
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -1,6 +1,6 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! It reads recorded games, or those that come with the program. The [laboratory](crate::lab::replay) replays
+//! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay) replays
 //! them, writes rows and shows them.
 
 use std::num::NonZero;
@@ -12,16 +12,16 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, ValueEnum};
 
 use super::run::{MADE, Progress, RecordedGames, Shard, origin, origins};
-use crate::lab::LabError;
-use crate::lab::replay::{
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
+use zeitnot_engine::network::Backend;
+use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
+use zeitnot_lab::LabError;
+use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
 };
-use crate::lab::runner::{self, Jobs};
-use crate::network::Backend;
-use crate::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
-use crate::tools::output::eprint_message;
-use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
+use zeitnot_lab::runner::{self, Jobs};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
 const ENDGAME_SPEED: f64 = 1.6;

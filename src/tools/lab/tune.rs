@@ -1,5 +1,5 @@
 //! `zeitnot tune`: finds better values of numeric options by SPSA over games. The
-//! [laboratory](crate::lab::tuning) decides what is tried, lets the games be played, and keeps, studies and
+//! [laboratory](zeitnot_lab::tuning) decides what is tried, lets the games be played, and keeps, studies and
 //! shows the iterations.
 
 use std::fmt;
@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, quoted, tell_stopped};
-use crate::engine::{EngineSetup, Settings};
-use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
-use crate::lab::rows::RowError;
-use crate::lab::tuning::{self, Gains, IterationRow, Parameter, TunePlan, TuneRun, TuneStudy};
-use crate::search::RootFpuStrategy;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_engine::engine::{EngineSetup, Settings};
+use zeitnot_engine::search::RootFpuStrategy;
+use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use zeitnot_lab::rows::RowError;
+use zeitnot_lab::tuning::{self, Gains, IterationRow, Parameter, TunePlan, TuneRun, TuneStudy};
 
 /// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);

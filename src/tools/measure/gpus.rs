@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Facts;
-use crate::system::nvidia_smi;
+use zeitnot_engine::system::nvidia_smi;
 
 const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 

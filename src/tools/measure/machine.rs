@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::Facts;
 use super::gpus::{GpuMeter, SensorReport};
 use super::processors::{OthersMeter, Processors};
-use crate::network::cores;
-use crate::network::throughput::SortedSamples;
-use crate::system::gpus::{Gpu, nvidia_gpus};
-use crate::system::{self, cpu_name};
+use zeitnot_engine::network::cores;
+use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::system::gpus::{Gpu, nvidia_gpus};
+use zeitnot_engine::system::{self, cpu_name};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineInfo {

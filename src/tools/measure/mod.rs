@@ -1,6 +1,6 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]),
 //! the machine ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in
-//! [`crate::network::throughput`].
+//! [`zeitnot_engine::network::throughput`].
 
 pub(super) mod gpus;
 pub(super) mod machine;
@@ -16,16 +16,16 @@ use serde::Serialize;
 
 use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
-use crate::VERSION;
-use crate::chess::{History, ListedPosition, Variant};
-use crate::engine::{Engine, FinishedSearch, Settings};
-use crate::files::{self, Lines};
-use crate::network::BackendInfo;
-use crate::report::{Table, terminal_width, write_fact};
-use crate::search::{CounterValues, SearchSummary};
-use crate::serve::{Searcher, positions_at_once};
-use crate::system::cpu_time;
-use crate::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{History, ListedPosition, Variant};
+use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
+use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::network::BackendInfo;
+use zeitnot_engine::search::{CounterValues, SearchSummary};
+use zeitnot_engine::serve::{Searcher, positions_at_once};
+use zeitnot_engine::system::cpu_time;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_lab::report::{Table, terminal_width, write_fact};
 
 /// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from
 /// middlegame to endgame.
@@ -526,11 +526,9 @@ pub(super) struct Document {
     pub(super) code: Option<String>,
     pub(super) tables: Vec<Table>,
     /// Plots. A build without the laboratory has none.
-    #[cfg(feature = "lab")]
     pub(super) figures: Vec<Figure>,
 }
 
-#[cfg(feature = "lab")]
 #[derive(Clone, Debug)]
 pub(super) struct Figure {
     pub(super) file: &'static str,
@@ -552,15 +550,13 @@ impl Document {
     pub(super) fn write(&self, folder: &Path, json: &str, data: &impl Serialize) -> Result<(), Failure> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("report.md"), self.to_markdown())?;
-        #[cfg(feature = "lab")]
         self.write_page(folder)?;
         write_json(&folder.join(json), data)
     }
 
-    #[cfg(feature = "lab")]
     fn write_page(&self, folder: &Path) -> Result<(), Failure> {
         let (figure, sentence) = &self.key_figure;
-        let mut page = crate::report::Page::new(self.title).key_figure(figure, sentence);
+        let mut page = zeitnot_lab::report::Page::new(self.title).key_figure(figure, sentence);
         page = self.paragraphs.iter().fold(page, |page, paragraph| page.paragraph(paragraph));
         page = self.figures.iter().fold(page, |page, figure| page.figure(&figure.svg, figure.caption));
         page = self.tables.iter().fold(page, |page, table| page.table(table));
@@ -575,7 +571,7 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::{History, Variant};
+    use zeitnot_engine::chess::{History, Variant};
 
     #[test]
     fn built_in_positions_are_positions() {

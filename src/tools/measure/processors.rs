@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::cores;
-use crate::system::{self, cpu_time};
+use zeitnot_engine::network::cores;
+use zeitnot_engine::system::{self, cpu_time};
 
 /// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest
 /// core. Cores of one kind differ by less.

@@ -1,0 +1,308 @@
+//! `zeitnot-datagen`: makes training data. It plays or imports labelled games, and expands them to the trainer's tables.
+
+use std::error::Error;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use zeitnot_datagen::TrainingDataError;
+use zeitnot_datagen::game::LabelledGame;
+use zeitnot_datagen::labelled_games;
+use zeitnot_datagen::record::{MAGIC, Records, encode};
+use zeitnot_datagen::table::Tables;
+use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};
+use zeitnot_engine::engine::{Settings, open_backend};
+use zeitnot_engine::network::BatchEvaluator;
+use zeitnot_engine::{VERSION, files};
+
+/// The compression level of `.zst` files. A higher one gains a few percent and takes minutes.
+const COMPRESSION_LEVEL: i32 = 9;
+
+/// Training data for networks: labelled games, and the trainer's tables of them
+#[derive(Debug, Parser)]
+#[command(version = VERSION)]
+struct Datagen {
+    /// Write JSON to stdout instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    step: DatagenStep,
+}
+
+#[derive(Debug, Subcommand)]
+enum DatagenStep {
+    /// Let a UCI engine play and label games, and write them as records
+    ///
+    /// Once a game is decided, half the nodes per move do.
+    Play(TeachingArgs),
+    /// Let a UCI engine label what follows random or plausible moves in games that it has labelled
+    Blunders(Box<BlundersArgs>),
+    /// Read labelled games and write them as records, at most 12 bytes per position
+    Import(ImportArgs),
+    /// Expand records to tables, one row per position, for models/training/train.py
+    Table(TableArgs),
+}
+
+#[derive(Debug, Args)]
+struct TeachingArgs {
+    /// The engine, such as Debian's /usr/games/stockfish
+    #[arg(long, value_name = "PROGRAM")]
+    teacher: PathBuf,
+    /// An argument for the engine. May be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    teacher_arg: Vec<String>,
+    /// Games in the file at the end, those already there included
+    #[arg(long, short, value_name = "N")]
+    games: u64,
+    /// Nodes per move
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    /// Seed of the games
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The file of records. If it exists, games are added
+    #[arg(long, short, value_name = "FILE.zng")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct BlundersArgs {
+    /// Files of records by a teacher, also compressed (.zst), in whose games the lines begin
+    #[arg(long, required = true, num_args = 1.., value_name = "RECORDS")]
+    from: Vec<PathBuf>,
+    /// The moves to label answers to: any legal ones, or those that the network (--weights) finds plausible,
+    /// mistakes preferred
+    #[arg(long, value_enum, default_value_t = Moves::Random)]
+    moves: Moves,
+    /// The network that finds moves plausible
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// What evaluates it, as the option Backend
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    backend: String,
+    #[command(flatten)]
+    teaching: TeachingArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Moves {
+    Random,
+    Plausible,
+}
+
+#[derive(Debug, Args)]
+struct ImportArgs {
+    /// PGN of tournament games with evaluations in comments, also compressed (.zst)
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    /// The file of records to write. Compressed if it ends in .zst
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct TableArgs {
+    /// Files of records, also compressed (.zst)
+    #[arg(required = true, value_name = "RECORDS")]
+    records: Vec<PathBuf>,
+    /// The folder to write rows.bin and moves.bin to
+    #[arg(long, short, value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct DatagenSummary {
+    games: usize,
+    skipped: usize,
+    positions: usize,
+    held_out_positions: usize,
+}
+
+impl DatagenSummary {
+    fn print(&self, as_json: bool) -> Result<(), Box<dyn Error>> {
+        match as_json {
+            true => println!("{}", serde_json::to_string_pretty(self)?),
+            false => print!("{self}"),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, game: &LabelledGame) {
+        self.games += 1;
+        self.positions += game.plies.len();
+        self.held_out_positions += if game.held_out { game.plies.len() } else { 0 };
+    }
+}
+
+impl fmt::Display for DatagenSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DatagenSummary { games, skipped, positions, held_out_positions } = self;
+        writeln!(
+            f,
+            "{games} games ({skipped} skipped), {positions} positions, {held_out_positions} of them held out"
+        )
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Datagen::parse();
+    match run(&args.step).and_then(|summary| summary.print(args.json)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(step: &DatagenStep) -> Result<DatagenSummary, Box<dyn Error>> {
+    match step {
+        DatagenStep::Play(args) => {
+            make_games(args, |teacher, number| play_game(teacher, args.nodes, args.seed, number))
+        }
+        DatagenStep::Blunders(args) => play_lines(args),
+        DatagenStep::Import(args) => import(args),
+        DatagenStep::Table(args) => expand(args),
+    }
+}
+
+fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
+    let policy = match (args.moves, &args.weights) {
+        (Moves::Random, Some(_)) => {
+            return Err("random moves ask no network: add --moves plausible, or leave out --weights".into());
+        }
+        (Moves::Random, None) => None,
+        (Moves::Plausible, weights) => {
+            let mut settings = Settings::default();
+            settings.set("Backend", &args.backend)?;
+            if let Some(weights) = weights {
+                settings.set("WeightsFile", &weights.to_string_lossy())?;
+            }
+            let opened = open_backend(&settings.network)?;
+            eprintln!("using {}", opened.backend.info().description);
+            Some(BatchEvaluator::new(&*opened.backend, settings.search.history_fill, 1)?)
+        }
+    };
+    let mut games = Vec::new();
+    each_game(&args.from, |_, game| {
+        games.push(game);
+        Ok(())
+    })?;
+    let mut lines = Lines::new(games, policy)?;
+    let TeachingArgs { nodes, seed, .. } = args.teaching;
+    make_games(&args.teaching, |teacher, number| lines.play_line(teacher, nodes, seed, number))
+}
+
+/// Makes the games that the file has not yet. `make_game` gets their numbers. A run that was interrupted goes
+/// on where it was.
+fn make_games(
+    args: &TeachingArgs,
+    mut make_game: impl FnMut(&mut UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
+) -> Result<DatagenSummary, Box<dyn Error>> {
+    let teacher = UciTeacher::start(&args.teacher, &args.teacher_arg);
+    let mut teacher = teacher.map_err(|error| format!("the teacher {error}"))?;
+    let (mut file, mut summary) = resume(&args.out)?;
+    let style = ProgressStyle::with_template("{pos} of {len} games {wide_bar} {eta}");
+    let progress =
+        ProgressBar::new(args.games).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    while (summary.games as u64) < args.games {
+        progress.set_position(summary.games as u64);
+        let game = make_game(&mut teacher, summary.games as u64)?;
+        // Written at once: an interruption costs the game in progress.
+        let bytes = encode(&game).map_err(|error| fault(&args.out, error))?;
+        file.write_all(&bytes).map_err(|error| fault(&args.out, error))?;
+        summary.count(&game);
+    }
+    progress.finish_and_clear();
+    Ok(summary)
+}
+
+/// Opens or makes the file, at the end of its last whole game. Returns it with the counts of what it already
+/// holds.
+fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
+    let io_fault = |error: std::io::Error| fault(path, error);
+    let mut summary = DatagenSummary::default();
+    if !path.exists() {
+        let mut file = File::create(path).map_err(io_fault)?;
+        file.write_all(MAGIC).map_err(io_fault)?;
+        return Ok((file, summary));
+    }
+    // As they are on the disk: games cannot be added to a compressed file.
+    let bytes = fs::read(path).map_err(io_fault)?;
+    let mut records = Records::new(&bytes).map_err(|_| {
+        let reason = "is no uncompressed file of training records: no games can be added; name another --out";
+        format!("{} {reason}", path.display())
+    })?;
+    for game in records.by_ref().map_while(Result::ok) {
+        summary.count(&game);
+    }
+    let file = OpenOptions::new().append(true).open(path).map_err(io_fault)?;
+    file.set_len(records.whole_bytes() as u64).map_err(io_fault)?;
+    Ok((file, summary))
+}
+
+fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
+    let mut summary = DatagenSummary::default();
+    let mut records = MAGIC.to_vec();
+    for path in &args.pgn {
+        let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
+        file.notes.iter().for_each(|note| eprintln!("{note}"));
+        let import = labelled_games::read_games(file.content);
+        import.skipped.iter().for_each(|text| eprintln!("{}: {text}", path.display()));
+        summary.skipped += import.skipped.len();
+        for game in &import.games {
+            records.extend(encode(game).map_err(|error| fault(path, error))?);
+            summary.count(game);
+        }
+    }
+    let written = match args.out.extension().is_some_and(|extension| extension == "zst") {
+        true => zstd::encode_all(&records[..], COMPRESSION_LEVEL),
+        false => Ok(records),
+    };
+    let written = written.and_then(|bytes| fs::write(&args.out, bytes));
+    written.map_err(|error| fault(&args.out, error))?;
+    Ok(summary)
+}
+
+fn expand(args: &TableArgs) -> Result<DatagenSummary, Box<dyn Error>> {
+    let io_fault = |error: std::io::Error| fault(&args.out, error);
+    fs::create_dir_all(&args.out).map_err(io_fault)?;
+    let create = |name| File::create(args.out.join(name)).map(BufWriter::new).map_err(io_fault);
+    let (mut rows, mut moves) = (create("rows.bin")?, create("moves.bin")?);
+    let (mut tables, mut summary) = (Tables::default(), DatagenSummary::default());
+    each_game(&args.records, |path, game| {
+        tables.add(&game).map_err(|error| fault(path, error))?;
+        rows.write_all(&std::mem::take(&mut tables.rows)).map_err(io_fault)?;
+        moves.write_all(&std::mem::take(&mut tables.moves)).map_err(io_fault)?;
+        summary.count(&game);
+        Ok(())
+    })?;
+    rows.flush().and_then(|()| moves.flush()).map_err(io_fault)?;
+    Ok(summary)
+}
+
+/// Reads files of records and gives each game to `take` with the path of its file.
+fn each_game(
+    paths: &[PathBuf],
+    mut take: impl FnMut(&Path, LabelledGame) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    for path in paths {
+        let mut bytes = Vec::new();
+        let read = files::open(path).and_then(|mut content| content.read_to_end(&mut bytes));
+        read.map_err(|error| fault(path, error))?;
+        for game in Records::new(&bytes).map_err(|error| fault(path, error))? {
+            take(path, game.map_err(|error| fault(path, error))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn fault(path: &Path, error: impl fmt::Display) -> Box<dyn Error> {
+    format!("{}: {error}", path.display()).into()
+}

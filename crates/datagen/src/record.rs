@@ -1,0 +1,288 @@
+//! The record format: labelled games in at most 12 bytes per position (4 where only the move and its
+//! evaluation are known).
+//!
+//! A file is 4 bytes `ZNTG`, a version byte (1), then games back to back, all numbers little-endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 2 | plies n |
+//! | 1 | result, signed, White's view |
+//! | 1 | [`Ending`] |
+//! | 1 | flags: 1 by the teacher, 2 held out, 4 of the reference set, 8 a start position follows |
+//! | 1 + l | only with flag 8: length of the FEN and the FEN |
+//! | … | n plies |
+//!
+//! A ply is
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | bits 0–2 number of candidates k (0–5), bits 3–4 [`MoveChoice`], bits 5–7 which candidate was played, 7: none of them |
+//! | 2 | evaluation, centipawns from the side to move, mates ±(32000 − plies), −32768: none, with candidates, the best one's |
+//! | k | places of the candidates among the legal moves |
+//! | k − 1 | how much worse than the best each further candidate is, see [`gap_code`] |
+//! | 1 | only if none of the candidates was played: the place of the move played |
+//!
+//! A place is a move's index in the list of all legal moves, in ascending order of their 16 bits
+//! ([`Move::to_bits`](zeitnot_engine::chess::Move::to_bits)): whoever reads records needs the rules of chess, and gets
+//! illegal moves for errors at once.
+
+use crate::TrainingDataError;
+use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
+use zeitnot_engine::chess::{History, Move, Variant};
+use zeitnot_lab::pgn::Ending;
+
+/// The bytes with which every file of records begins.
+pub const MAGIC: &[u8; 5] = b"ZNTG\x01";
+/// Candidates that a ply has room for.
+pub const MAX_CANDIDATES: usize = 5;
+const BY_TEACHER: u8 = 1;
+const HELD_OUT: u8 = 2;
+const REFERENCE: u8 = 4;
+const HAS_START: u8 = 8;
+/// The code for "none of the candidates" in a ply's first byte.
+const NOT_A_CANDIDATE: u8 = 7;
+const NO_EVALUATION: i16 = i16::MIN;
+/// Gaps below this are exact.
+const EXACT_GAPS: f64 = 128.0;
+/// Codes per doubling of larger gaps: the error is below 2.6 % and rounding.
+const CODES_PER_DOUBLING: f64 = 14.0;
+
+/// Encodes the centipawns that a candidate is worse than the best in a byte: exact below 128, then in steps
+/// of a fourteenth of an octave. What is lost makes no difference to a softmax over such moves.
+fn gap_code(gap: i32) -> u8 {
+    let gap = f64::from(gap.max(0));
+    if gap < EXACT_GAPS {
+        return gap as u8;
+    }
+    let octaves = (gap / EXACT_GAPS).log2();
+    (EXACT_GAPS + (octaves * CODES_PER_DOUBLING).round()).min(255.0) as u8
+}
+
+/// Returns the gap in centipawns that a code stands for.
+fn gap_of(code: u8) -> i32 {
+    let code = f64::from(code);
+    if code < EXACT_GAPS {
+        return code as i32;
+    }
+    (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32
+}
+
+/// A position on the way through a game, with its legal moves in ascending order of their bits: records and
+/// tables name a move by its place among them.
+pub(super) struct Cursor {
+    pub(super) history: History,
+    pub(super) legal: Vec<Move>,
+}
+
+impl Cursor {
+    /// Begins a game. `None` is the standard position. FENs may have the castling rights of Chess960.
+    pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
+        let history = match start {
+            None => History::start(),
+            Some(fen) => History::from_fen(fen, Variant::Chess960)?,
+        };
+        let mut cursor = Cursor { history, legal: Vec::new() };
+        cursor.list_moves();
+        Ok(cursor)
+    }
+
+    pub(super) fn place_of(&self, m: Move) -> Result<u8, TrainingDataError> {
+        let place = self.legal.binary_search(&m).ok().and_then(|place| u8::try_from(place).ok());
+        place.ok_or_else(|| TrainingDataError::IllegalMove {
+            text: format!("{m:?}"),
+            ply: self.history.len() - 1,
+        })
+    }
+
+    pub(super) fn play(&mut self, m: Move) -> Result<(), TrainingDataError> {
+        self.place_of(m)?;
+        self.history.push(m);
+        self.list_moves();
+        Ok(())
+    }
+
+    fn list_moves(&mut self) {
+        self.legal.clear();
+        self.legal.extend(self.history.legal_moves());
+        self.legal.sort_unstable();
+    }
+}
+
+/// Returns the bytes of a game, which belong behind [`MAGIC`] or another game.
+///
+/// # Errors
+/// [`TrainingDataError`] if a move is illegal or the game too long.
+pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
+    let length = u16::try_from(game.plies.len());
+    let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
+    let mut bytes = Vec::with_capacity(16 + 12 * game.plies.len());
+    bytes.extend(length.to_le_bytes());
+    bytes.push(game.result as u8);
+    bytes.push(game.ending as u8);
+    let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+    bytes.push(
+        flag(game.by_teacher, BY_TEACHER)
+            | flag(game.held_out, HELD_OUT)
+            | flag(game.reference, REFERENCE)
+            | flag(game.start.is_some(), HAS_START),
+    );
+    if let Some(fen) = &game.start {
+        let length = u8::try_from(fen.len());
+        bytes.push(length.map_err(|_| TrainingDataError::TooLarge("a FEN of more than 255 bytes"))?);
+        bytes.extend(fen.as_bytes());
+    }
+    let mut cursor = Cursor::new(game.start.as_deref())?;
+    for ply in &game.plies {
+        encode_ply(ply, &cursor, &mut bytes)?;
+        cursor.play(ply.played)?;
+    }
+    Ok(bytes)
+}
+
+fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
+    let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
+    let played = candidates.iter().position(|candidate| candidate.r#move == ply.played);
+    let played_code = played.map_or(NOT_A_CANDIDATE, |place| place as u8);
+    bytes.push(candidates.len() as u8 | (ply.choice as u8) << 3 | played_code << 5);
+    let best = candidates.first().map(|best| best.centipawns).or(ply.centipawns);
+    bytes.extend(best.unwrap_or(NO_EVALUATION).to_le_bytes());
+    for candidate in candidates {
+        bytes.push(cursor.place_of(candidate.r#move)?);
+    }
+    for candidate in candidates.iter().skip(1) {
+        bytes.push(gap_code(i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns)));
+    }
+    if played.is_none() {
+        bytes.push(cursor.place_of(ply.played)?);
+    }
+    Ok(())
+}
+
+/// Reads the uncompressed bytes of a file of records, game by game. After an error it ends.
+#[derive(Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+    whole: usize,
+}
+
+impl<'a> Records<'a> {
+    /// Starts reading.
+    ///
+    /// # Errors
+    /// [`TrainingDataError::Damaged`] if it is no file of records.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, TrainingDataError> {
+        let mut records = Records { bytes, offset: 0, whole: MAGIC.len() };
+        if records.next_bytes(MAGIC.len())? != MAGIC {
+            return Err(records.fault("no file of training records, or of a newer version"));
+        }
+        Ok(records)
+    }
+
+    /// Returns the bytes of the file up to the end of the last game that was read whole.
+    pub fn whole_bytes(&self) -> usize {
+        self.whole
+    }
+
+    fn fault(&self, reason: &str) -> TrainingDataError {
+        TrainingDataError::Damaged { offset: self.offset, reason: reason.into() }
+    }
+
+    fn next_bytes(&mut self, count: usize) -> Result<&'a [u8], TrainingDataError> {
+        let taken =
+            self.bytes[self.offset..].get(..count).ok_or_else(|| self.fault("the file ends early"))?;
+        self.offset += count;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8, TrainingDataError> {
+        Ok(self.next_bytes(1)?[0])
+    }
+
+    fn pair(&mut self) -> Result<[u8; 2], TrainingDataError> {
+        Ok([self.byte()?, self.byte()?])
+    }
+
+    fn game(&mut self) -> Result<LabelledGame, TrainingDataError> {
+        let length = u16::from_le_bytes(self.pair()?);
+        let result = self.byte()? as i8;
+        if !(-1..=1).contains(&result) {
+            return Err(self.fault("a result must be -1, 0 or 1"));
+        }
+        let ending = Ending::from_code(self.byte()?).ok_or_else(|| self.fault("unknown ending"))?;
+        let flags = self.byte()?;
+        let start = if flags & HAS_START != 0 { Some(self.start_position()?) } else { None };
+        let mut cursor = Cursor::new(start.as_deref())?;
+        let mut plies = Vec::with_capacity(usize::from(length));
+        for _ in 0..length {
+            let ply = self.ply(&cursor.legal)?;
+            cursor.play(ply.played)?;
+            plies.push(ply);
+        }
+        let [by_teacher, held_out, reference] = [BY_TEACHER, HELD_OUT, REFERENCE].map(|bit| flags & bit != 0);
+        Ok(LabelledGame { by_teacher, held_out, reference, start, result, ending, plies })
+    }
+
+    fn start_position(&mut self) -> Result<String, TrainingDataError> {
+        let length = usize::from(self.byte()?);
+        let fen =
+            std::str::from_utf8(self.next_bytes(length)?).map_err(|_| self.fault("a FEN that is no text"))?;
+        Ok(fen.into())
+    }
+
+    fn ply(&mut self, legal: &[Move]) -> Result<LabelledPly, TrainingDataError> {
+        let head = self.byte()?;
+        let count = usize::from(head & 7);
+        let choice = MoveChoice::ALL[usize::from(head >> 3 & 3)];
+        let evaluation = i16::from_le_bytes(self.pair()?);
+        if count > MAX_CANDIDATES || (count > 0 && evaluation == NO_EVALUATION) {
+            return Err(self.fault("a position's candidates contradict themselves"));
+        }
+        let places = self.next_bytes(count)?;
+        let gaps = self.next_bytes(count.saturating_sub(1))?;
+        let move_at = |place: u8| legal.get(usize::from(place)).copied();
+        let mut candidates = Vec::with_capacity(count);
+        for (place, gap) in places.iter().zip(std::iter::once(&0).chain(gaps)) {
+            let candidate = move_at(*place).ok_or_else(|| self.fault("a move that is not legal"))?;
+            let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
+            candidates.push(TeacherMove { r#move: candidate, centipawns });
+        }
+        let played = match head >> 5 {
+            NOT_A_CANDIDATE => move_at(self.byte()?),
+            place => candidates.get(usize::from(place)).map(|candidate| candidate.r#move),
+        };
+        let played = played.ok_or_else(|| self.fault("a move that is not legal"))?;
+        let centipawns = Some(evaluation).filter(|&evaluation| evaluation != NO_EVALUATION);
+        Ok(LabelledPly { played, choice, centipawns, candidates })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<LabelledGame, TrainingDataError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.offset >= self.bytes.len() {
+            return None;
+        }
+        let game = self.game();
+        match game {
+            Ok(_) => self.whole = self.offset,
+            Err(_) => self.offset = self.bytes.len(),
+        }
+        Some(game)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_exact_when_small_and_close_when_large() {
+        for gap in 0..=65535 {
+            let read = gap_of(gap_code(gap));
+            let tolerance = if gap < 128 { 0.0 } else { f64::from(gap) * 0.026 + 1.0 };
+            assert!(f64::from((read - gap).abs()) <= tolerance, "{gap} became {read}");
+        }
+    }
+}

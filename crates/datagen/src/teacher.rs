@@ -1,0 +1,553 @@
+//! A UCI engine as the teacher: it plays games against itself, and labels mistakes that were not played.
+//!
+//! A game ([`play_game`]) begins with random moves. The next moves are drawn from the teacher's candidates.
+//! Later it deviates now and then, and in some games blunders, so that bad positions are seen too. Games go
+//! on to mate or to a draw by the rules, nobody resigns. Only dead draws are stopped.
+//!
+//! A search looks at many positions that no game between good players shows: something hangs, and the next
+//! move takes it. So a line ([`Lines`]) leaves a game by a random or plausible move, and its few plies are
+//! labelled. Nothing is known of its end. Random moves are mostly refuted by what is plain to see. What a
+//! network must learn to refute are the mistakes that it finds plausible.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::TrainingDataError;
+use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
+use crate::record::MAX_CANDIDATES;
+use crate::table::MAX_PAST;
+use zeitnot_engine::chance;
+use zeitnot_engine::chance::GOLDEN;
+use zeitnot_engine::chess::{Color, History, Move, PositionError, Terminal, Variant};
+use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
+use zeitnot_lab::pgn::Ending;
+use zeitnot_lab::{InfoLine, PATIENCE, UciProcess, UciProcessError};
+
+/// Larger scores are cut to this. Above lie the mates.
+const LARGEST_CENTIPAWNS: i32 = 15000;
+/// A mate in n plies is this minus n.
+const MATE: i32 = 32000;
+
+/// The number of games of which one is held out.
+const HELD_OUT_ONE_IN: u64 = 33;
+/// Moves after the opening that are drawn from the candidates.
+const VARIED_PLIES: usize = 16;
+/// A move that is worse by more centipawns than this is a deviation: the result is no evidence for what went
+/// before.
+const DEVIATION: i32 = 60;
+/// Openings that are tried for a game before giving up.
+const ATTEMPTS: u64 = 64;
+/// Openings that are worth more to one side are not played.
+const BALANCED: i16 = 150;
+/// Beyond this the teacher thinks half as long: the game is decided.
+const DECIDED: i16 = 1000;
+/// The most pieces in a dead draw.
+const DEAD_DRAW_PIECES: usize = 12;
+/// The largest evaluation, either way, in a dead draw.
+const DEAD_DRAW_CENTIPAWNS: i16 = 10;
+/// The plies in a row for which the evaluations must be that small.
+const DEAD_DRAW_PLIES: usize = 12;
+/// The first ply at which a game may be a dead draw.
+const DEAD_DRAW_FROM_PLY: usize = 90;
+/// Longer games are stopped.
+const LONGEST: usize = 440;
+
+/// The shares and temperatures by which a game is varied.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    /// Temperature of the first moves, compressed centipawns.
+    opening_temperature: f64,
+    /// Share of the later moves that are drawn from the candidates, and their temperature.
+    deviations: f64,
+    deviation_temperature: f64,
+    /// Share of the later moves that are any legal move.
+    blunders: f64,
+}
+
+/// Styles and their shares of the games: steady, lively, and with blunders.
+const STYLES: [(f64, Style); 3] = [
+    (0.55, Style { opening_temperature: 15.0, deviations: 0.05, deviation_temperature: 10.0, blunders: 0.0 }),
+    (0.30, Style { opening_temperature: 20.0, deviations: 0.06, deviation_temperature: 50.0, blunders: 0.0 }),
+    (
+        0.15,
+        Style { opening_temperature: 25.0, deviations: 0.10, deviation_temperature: 80.0, blunders: 0.012 },
+    ),
+];
+
+/// The positions of a line after its first move.
+const LABELLED_PLIES: usize = 4;
+/// Share of the moves after the first one that are drawn too. The others are the teacher's best.
+const DRAWN_SHARE: f64 = 0.5;
+/// Temperature of the policy that plausible moves are drawn from: that of a search's moves by default.
+const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
+/// So often is a line's first plausible move drawn, at most, until it is a mistake.
+const PLAUSIBLE_DRAWS: usize = 3;
+/// A move is a mistake that loses so much, in compressed centipawns, or that is none of the teacher's
+/// variations.
+const MISTAKE: f64 = 80.0;
+
+/// A running engine. It gets `quit` when dropped.
+#[derive(Debug)]
+pub struct UciTeacher {
+    process: UciProcess,
+}
+
+impl UciTeacher {
+    pub fn start(program: &Path, arguments: &[String]) -> Result<UciTeacher, UciProcessError> {
+        let (process, _) = UciProcess::start(&program.display().to_string(), arguments, PATIENCE)?;
+        let mut teacher = UciTeacher { process };
+        teacher.process.send(&format!("setoption name MultiPV value {MAX_CANDIDATES}"))?;
+        teacher.new_game()?;
+        Ok(teacher)
+    }
+
+    fn new_game(&mut self) -> Result<(), UciProcessError> {
+        self.process.send("ucinewgame")?;
+        self.process.send("isready")?;
+        self.process.read_until("readyok", None)?;
+        Ok(())
+    }
+
+    /// Asks for the engine's best moves in `game`'s position, best first, each once, after a search of
+    /// `nodes`.
+    fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
+        let position = game.position_text();
+        self.process.send(&format!("position {position}"))?;
+        self.process.send(&format!("go nodes {nodes}"))?;
+        let lines = self.process.read_until("bestmove", None)?;
+        let mut latest = [None; MAX_CANDIDATES];
+        for (rank, centipawns, first_move) in lines.iter().filter_map(|line| parse_info(line)) {
+            if let Some(slot) = latest.get_mut(rank) {
+                *slot = Some((centipawns, first_move));
+            }
+        }
+        let mut candidates: Vec<TeacherMove> = Vec::new();
+        for (centipawns, first_move) in latest.into_iter().flatten() {
+            let candidate = game.history.parse_move(first_move);
+            let candidate = candidate.map_err(|error| self.process.fault(error.to_string()))?;
+            // An unfinished last iteration can name a move twice.
+            if candidates.iter().all(|known| known.r#move != candidate) {
+                candidates.push(TeacherMove { r#move: candidate, centipawns });
+            }
+        }
+        candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
+        if candidates.is_empty() {
+            return Err(self.process.fault(format!("gave no score for \"{position}\"")));
+        }
+        Ok(candidates)
+    }
+}
+
+/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and
+/// its first move, or `None` for other lines and for bounds.
+fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
+    let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
+    let (unit, number) = info.score()?;
+    let centipawns = match unit {
+        "cp" => number.clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS),
+        "mate" if number > 0 => MATE - number.saturating_mul(2).saturating_sub(1).min(MATE / 2),
+        "mate" => number.saturating_mul(-2).min(MATE / 2) - MATE,
+        _ => return None,
+    };
+    let rank = info.after("multipv").map_or(Some(1), |rank| rank.parse::<usize>().ok())?;
+    Some((rank.checked_sub(1)?, centipawns as i16, info.after("pv")?))
+}
+
+struct GameInPlay {
+    start: Option<String>,
+    history: History,
+    plies: Vec<LabelledPly>,
+    /// The moves as UCI writes them, each after a blank.
+    moves_text: String,
+}
+
+impl GameInPlay {
+    fn new(start: Option<String>) -> Result<GameInPlay, PositionError> {
+        let history = match &start {
+            Some(fen) => History::from_fen(fen, Variant::Standard)?,
+            None => History::start(),
+        };
+        Ok(GameInPlay { start, history, plies: Vec::new(), moves_text: String::new() })
+    }
+
+    fn play(&mut self, ply: LabelledPly) {
+        // Writing to a String cannot fail.
+        let _ = write!(self.moves_text, " {}", self.history.format_move(ply.played));
+        self.history.push(ply.played);
+        self.plies.push(ply);
+    }
+
+    /// Returns what UCI's command `position` says of the game.
+    fn position_text(&self) -> String {
+        let start = self.start.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
+        format!("{start} moves{}", self.moves_text)
+    }
+
+    fn may_be_dead(&self) -> bool {
+        self.plies.len() >= DEAD_DRAW_FROM_PLY && self.history.current().piece_count() <= DEAD_DRAW_PIECES
+    }
+
+    fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
+        let result = match (ending, self.history.current().turn()) {
+            (Ending::Checkmate, Color::White) => -1,
+            (Ending::Checkmate, Color::Black) => 1,
+            _ => 0,
+        };
+        let GameInPlay { start, plies, .. } = self;
+        LabelledGame { by_teacher: true, held_out, reference: false, start, result, ending, plies }
+    }
+}
+
+/// Plays game `number`, counted from 0. Games with the same seed and number are played alike, as far as the
+/// teacher is deterministic.
+///
+/// # Errors
+/// [`TrainingDataError::Teacher`] if the teacher fails, or thinks that no opening is balanced.
+pub fn play_game(
+    teacher: &mut UciTeacher,
+    nodes: u64,
+    seed: u64,
+    number: u64,
+) -> Result<LabelledGame, TrainingDataError> {
+    for attempt in 0..ATTEMPTS {
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(GOLDEN) ^ (number * ATTEMPTS + attempt));
+        if let Some((game, ending)) = try_game(teacher, nodes, &mut rng)? {
+            return Ok(game.into_game(ending, number.is_multiple_of(HELD_OUT_ONE_IN)));
+        }
+    }
+    Err(teacher.process.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
+}
+
+/// Plays one game. Returns `None` if its opening turns out one-sided or over.
+fn try_game(
+    teacher: &mut UciTeacher,
+    nodes: u64,
+    rng: &mut fastrand::Rng,
+) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
+    let style = choose_style(rng);
+    let mut game = GameInPlay::new(None)?;
+    for _ in 0..rng.usize(2..9) {
+        let legal = game.history.legal_moves();
+        let Some(&played) = rng.choice(&legal) else { break };
+        game.play(LabelledPly::new(played, MoveChoice::Book));
+    }
+    teacher.new_game()?;
+    let opening = game.plies.len();
+    let mut quiet_plies = 0;
+    let ending = loop {
+        let legal = game.history.legal_moves();
+        if let Some(terminal) = game.history.terminal(&legal) {
+            break ending_of(terminal);
+        }
+        if game.plies.len() >= LONGEST {
+            break Ending::Length;
+        }
+        if quiet_plies >= DEAD_DRAW_PLIES && game.may_be_dead() {
+            break Ending::DeadDraw;
+        }
+        let decided = game.plies.last().and_then(|ply| ply.centipawns).is_some_and(|cp| cp.abs() > DECIDED);
+        let candidates = teacher.candidates(&game, if decided { nodes.div_ceil(2) } else { nodes })?;
+        let best = candidates[0].centipawns;
+        if game.plies.len() == opening && best.abs() > BALANCED {
+            return Ok(None);
+        }
+        quiet_plies = if best.abs() <= DEAD_DRAW_CENTIPAWNS { quiet_plies + 1 } else { 0 };
+        let varied = game.plies.len() - opening < VARIED_PLIES;
+        let (played, choice) = choose_move(&candidates, &legal, style, varied, rng);
+        game.play(LabelledPly { played, choice, centipawns: Some(best), candidates });
+    };
+    Ok(Some((game, ending)).filter(|(game, _)| game.plies.len() > opening))
+}
+
+/// Returns 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other
+/// evaluations.
+fn compress(centipawns: i16) -> f64 {
+    const MATE_FROM: f64 = 20000.0;
+    let value = f64::from(centipawns);
+    if value.abs() > MATE_FROM {
+        let plies = 32000.0 - value.abs();
+        return value.signum() * (1400.0 + 600.0 / (1.0 + 0.15 * plies));
+    }
+    (400.0 * (value / 400.0).asinh()).clamp(-1400.0, 1400.0)
+}
+
+fn ending_of(terminal: Terminal) -> Ending {
+    match terminal {
+        Terminal::Checkmate => Ending::Checkmate,
+        Terminal::Stalemate => Ending::Stalemate,
+        Terminal::FiftyMoves => Ending::FiftyMoves,
+        Terminal::ThreefoldRepetition => Ending::Repetition,
+        Terminal::InsufficientMaterial => Ending::InsufficientMaterial,
+    }
+}
+
+fn choose_style(rng: &mut fastrand::Rng) -> Style {
+    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
+    STYLES[drawn.unwrap_or(0)].1
+}
+
+fn choose_move(
+    candidates: &[TeacherMove],
+    legal: &[Move],
+    style: Style,
+    varied: bool,
+    rng: &mut fastrand::Rng,
+) -> (Move, MoveChoice) {
+    let best = candidates[0];
+    let dice = rng.f64();
+    if !varied && dice < style.blunders {
+        let played = rng.choice(legal).copied().unwrap_or(best.r#move);
+        let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
+        return (played, choice);
+    }
+    let chosen = if varied {
+        draw(candidates, style.opening_temperature, rng)
+    } else if dice < style.blunders + style.deviations {
+        draw(candidates, style.deviation_temperature, rng)
+    } else {
+        best
+    };
+    let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
+    (chosen.r#move, if worse > DEVIATION { MoveChoice::Deviation } else { MoveChoice::Best })
+}
+
+/// Draws a candidate by softmax of the compressed evaluations.
+fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -> TeacherMove {
+    let best = compress(candidates[0].centipawns);
+    let weight = |candidate: &TeacherMove| ((compress(candidate.centipawns) - best) / temperature).exp();
+    let weights: Vec<f64> = candidates.iter().map(weight).collect();
+    candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
+}
+
+/// Makes lines of a few plies that leave labelled games.
+#[derive(Debug)]
+pub struct Lines {
+    games: Vec<LabelledGame>,
+    /// The number of all plies up to the end of each game.
+    ends: Vec<usize>,
+    /// The network whose plausible moves are played. Without one, all legal moves alike.
+    policy: Option<BatchEvaluator<()>>,
+}
+
+impl Lines {
+    /// Lines will begin at the positions of `games` that a teacher has labelled with variations.
+    ///
+    /// # Errors
+    /// [`TrainingDataError::NoLabels`] if there are none.
+    pub fn new(
+        games: Vec<LabelledGame>,
+        policy: Option<BatchEvaluator<()>>,
+    ) -> Result<Lines, TrainingDataError> {
+        let is_labelled = |game: &LabelledGame| game.plies.iter().any(|ply| !ply.candidates.is_empty());
+        let games: Vec<_> = games.into_iter().filter(is_labelled).collect();
+        if games.is_empty() {
+            return Err(TrainingDataError::NoLabels);
+        }
+        let ends = games.iter().scan(0, |end, game| {
+            *end += game.plies.len();
+            Some(*end)
+        });
+        Ok(Lines { ends: ends.collect(), games, policy })
+    }
+
+    /// Returns a game and the number of one of its plies: all that are labelled have the same probability.
+    fn draw_place(&self, rng: &mut fastrand::Rng) -> (&LabelledGame, usize) {
+        loop {
+            let place = rng.usize(..self.ends[self.ends.len() - 1]);
+            let number = self.ends.partition_point(|&end| end <= place);
+            let game = &self.games[number];
+            let ply = place - (self.ends[number] - game.plies.len());
+            if !game.plies[ply].candidates.is_empty() {
+                return (game, ply);
+            }
+        }
+    }
+
+    /// Makes line `number`, counted from 0. A line of a game that is held out is held out.
+    ///
+    /// With the same `seed` and number it begins at the same place. What the teacher says may depend on what
+    /// it was asked before.
+    ///
+    /// # Errors
+    /// [`TrainingDataError`] if a game's start is no position, or the teacher or the network fails.
+    pub fn play_line(
+        &mut self,
+        teacher: &mut UciTeacher,
+        nodes: u64,
+        seed: u64,
+        number: u64,
+    ) -> Result<LabelledGame, TrainingDataError> {
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(GOLDEN) ^ number);
+        let (source, ply) = self.draw_place(&mut rng);
+        let held_out = source.held_out;
+        let first_candidates = source.plies[ply].candidates.clone();
+        let mut line = line_start(source, ply)?;
+        let seen = line.plies.len();
+        while line.plies.len() <= seen + LABELLED_PLIES {
+            let legal = line.history.legal_moves();
+            if line.history.terminal(&legal).is_some() {
+                break;
+            }
+            let is_first = line.plies.len() == seen;
+            let candidates = match is_first {
+                true => first_candidates.clone(),
+                false => teacher.candidates(&line, nodes)?,
+            };
+            let best = candidates[0];
+            let played = match is_first || rng.f64() < DRAWN_SHARE {
+                true => self.draw_move(&line.history, &legal, &candidates, is_first, &mut rng)?,
+                false => best.r#move,
+            };
+            let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
+            line.play(LabelledPly { played, choice, centipawns: Some(best.centipawns), candidates });
+        }
+        Ok(line.into_game(Ending::Broken, held_out))
+    }
+
+    /// Draws one of the `legal` moves of `history`. The first move of a line is rather a mistake than not.
+    fn draw_move(
+        &mut self,
+        history: &History,
+        legal: &[Move],
+        candidates: &[TeacherMove],
+        is_first: bool,
+        rng: &mut fastrand::Rng,
+    ) -> Result<Move, TrainingDataError> {
+        let Some(evaluator) = &mut self.policy else { return Ok(legal[rng.usize(..legal.len())]) };
+        evaluator.push((), history, legal);
+        let mut policy = Vec::new();
+        for ((), slot) in evaluator.evaluate()? {
+            policy.extend_from_slice(&slot.logits);
+        }
+        approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
+        let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
+        let mut played = legal[0];
+        for _ in 0..if is_first { PLAUSIBLE_DRAWS } else { 1 } {
+            let drawn = chance::draw(&policy, rng.f32().into());
+            played = legal[drawn.unwrap_or(0)];
+            if is_mistake(played, candidates) {
+                break;
+            }
+        }
+        Ok(played)
+    }
+}
+
+/// Returns what a network sees of the past of `game` at ply `ply`, without labels. It belongs to the line: a
+/// past that begins with the line would tell a network in training that mistakes are about, and in a search,
+/// where it never does, they would go unseen.
+fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionError> {
+    let mut before = GameInPlay::new(game.start.clone())?;
+    let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
+    for ply in unseen {
+        before.history.push(ply.played);
+    }
+    let mut line = GameInPlay::new(Some(before.history.current().to_fen()))?;
+    for ply in seen {
+        line.play(LabelledPly::new(ply.played, MoveChoice::Book));
+    }
+    Ok(line)
+}
+
+/// Says whether the teacher, whose best move is the first of `candidates`, thinks badly of `played`.
+fn is_mistake(played: Move, candidates: &[TeacherMove]) -> bool {
+    let is_good = |candidate: &TeacherMove| {
+        let lost = compress(candidates[0].centipawns) - compress(candidate.centipawns);
+        candidate.r#move == played && lost < MISTAKE
+    };
+    !candidates.iter().any(is_good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeitnot_engine::network::backends::{BackendConfig, create};
+    use zeitnot_engine::network::encode::HistoryFill;
+
+    #[test]
+    fn reads_scores() {
+        let cases = [
+            ("info depth 9 multipv 2 score cp -35 nodes 12 pv e2e4 e7e5", Some((1, -35, "e2e4"))),
+            ("info depth 9 score mate 3 pv d1d8", Some((0, 31995, "d1d8"))),
+            ("info depth 9 score mate -2 pv d1d8", Some((0, -31996, "d1d8"))),
+            ("info depth 9 score mate 0 pv d1d8", Some((0, -32000, "d1d8"))),
+            ("info depth 9 score cp 99999 pv d1d8", Some((0, 15000, "d1d8"))),
+            ("info depth 9 multipv 1 score cp 20 lowerbound pv e2e4", None),
+            ("info depth 9 multipv 0 score cp 20 pv e2e4", None),
+            ("info depth 9 currmove e2e4", None),
+            ("info string score cp 3 pv", None),
+            ("bestmove e2e4", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parse_info(line), expected, "{line}");
+        }
+    }
+
+    /// Returns a game of `book` plies without labels and `labelled` others.
+    fn game(book: usize, labelled: usize) -> LabelledGame {
+        let mv = Move::from_bits(0);
+        let candidates = vec![TeacherMove { r#move: mv, centipawns: 0 }];
+        let labelled = (0..labelled).map(|_| LabelledPly {
+            candidates: candidates.clone(),
+            ..LabelledPly::new(mv, MoveChoice::Best)
+        });
+        let book = (0..book).map(|_| LabelledPly::new(mv, MoveChoice::Book));
+        let game = GameInPlay { plies: book.chain(labelled).collect(), ..GameInPlay::new(None).unwrap() };
+        game.into_game(Ending::Broken, false)
+    }
+
+    #[test]
+    fn all_labelled_plies_are_drawn_alike() {
+        let lines = Lines::new(vec![game(1, 2), game(90, 0), game(0, 0), game(3, 1)], None).unwrap();
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..6000 {
+            let (game, ply) = lines.draw_place(&mut rng);
+            *counts.entry((game.plies.len(), ply)).or_insert(0) += 1;
+        }
+        assert!(counts.keys().eq(&[(3, 1), (3, 2), (4, 3)]), "{counts:?}");
+        assert!(counts.values().all(|count| (1800..2200).contains(count)), "{counts:?}");
+        assert!(matches!(Lines::new(vec![game(9, 0)], None), Err(TrainingDataError::NoLabels)));
+    }
+
+    #[test]
+    fn mistakes_are_moves_that_lose_much_or_that_the_teacher_does_not_name() {
+        let [best, near, far, unnamed] = [0, 1, 2, 3].map(Move::from_bits);
+        let candidates = |best_centipawns: i16| {
+            [(best, 0), (near, 60), (far, 120)]
+                .map(|(r#move, lost)| TeacherMove { r#move, centipawns: best_centipawns - lost })
+        };
+        let mistakes = |candidates: &[TeacherMove]| {
+            [best, near, far, unnamed].map(|played| is_mistake(played, candidates))
+        };
+        assert_eq!(mistakes(&candidates(30)), [false, false, true, true]);
+        assert_eq!(mistakes(&candidates(900)), [false, false, false, true], "still won");
+    }
+
+    #[test]
+    fn plausible_moves_follow_the_policy_and_prefer_mistakes_at_first() {
+        let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+        let policy = BatchEvaluator::new(&*backend, HistoryFill::default(), 1).unwrap();
+        let mut lines = Lines::new(vec![game(0, 1)], Some(policy)).unwrap();
+        let history = History::start();
+        let legal = history.legal_moves();
+        let mut slot = zeitnot_engine::network::EvalSlot::of(&history, backend.info().input_format.into());
+        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut slot)).unwrap();
+        approximate_softmax(&mut slot.logits, PLAUSIBLE_TEMPERATURE);
+        let likeliest = (0..legal.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b])).unwrap();
+        let policy = f64::from(slot.logits[likeliest]);
+
+        let candidates = [TeacherMove { r#move: legal[likeliest], centipawns: 0 }];
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut share = |is_first: bool| {
+            let draws = (0..4000)
+                .map(|_| lines.draw_move(&history, &legal, &candidates, is_first, &mut rng).unwrap());
+            draws.filter(|&played| played == legal[likeliest]).count() as f64 / 4000.0
+        };
+        assert!((share(false) - policy).abs() < 0.03, "a later move follows the policy");
+        assert!(
+            (share(true) - policy.powi(3)).abs() < 0.03,
+            "a first one only if all draws were no mistakes"
+        );
+    }
+}

@@ -1,0 +1,254 @@
+//! A line of a list of positions: FEN or EPD, or as after UCI's `position`.
+
+use std::iter;
+
+use thiserror::Error;
+
+/// The fields of a FEN before its counters.
+const FIELDS: usize = 4;
+/// Operations of EPD that end the one before them where its semicolon was forgotten: none can be an operand
+/// of `bm` or `am`.
+const CODES: [&str; 16] =
+    ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
+
+/// The reason why the operations of a line cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum EpdError {
+    #[error("a quotation mark (\") is not closed")]
+    Quote,
+    #[error("{code} \"{text}\": expected a number")]
+    Counter { code: &'static str, text: String },
+}
+
+/// A position as it stands in a list. Whether it is possible, and its moves legal, is not known yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedPosition<'a> {
+    /// With its counters. `None` is the start position.
+    pub fen: Option<String>,
+    /// The moves that follow it.
+    pub moves: Vec<&'a str>,
+    /// The operations of EPD, as written.
+    operations: &'a str,
+}
+
+/// An operation of EPD, such as `bm Nf3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation<'a> {
+    pub code: &'a str,
+    /// What follows the code, with its quotation marks.
+    pub operands: &'a str,
+}
+
+impl Operation<'_> {
+    /// Returns the operands without quotation marks.
+    pub fn text(&self) -> &str {
+        self.operands.trim_matches('"')
+    }
+}
+
+impl<'a> ListedPosition<'a> {
+    /// Reads a line: `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and
+    /// `fmvn` among the operations.
+    ///
+    /// Returns `None` for an empty line and for a comment, which begins with `#`.
+    pub fn read(line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
+        let mut rest = line.trim();
+        if rest.is_empty() || rest.starts_with('#') {
+            return None;
+        }
+        let mut behind = rest;
+        let fen = match take_word(&mut behind) {
+            "startpos" => None,
+            first => {
+                if first == "fen" {
+                    rest = behind;
+                }
+                let fields = (0..FIELDS).map(|_| take_word(&mut rest)).filter(|field| !field.is_empty());
+                let fen = fields.collect::<Vec<_>>().join(" ");
+                behind = rest;
+                Some(fen)
+            }
+        };
+        let counters: Vec<_> = iter::from_fn(|| take_counter(&mut behind)).take(2).collect();
+        skip_nothings(&mut behind);
+        let mut moves = Vec::new();
+        if behind.split_whitespace().next() == Some("moves") {
+            let (list, operations) = behind.split_once(';').unwrap_or((behind, ""));
+            moves.extend(list.split_whitespace().skip(1));
+            behind = operations;
+        }
+        let listed = ListedPosition { fen, moves, operations: behind };
+        Some(listed.with_counters(&counters))
+    }
+
+    fn with_counters(self, counters: &[&str]) -> Result<ListedPosition<'a>, EpdError> {
+        let Some(fen) = &self.fen else { return Ok(self) };
+        let mut fields = [counters.first().copied(), counters.get(1).copied()];
+        // Quotation marks that are not closed are the fault of whoever needs the operations.
+        for Operation { code, operands } in self.operations().unwrap_or_default() {
+            let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else { continue };
+            if !is_counter(operands) {
+                return Err(EpdError::Counter { code: ["hmvc", "fmvn"][place], text: operands.into() });
+            }
+            fields[place].get_or_insert(operands);
+        }
+        if fen.split(' ').count() < FIELDS {
+            return Ok(self);
+        }
+        let fen = format!("{fen} {} {}", fields[0].unwrap_or("0"), fields[1].unwrap_or("1"));
+        Ok(ListedPosition { fen: Some(fen), ..self })
+    }
+
+    /// Returns the position as after UCI's `position`.
+    pub fn uci_position(&self) -> String {
+        let start = self.fen.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
+        if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
+    }
+
+    /// Returns the operations, in their order. A semicolon within quotation marks ends none. A mark within a
+    /// word opens nothing: some write seconds so.
+    pub fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
+        let (mut is_quoted, mut is_word_start) = (false, true);
+        let is_end = |c: char| {
+            is_quoted = if c == '"' { !is_quoted && is_word_start } else { is_quoted };
+            is_word_start = c.is_whitespace() || c == ';';
+            c == ';' && !is_quoted
+        };
+        let parts: Vec<&str> = self.operations.split(is_end).collect();
+        if is_quoted {
+            return Err(EpdError::Quote);
+        }
+        Ok(parts.into_iter().flat_map(operations_in).collect())
+    }
+}
+
+/// Returns the operations in what stands between two semicolons.
+fn operations_in(text: &str) -> Vec<Operation<'_>> {
+    let mut list = Vec::new();
+    let mut rest = text;
+    skip_nothings(&mut rest);
+    while !rest.is_empty() {
+        let mut operands = rest;
+        let code = take_word(&mut operands);
+        let is_forgotten = |word: &&str| ["bm", "am"].contains(&code) && CODES.contains(word);
+        let next = operands.split_whitespace().find(is_forgotten);
+        let end = next.map_or(operands.len(), |next| next.as_ptr().addr() - operands.as_ptr().addr());
+        list.push(Operation { code, operands: operands[..end].trim() });
+        rest = &operands[end..];
+    }
+    list
+}
+
+/// Passes over `-` and semicolons, which some put where there is nothing.
+fn skip_nothings(text: &mut &str) {
+    loop {
+        *text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+        let mut behind = *text;
+        if take_word(&mut behind) != "-" {
+            return;
+        }
+        *text = behind;
+    }
+}
+
+fn take_word<'a>(text: &mut &'a str) -> &'a str {
+    let (word, behind) = text.trim_start().split_once(char::is_whitespace).unwrap_or((text.trim_start(), ""));
+    *text = behind.trim_start();
+    word
+}
+
+/// Takes a number with the semicolons behind it.
+fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
+    let mut behind = *text;
+    let word = take_word(&mut behind);
+    let (number, glued) = word.split_once(';').unwrap_or((word, ""));
+    if !is_counter(number) {
+        return None;
+    }
+    // What is glued to the semicolon is an operation.
+    *text = if glued.is_empty() { behind } else { &text[number.len() + 1..] };
+    Some(number)
+}
+
+/// Some programs write counters below zero, or with a fraction.
+fn is_counter(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || "-.".contains(c)) && text.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEN: &str = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
+
+    fn read(line: &str) -> (String, Vec<(String, String)>) {
+        let listed = ListedPosition::read(line).unwrap().unwrap();
+        let operations = listed.operations().unwrap();
+        let pairs = operations.iter().map(|operation| (operation.code.into(), operation.operands.into()));
+        (listed.uci_position(), pairs.collect())
+    }
+
+    #[test]
+    fn position_counters_moves_and_operations_are_told_apart() {
+        for (behind, position, operations) in [
+            ("", "0 1", &[][..]),
+            (" 3 41", "3 41", &[]),
+            (" 3", "3 1", &[]),
+            (" bm b4f4; id \"x\";", "0 1", &[("bm", "b4f4"), ("id", "\"x\"")]),
+            ("\t3\t41\tbm\tb4f4;", "3 41", &[("bm", "b4f4")]),
+            (" 12 bm b4f4", "12 1", &[("bm", "b4f4")]),
+            (" 99 120; cdb eval", "99 120", &[("cdb", "eval")]),
+            (" 99 120;bm b4f4;", "99 120", &[("bm", "b4f4")]),
+            (" -1 0.5", "-1 0.5", &[]),
+            (" hmvc 7; fmvn 20; bm b4f4;", "7 20", &[("hmvc", "7"), ("fmvn", "20"), ("bm", "b4f4")]),
+            (" - bm b4f4;", "0 1", &[("bm", "b4f4")]),
+            (" - - bm b4f4; - ; am b4b1", "0 1", &[("bm", "b4f4"), ("am", "b4b1")]),
+            (" id \"a; bm b4b1\"; bm b4f4", "0 1", &[("id", "\"a; bm b4b1\""), ("bm", "b4f4")]),
+            (
+                " bm b4f4 c3 id \"x\"; c0 \"bm\"",
+                "0 1",
+                &[("bm", "b4f4 c3"), ("id", "\"x\""), ("c0", "\"bm\"")],
+            ),
+            (
+                " bm #1; 00:00; 00'40\" (Gustav); id \"x\"",
+                "0 1",
+                &[("bm", "#1"), ("00:00", ""), ("00'40\"", "(Gustav)"), ("id", "\"x\"")],
+            ),
+        ] {
+            let operations =
+                operations.iter().map(|&(code, text)| (code.to_owned(), text.to_owned())).collect();
+            assert_eq!(
+                read(&format!(" {FEN}{behind} ")),
+                (format!("fen {FEN} {position}"), operations),
+                "{behind}"
+            );
+        }
+        assert_eq!(read("4k3/8/8/8/8/8/8/4K3 w").0, "fen 4k3/8/8/8/8/8/8/4K3 w", "which has defaults");
+        for line in ["", "  ", "# a comment", "\t#"] {
+            assert_eq!(ListedPosition::read(line), None);
+        }
+    }
+
+    /// A regression: the moves were lost, so that Stockfish's own bench was of other positions.
+    #[test]
+    fn moves_may_follow_the_position() {
+        for (line, expected) in [
+            (format!("{FEN} 7 14 moves b4f4 h4g5"), format!("fen {FEN} 7 14 moves b4f4 h4g5")),
+            (format!("{FEN} moves b4f4; id \"x\""), format!("fen {FEN} 0 1 moves b4f4")),
+            (format!("fen {FEN} 7 14 moves b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
+            ("startpos moves e2e4".into(), "startpos moves e2e4".into()),
+            ("startpos".into(), "startpos".into()),
+        ] {
+            assert_eq!(read(&line).0, expected);
+        }
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let open = format!("{FEN} id \"x; bm b4f4;");
+        assert_eq!(ListedPosition::read(&open).unwrap().unwrap().operations(), Err(EpdError::Quote));
+        let text = format!("{FEN} hmvc seven;");
+        let error = ListedPosition::read(&text).unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "hmvc \"seven\": expected a number");
+    }
+}

@@ -1,0 +1,289 @@
+//! One position: board, side to move, rights, counters and key, and the count of the move paths from it
+//! (perft).
+//!
+//! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::time::Instant;
+
+use serde::Serialize;
+use shakmaty::zobrist::{Zobrist64, ZobristValue};
+use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+
+use super::moves::{Move, MoveList, Variant};
+
+/// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
+#[derive(Clone, Debug)]
+pub struct Position {
+    chess: Chess,
+    /// Lc0's flag, see [`Position::en_passant`]. Shakmaty keeps the square after every double push.
+    en_passant: Option<Square>,
+    key: u64,
+    /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no
+    /// move is to.
+    king_en_prise: Option<Square>,
+    /// Whether shakmaty's move number is one too high. It has no position at move 1 in which the king can be
+    /// taken.
+    is_move_ahead: bool,
+}
+
+impl Position {
+    /// Returns the start of a game of standard chess.
+    pub fn start() -> Position {
+        Position::from_chess(Chess::new())
+    }
+
+    /// Takes a validated position. Its en-passant square, if any, counts as given.
+    pub(super) fn from_chess(chess: Chess) -> Position {
+        let en_passant = chess.ep_square(EnPassantMode::Always);
+        let mut position = Position { chess, en_passant, key: 0, king_en_prise: None, is_move_ahead: false };
+        position.key = position.full_key();
+        position
+    }
+
+    /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
+    pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
+        let king_en_prise = chess.board().king_of(!chess.turn());
+        let is_move_ahead = chess.fullmoves() > move_number;
+        Position { king_en_prise, is_move_ahead, ..Position::from_chess(chess) }
+    }
+
+    pub(super) fn with_king_to_be_taken(self) -> Position {
+        Position { king_en_prise: None, ..self }
+    }
+
+    /// Returns the side to move.
+    pub fn turn(&self) -> Color {
+        self.chess.turn()
+    }
+
+    /// Returns the plies since the last capture or pawn move. A FEN may start it at any number, above 100
+    /// too.
+    pub fn rule50(&self) -> u32 {
+        self.chess.halfmoves()
+    }
+
+    /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for
+    /// Black's.
+    pub fn game_ply(&self) -> u32 {
+        let full_moves_done = self.move_number().get() - 1;
+        full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
+    }
+
+    pub(super) fn move_number(&self) -> NonZeroU32 {
+        let number = self.chess.fullmoves();
+        NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
+    }
+
+    /// Returns the board: where the pieces stand.
+    pub fn board(&self) -> &Board {
+        self.chess.board()
+    }
+
+    pub fn piece_count(&self) -> usize {
+        self.board().occupied().count()
+    }
+
+    /// Returns the rooks with which either side may still castle.
+    pub fn castling_rights(&self) -> Bitboard {
+        self.chess.castles().castling_rights()
+    }
+
+    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+        self.chess.castles().rook(color, side)
+    }
+
+    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not.
+    /// A FEN's square stands.
+    pub fn en_passant(&self) -> Option<Square> {
+        self.en_passant
+    }
+
+    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every
+    /// machine. Counters don't count.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Says whether it is the start of standard chess, counters aside.
+    pub fn is_standard_start(&self) -> bool {
+        self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
+    }
+
+    /// Says whether the side to move is in check.
+    pub fn is_check(&self) -> bool {
+        self.chess.is_check()
+    }
+
+    pub fn checkers(&self) -> Bitboard {
+        self.chess.checkers()
+    }
+
+    /// Returns all legal moves, always in the same order for the same position.
+    pub fn legal_moves(&self) -> MoveList {
+        let mut moves = MoveList::new();
+        moves.extend(self.chess.legal_moves().iter().copied().map(Move::from_shakmaty));
+        if let Some(king) = self.king_en_prise {
+            moves.retain(|m| m.to_square() != king);
+        }
+        moves
+    }
+
+    /// Says whether the legal move `m` is a capture, a promotion or a check.
+    pub fn is_tactical(&self, m: Move) -> bool {
+        let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
+        is_capture || m.promotion().is_some() || self.play(m).is_check()
+    }
+
+    /// Says whether the two count as the same for the threefold repetition.
+    pub fn is_repetition_of(&self, other: &Position) -> bool {
+        self.key == other.key
+            && self.en_passant == other.en_passant
+            && self.turn() == other.turn()
+            && self.castling_rights() == other.castling_rights()
+            && self.board() == other.board()
+    }
+
+    /// Returns the position after `m`.
+    ///
+    /// `m` must be one of [`Position::legal_moves`]. Anything else gives a meaningless position, or panics if
+    /// there is no piece to move.
+    #[must_use]
+    pub fn play(&self, m: Move) -> Position {
+        let m = self.to_shakmaty(m).expect("a legal move starts on a piece");
+        let mut chess = self.chess.clone();
+        chess.play_unchecked(m);
+        let en_passant = chess.ep_square(EnPassantMode::PseudoLegal);
+        let changed_rights = self.castling_rights() ^ chess.castles().castling_rights();
+        let key = self.key
+            ^ Zobrist64::zobrist_for_white_turn().0
+            ^ moved_pieces_key(m, self.turn())
+            ^ castling_key(changed_rights)
+            ^ en_passant_key(self.en_passant)
+            ^ en_passant_key(en_passant);
+        Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
+    }
+
+    /// Returns shakmaty's form of a move, or `None` if no piece stands on its first square.
+    pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
+        let (from, to) = (m.from_square(), m.to_square());
+        let board = self.board();
+        let role = board.role_at(from)?;
+        let capture = board.role_at(to);
+        if role == Role::King && board.by_color(self.turn()).contains(to) {
+            return Some(shakmaty::Move::Castle { king: from, rook: to });
+        }
+        if role == Role::Pawn && capture.is_none() && from.file() != to.file() {
+            return Some(shakmaty::Move::EnPassant { from, to });
+        }
+        Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
+    }
+
+    /// Computes the key from scratch. [`Position::play`] keeps it up to date step by step.
+    fn full_key(&self) -> u64 {
+        let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
+        let pieces = self
+            .board()
+            .iter()
+            .fold(0, |key, (square, piece)| key ^ Zobrist64::zobrist_for_piece(square, piece).0);
+        turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
+    }
+
+    pub(crate) fn chess(&self) -> &Chess {
+        &self.chess
+    }
+}
+
+fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
+    let key = |square, role: Role, color| Zobrist64::zobrist_for_piece(square, role.of(color)).0;
+    match m {
+        shakmaty::Move::Normal { role, from, capture, to, promotion } => {
+            let captured = capture.map_or(0, |captured| key(to, captured, !color));
+            key(from, role, color) ^ key(to, promotion.unwrap_or(role), color) ^ captured
+        }
+        shakmaty::Move::EnPassant { from, to } => {
+            let captured = Square::from_coords(to.file(), from.rank());
+            key(from, Role::Pawn, color) ^ key(to, Role::Pawn, color) ^ key(captured, Role::Pawn, !color)
+        }
+        shakmaty::Move::Castle { king, rook } => {
+            let side = CastlingSide::from_king_side(king < rook);
+            key(king, Role::King, color)
+                ^ key(rook, Role::Rook, color)
+                ^ key(side.king_to(color), Role::King, color)
+                ^ key(side.rook_to(color), Role::Rook, color)
+        }
+        shakmaty::Move::Put { role, to } => key(to, role, color),
+    }
+}
+
+fn castling_key(rooks: Bitboard) -> u64 {
+    // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for
+    // them.
+    rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
+}
+
+fn en_passant_key(square: Option<Square>) -> u64 {
+    square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+}
+
+/// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
+pub const MAX_PERFT_DEPTH: u32 = 8;
+
+/// Counts the legal move sequences of `depth` plies from `position`. The last ply is counted, not played.
+pub fn perft(position: &Position, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let moves = position.legal_moves();
+    if depth == 1 {
+        return moves.len() as u64;
+    }
+    moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PerftReport {
+    nodes: u64,
+    nps: u64,
+    time_ms: u64,
+    moves: Vec<MovePaths>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MovePaths {
+    r#move: String,
+    nodes: u64,
+}
+
+impl PerftReport {
+    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]. Castling is written as
+    /// in `variant`.
+    pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
+        let start = Instant::now();
+        let moves: Vec<MovePaths> = match depth.checked_sub(1) {
+            None => Vec::new(),
+            Some(rest) => position
+                .legal_moves()
+                .into_iter()
+                .map(|m| MovePaths {
+                    r#move: position.format_move(m, variant),
+                    nodes: perft(&position.play(m), rest),
+                })
+                .collect(),
+        };
+        let time = start.elapsed();
+        let nodes = if depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
+        let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
+        PerftReport { nodes, nps, time_ms: time.as_millis() as u64, moves }
+    }
+}
+
+impl fmt::Display for PerftReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for MovePaths { r#move, nodes } in &self.moves {
+            writeln!(f, "{}: {nodes}", r#move)?;
+        }
+        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+    }
+}

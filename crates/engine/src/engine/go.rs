@@ -1,0 +1,505 @@
+//! The way of a search through the engine: it begins, is told to stop or that the opponent has played the
+//! expected move, ends.
+//!
+//! A [`GoRequest`] says what to search, a [`Listener`] hears of it, a [`SearchAnswer`] ends it.
+//! [`ActiveSearch`] is the search under way, with the thread that watches over it and answers.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use crossbeam::channel::{Sender, unbounded};
+
+use super::game::{GameState, SearchResources};
+use super::memory::CacheSettings;
+use super::{Engine, EngineError, InfoOptions, quick_look};
+use crate::chess::{History, Move};
+use crate::network::Backend;
+use crate::note::Note;
+use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
+use crate::time::{Chain, GoLimits, Millis, Nodes};
+
+/// A command to search the present position.
+#[derive(Clone, Debug)]
+pub struct GoRequest {
+    /// The limits of the search.
+    pub limits: GoLimits,
+    /// Root moves to search. Empty means all.
+    pub root_moves: Vec<Move>,
+    /// The time at which the command was received. The clock runs since then.
+    pub received: Instant,
+}
+
+impl GoRequest {
+    /// Returns the command, given now, to search all moves.
+    pub fn new(limits: GoLimits) -> GoRequest {
+        GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
+    }
+}
+
+/// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
+#[derive(Clone, Debug, Default)]
+pub struct SearchAnswer {
+    /// The move to play. `None` only where there is no legal move, or the search failed before it had
+    /// evaluated anything. No move is made up then: the `failure` of `result` says what was wrong.
+    pub best: Option<Move>,
+    /// The reply that is expected.
+    pub ponder: Option<Move>,
+    /// The result of the search, or `None` if there was none.
+    pub result: Option<SearchResult>,
+}
+
+/// Receives what a search reports. Called from the search's own thread. `root` is the game up to the root.
+pub trait Listener: Send {
+    /// Receives news of the search.
+    fn info(&mut self, root: &History, info: &SearchInfo);
+    /// Receives a message for people.
+    fn note(&mut self, note: Note);
+    /// Receives a line on how the search's time was budgeted and used.
+    fn time_report(&mut self, _text: &str) {}
+    /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
+    fn game_is_over(&mut self, _is_mate: bool) {}
+    /// Receives the answer of the search that is over. Called exactly once, last.
+    fn answer(&mut self, root: &History, answer: SearchAnswer);
+}
+
+impl Engine {
+    /// Starts a search of the present position. A search that still runs is ended first.
+    ///
+    /// # Errors
+    /// Fails if there is nothing to search with or the last position was refused. The listener gets no answer
+    /// then. No move is made up in place of a search, so that whoever asked notices.
+    pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
+        self.finish();
+        let position = self.accepted_position()?.clone();
+        if position.legal_moves().is_empty() {
+            listener.note("there is no legal move in this position".into());
+            listener.game_is_over(position.current().is_check());
+            self.pending_answer = Some((listener, position));
+            if !request.limits.is_open_ended() {
+                self.send_pending_answer();
+            }
+            return Ok(());
+        }
+        let info = self.settings.info.clone();
+        self.start_search(SearchOrder { position, request, info }, listener)
+    }
+
+    /// Starts the search of a position with a legal move. No other one may be running.
+    fn start_search(
+        &mut self,
+        order: SearchOrder,
+        mut listener: Box<dyn Listener>,
+    ) -> Result<(), EngineError> {
+        let (search, game) = self.prepare_search(&order, &mut *listener)?;
+        let Some(network) = &self.network else { unreachable!("the search has begun with one") };
+        let reporter = SearchReporter {
+            listener,
+            wants_reply: self.settings.ponder,
+            backend: network.backend.clone(),
+            threads: network.workers.len(),
+        };
+        self.active = Some(ActiveSearch::start(search, order, game, reporter));
+        Ok(())
+    }
+
+    fn prepare_search(
+        &mut self,
+        order: &SearchOrder,
+        listener: &mut dyn Listener,
+    ) -> Result<(Arc<Search>, GameState), EngineError> {
+        self.make_ready(listener)?;
+        let mut game = self.take_game()?;
+        self.draining.retain(|progress| !progress.is_idle());
+        let has_contempt = !self.settings.strength.analyse_mode;
+        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
+            listener.note("contempt favours no side in infinite search. ContemptMode can choose one".into());
+        }
+        let Some(network) = &self.network else { unreachable!("made ready above") };
+        let resources = SearchResources {
+            settings: &self.settings,
+            info: &order.info,
+            tables: &self.tables,
+            cache: &self.cache,
+            backend: &network.backend,
+            draining: &self.draining,
+        };
+        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
+        if let Some(notice) = game.take_message() {
+            listener.note(notice.into());
+        }
+        self.draining.push(search.state.progress.clone());
+        network.workers.assign(&search);
+        Ok((search, game))
+    }
+
+    fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
+        match self.prepare() {
+            Ok(Some(in_force)) => {
+                listener.note(in_force.into());
+                self.take_notes().into_iter().for_each(|note| listener.note(note));
+            }
+            Ok(None) => {}
+            Err(error) if self.network.is_some() => {
+                listener.note(Note::Error(self.describe_load_error(&error)));
+            }
+            Err(error) => return Err(error),
+        }
+        if let Some(note) = self.open_tablebase() {
+            listener.note(note);
+        }
+        if self.cache_settings != CacheSettings::of(&self.settings) {
+            self.new_cache();
+        }
+        Ok(())
+    }
+
+    fn take_game(&mut self) -> Result<GameState, EngineError> {
+        if mem::take(&mut self.wants_new_manager) {
+            self.game = None;
+        }
+        let mut game = self.game.take().map_or_else(|| GameState::new(&self.settings), Ok)?;
+        if mem::take(&mut self.wants_empty_tree) {
+            game.release_tree();
+        }
+        Ok(game)
+    }
+
+    fn send_pending_answer(&mut self) {
+        if let Some((mut listener, root)) = self.pending_answer.take() {
+            listener.answer(&root, SearchAnswer { best: None, ponder: None, result: None });
+        }
+    }
+
+    /// Ends the running search, if any. Its answer goes out at once.
+    pub fn stop(&mut self) {
+        self.send_pending_answer();
+        if let Some(active) = &self.active {
+            active.stop();
+        }
+    }
+
+    /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on.
+    /// The tree below it is kept.
+    pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
+        self.send_pending_answer();
+        let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
+        let end = active.hand_over();
+        self.game = end.game;
+        match end.unanswered {
+            Some((order, listener)) => self.start_search(order.after_ponder_hit(received), listener),
+            None => Ok(()),
+        }
+    }
+
+    pub fn is_searching(&self) -> bool {
+        self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
+    }
+
+    /// Returns whether the running search would go on for ever if nobody stopped it.
+    pub fn is_open_ended(&self) -> bool {
+        self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
+    }
+
+    /// Waits until the running search has ended by itself.
+    pub fn wait(&mut self) {
+        if let Some(active) = self.active.take() {
+            // Where the game is lost, the next search begins with an empty tree.
+            self.game = active.join().game;
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.stop();
+        self.wait();
+    }
+}
+
+/// A search that was asked for: the position, which has a legal move, and the limits.
+#[derive(Clone, Debug)]
+struct SearchOrder {
+    position: History,
+    request: GoRequest,
+    /// What is shown, as it was asked for at `go`: the listener knows no later options, also after
+    /// `ponderhit`.
+    info: InfoOptions,
+}
+
+impl SearchOrder {
+    fn after_ponder_hit(self, received: Instant) -> SearchOrder {
+        let limits = GoLimits { ponder: false, ..self.request.limits };
+        SearchOrder { request: GoRequest { limits, received, ..self.request }, ..self }
+    }
+}
+
+pub(super) struct SearchEnd {
+    /// The game, or `None` if the thread panicked and the game is lost.
+    game: Option<GameState>,
+    /// The order and the listener of a search that was handed over before it had answered.
+    unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
+}
+
+/// The running search. Its thread has the game until it ends.
+pub(super) struct ActiveSearch {
+    search: Arc<Search>,
+    thread: JoinHandle<SearchEnd>,
+    is_pondering: bool,
+    /// True when the answer is out, or about to be. The thread may still be learning from the move.
+    answered: Arc<AtomicBool>,
+    /// True if the search is to end without an answer: another one goes on from it.
+    handed_over: Arc<AtomicBool>,
+}
+
+impl ActiveSearch {
+    fn start(
+        search: Arc<Search>,
+        order: SearchOrder,
+        mut game: GameState,
+        mut reporter: SearchReporter,
+    ) -> ActiveSearch {
+        let answered = Arc::new(AtomicBool::new(false));
+        let handed_over = Arc::new(AtomicBool::new(false));
+        let is_pondering = order.request.limits.ponder;
+        let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
+        let thread = std::thread::spawn(move || {
+            let search = watched;
+            let mut inform = |info: &SearchInfo| {
+                reporter.pass_on_notes();
+                reporter.listener.info(&order.position, info);
+            };
+            let watch = || run(&search, &mut inform);
+            // A panic here is a bug of ours. The game goes on with what the search has found so far.
+            let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
+                search.fail("the search's controller panicked".into());
+                conclude(&search, EndReason::Failure)
+            });
+            if leaving.load(Ordering::Acquire) {
+                return SearchEnd { game: Some(game), unanswered: Some((order, reporter.listener)) };
+            }
+            let (end, stats) = (result.reason, result.stats.clone());
+            // Whoever hears the answer finds no search running.
+            answering.store(true, Ordering::Release);
+            reporter.answer(&search, &order, result);
+            game.finish_move(&search, end, &stats);
+            SearchEnd { game: Some(game), unanswered: None }
+        });
+        ActiveSearch { search, thread, is_pondering, answered, handed_over }
+    }
+
+    fn stop(&self) {
+        self.search.request_stop();
+    }
+
+    fn is_pondering(&self) -> bool {
+        self.is_pondering && !self.is_ending()
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_answered() || self.search.stop_controller.is_stop_requested()
+    }
+
+    fn hand_over(self) -> SearchEnd {
+        self.handed_over.store(true, Ordering::Release);
+        self.search.give_up();
+        self.join()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    fn is_open_ended(&self) -> bool {
+        !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
+    }
+
+    fn join(self) -> SearchEnd {
+        self.thread.join().unwrap_or(SearchEnd { game: None, unanswered: None })
+    }
+}
+
+struct SearchReporter {
+    listener: Box<dyn Listener>,
+    /// True if the GUI may ponder: then a reply is expected even where the search has looked at none.
+    wants_reply: bool,
+    backend: Arc<dyn Backend>,
+    threads: usize,
+}
+
+impl SearchReporter {
+    fn pass_on_notes(&mut self) {
+        self.backend.take_notes().into_iter().for_each(|note| self.listener.note(note));
+    }
+
+    fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
+        self.pass_on_notes();
+        if let Some(reason) = &result.failure {
+            let ending =
+                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
+            self.listener.note(Note::Error(format!("{reason}{ending}")));
+        }
+        let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
+        let reported =
+            |chain: &mut Chain| Some((chain.report()?, chain.time_used(time.into(), Nodes(new_nodes))));
+        if let Some((report, Millis(used_ms))) = search.stop_controller.with_chain(reported) {
+            self.listener.time_report(&format!(
+                "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
+                result.reason
+            ));
+        }
+        let SearchSummary { time, counts, .. } = &result.summary;
+        if let Some(waits) = counts.waits(*time, self.threads) {
+            let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
+            self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
+        }
+        let is_pondering = order.request.limits.ponder;
+        let wanted_mate = order.request.limits.mate.filter(|_| !is_pondering);
+        if let Some(moves) = wanted_mate
+            && !result.stats.has_mate_in(moves)
+        {
+            self.listener.note(format!("no mate in {moves} has been found").into());
+        }
+        let (position, cache) = (&order.position, &search.state.context.cache);
+        let has_choice = position.legal_moves().len() > 1;
+        let must_guess = result.best.is_none() && result.failure.is_none();
+        if must_guess && has_choice && !is_pondering {
+            self.listener.note(
+                "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
+                    .into(),
+            );
+        }
+        let guess =
+            must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
+        if let Some(guess) = guess.filter(|_| !is_pondering) {
+            self.listener.info(position, &guess.info(result.summary.time));
+        }
+        let best = result.best.or(guess.map(|guess| guess.mv));
+        let ponder = result.ponder.or_else(|| {
+            let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
+            quick_look(&after, &[], cache).map(|look| look.mv)
+        });
+        let answer = SearchAnswer { best, ponder, result: Some(result) };
+        self.listener.answer(position, answer);
+    }
+}
+
+fn play(game: &History, mv: Move) -> History {
+    let mut game = game.clone();
+    game.push(mv);
+    game
+}
+
+/// A search that has ended and found a move.
+#[derive(Clone, Debug)]
+pub struct FinishedSearch {
+    /// The move to play.
+    pub best: Move,
+    /// The result of the search.
+    pub result: SearchResult,
+    /// What people were told meanwhile.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Searches the present position until `limits`, which must have an end, are reached.
+    ///
+    /// # Errors
+    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
+    /// legal move.
+    pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
+        let (sender, answers) = unbounded();
+        self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
+        self.wait();
+        let (answer, notes) = answers.try_recv().unwrap_or_default();
+        let SearchAnswer { best, result, .. } = answer;
+        let failure = result.as_ref().and_then(|result| result.failure.clone());
+        match (best, result) {
+            (Some(best), Some(result)) if failure.is_none() => Ok(FinishedSearch { best, result, notes }),
+            _ => Err(EngineError::NoResult {
+                position: self.position().current().to_fen(),
+                reason: failure.unwrap_or_else(|| Note::join(&notes)),
+            }),
+        }
+    }
+}
+
+struct AnswerCollector {
+    answers: Sender<(SearchAnswer, Vec<Note>)>,
+    notes: Vec<Note>,
+}
+
+impl Listener for AnswerCollector {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        // The receiver waits for it.
+        let _ = self.answers.send((answer, std::mem::take(&mut self.notes)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crossbeam::channel::{Sender, unbounded};
+
+    use super::*;
+    use crate::engine::{Engine, Settings};
+    use crate::time::Nodes;
+
+    struct PanickingListener(Sender<SearchAnswer>);
+
+    impl Listener for PanickingListener {
+        fn info(&mut self, _: &History, _: &SearchInfo) {
+            panic!("this is how the test wants it");
+        }
+
+        fn note(&mut self, _: Note) {}
+
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.0.send(answer).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_controller_costs_no_move() {
+        let mut settings = Settings::default();
+        settings.network.backend = "random".into();
+        let mut engine = Engine::new(settings).unwrap();
+        for _ in 0..2 {
+            engine.set_position("startpos").unwrap();
+            let (sender, answers) = unbounded();
+            let limits = GoLimits { infinite: true, ..GoLimits::default() };
+            engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
+            let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert!(answer.best.is_some());
+            assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
+            engine.wait();
+        }
+    }
+
+    #[test]
+    fn a_search_ends_with_a_result_or_the_reason_why_there_is_none() {
+        let mut settings = Settings::default();
+        settings.network.backend = "random".into();
+        let mut engine = Engine::new(settings).unwrap();
+        let limits = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+        let found = engine.search(limits.clone()).unwrap();
+        assert_eq!(found.result.best, Some(found.best));
+        assert_eq!(found.result.summary.nodes, 10);
+        engine.set_position("fen 7k/5KQ1/8/8/8/8/8/8 b - - 0 1").unwrap();
+        let error = engine.search(limits.clone()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "no result for 7k/5KQ1/8/8/8/8/8/8 b - - 0 1: there is no legal move in this position"
+        );
+        engine.set_position("fen nonsense").unwrap_err();
+        assert!(matches!(engine.search(limits), Err(EngineError::NoPosition(_))));
+    }
+}

@@ -1,0 +1,338 @@
+//! The engine: ties options, network, game and search together.
+//!
+//! `uci` drives it line by line, the tools directly. Commands return at once. A search runs on threads of its
+//! own and reports to a [`Listener`]. Whatever fails, settings, game and process survive.
+
+mod game;
+mod go;
+mod memory;
+mod network;
+mod player;
+mod quick_look;
+mod settings;
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam::utils::CachePadded;
+use thiserror::Error;
+
+use game::GameState;
+use go::ActiveSearch;
+pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
+use memory::CacheSettings;
+pub use memory::MemoryOptions;
+use network::LoadedNetwork;
+pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
+pub use player::{EnginePlayer, EngineSetup, PlayerMove, SharedBatch};
+use quick_look::quick_look;
+pub use settings::{CLEAR_TREE, InfoOptions, ScoreType, Settings};
+
+use crate::chess::{History, PositionError, Variant};
+use crate::network::backends::BackendConfig;
+use crate::network::cache::EvalCache;
+use crate::network::weights::NetworkError;
+use crate::network::{BackendError, BackendInfo};
+use crate::note::Note;
+use crate::options::OptionError;
+use crate::params::ParamError;
+use crate::search::tree::TreeFull;
+use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
+use crate::tablebase::TablesInForce;
+
+/// The engine with its options, network and game.
+pub struct Engine {
+    settings: Settings,
+    position: History,
+    /// The reason why the last position was refused, until one is accepted.
+    position_refusal: Option<String>,
+    network: Option<LoadedNetwork>,
+    /// The options for which no network could be made ready, and why.
+    network_refusal: Option<(NetworkOptions, String)>,
+    tables: TablesInForce,
+    cache: Arc<EvalCache>,
+    /// The options that the cache was made by.
+    cache_settings: CacheSettings,
+    /// The present game, or `None` before its first search, and while a search has it.
+    game: Option<GameState>,
+    /// The search under way, or the last one if its game was not taken back yet.
+    active: Option<ActiveSearch>,
+    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and its position.
+    pending_answer: Option<(Box<dyn Listener>, History)>,
+    /// The progress of searches with workers that may still touch the tree.
+    draining: Vec<Draining>,
+    wants_empty_tree: bool,
+    /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree
+    /// goes with it.
+    wants_new_manager: bool,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("settings", &self.settings).field("network", &self.network).finish()
+    }
+}
+
+impl Engine {
+    /// Returns an engine at the start position. It loads nothing yet.
+    ///
+    /// # Errors
+    /// Fails if an option's text is not of its grammar.
+    pub fn new(settings: Settings) -> Result<Engine, EngineError> {
+        settings.check()?;
+        Ok(Engine {
+            cache: Arc::new(EvalCache::new(settings.memory.cache_capacity())),
+            cache_settings: CacheSettings::of(&settings),
+            game: None,
+            position: History::start(),
+            position_refusal: None,
+            network: None,
+            network_refusal: None,
+            tables: TablesInForce::default(),
+            active: None,
+            pending_answer: None,
+            draining: Vec::new(),
+            wants_empty_tree: false,
+            wants_new_manager: false,
+            settings,
+        })
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the game as the last `position` gave it.
+    pub fn position(&self) -> &History {
+        &self.position
+    }
+
+    pub fn accepted_position(&self) -> Result<&History, EngineError> {
+        match &self.position_refusal {
+            Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
+            None => Ok(&self.position),
+        }
+    }
+
+    /// Sets an option. It takes effect with the next search.
+    ///
+    /// # Errors
+    /// Fails if name or value are wrong. The old value stays.
+    pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
+        let mut settings = self.settings.clone();
+        settings.set(name, value)?;
+        // GUIs that send every option again, defaults and all, change nothing, nor do they name the default
+        // manager, beside which `Slowmover` would be refused.
+        let manager = &self.settings.time.time_manager;
+        if settings.time.time_manager.as_str() == manager.as_str() {
+            settings.time.time_manager = manager.clone();
+        }
+        settings.check()?;
+        let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
+        self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
+        self.settings = settings;
+        self.forget_refusals();
+        Ok(())
+    }
+
+    /// Makes network and threads ready, as far as they are not. Returns in one line which are in force, if
+    /// they have just changed.
+    ///
+    /// # Errors
+    /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the
+    /// other one is tried again only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes
+    /// seconds to be refused must not do so at each move.
+    pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
+        let wanted = &self.settings.network;
+        if let Some((refused, reason)) = &self.network_refusal
+            && refused == wanted
+        {
+            return Err(EngineError::NetworkRefused(reason.clone()));
+        }
+        let network = match LoadedNetwork::load_if_changed(wanted, self.network.as_ref()) {
+            Ok(Some(network)) => network,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                self.network_refusal = Some((wanted.clone(), error.to_string()));
+                return Err(error);
+            }
+        };
+        self.finish();
+        self.network = Some(network);
+        // What another network thought is of no use.
+        self.game = None;
+        self.new_cache();
+        Ok(self.in_force())
+    }
+
+    /// Says in one line which network, backend and threads are in force, or `None` if there is no network.
+    pub fn in_force(&self) -> Option<String> {
+        self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
+    }
+
+    fn new_cache(&mut self) {
+        self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
+        self.cache_settings = CacheSettings::of(&self.settings);
+    }
+
+    pub fn describe_load_error(&self, error: &EngineError) -> String {
+        match &self.network {
+            Some(network) => {
+                format!("{error}. Still in use: {}", network.backend.info().description)
+            }
+            None => format!("{error}. Without a network there is no bestmove"),
+        }
+    }
+
+    /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should
+    /// know of them, if that is anything new. Tables that cannot be opened are no hindrance to a search.
+    pub fn open_tablebase(&mut self) -> Option<Note> {
+        self.tables.open_if_changed(&self.settings.tablebase)
+    }
+
+    /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any
+    /// process.
+    pub fn new_game(&mut self) {
+        self.clear_cache();
+        self.game = None;
+        self.position = History::start();
+        self.position_refusal = None;
+        self.forget_refusals();
+    }
+
+    fn forget_refusals(&mut self) {
+        self.network_refusal = None;
+        self.tables.forget_failure();
+    }
+
+    /// Lets the next search begin with an empty tree. A search that runs goes on.
+    pub fn clear_tree(&mut self) {
+        self.wants_empty_tree = true;
+    }
+
+    /// Throws away all evaluations that are kept for positions met again.
+    pub fn clear_cache(&mut self) {
+        self.finish();
+        self.new_cache();
+    }
+
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Returns what had to be
+    /// left out of the FEN, in words.
+    ///
+    /// # Errors
+    /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a
+    /// move means another one.
+    pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
+        let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
+        match History::from_uci_position(text, variant) {
+            Ok(position) => {
+                self.position = position;
+                self.position_refusal = None;
+                Ok(self.position.left_out())
+            }
+            Err(error) => {
+                self.position_refusal = Some(error.to_string());
+                Err(error.into())
+            }
+        }
+    }
+
+    pub fn backend(&self) -> Option<&BackendInfo> {
+        self.network.as_ref().map(|network| network.backend.info())
+    }
+
+    pub fn network_sha256(&self) -> Option<&str> {
+        self.network.as_ref()?.network_sha256.as_deref()
+    }
+
+    /// Returns news of the backend since the last call. While a search runs, its listener hears them.
+    pub fn take_notes(&self) -> Vec<Note> {
+        self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
+    }
+
+    /// Returns the number of search threads of the network in force, or 0 if there is none.
+    pub fn threads(&self) -> usize {
+        self.network.as_ref().map_or(0, |network| network.workers.len())
+    }
+
+    /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice,
+    /// or 0 if there is no network.
+    pub fn batch_size(&self) -> usize {
+        let chosen = self.settings.search.minibatch_size.map(NonZero::get);
+        chosen
+            .or_else(|| self.network.as_ref().map(|network| network.backend.info().preferred_batch))
+            .unwrap_or(0)
+    }
+
+    /// Returns how long the device in force has computed so far, if it knows.
+    pub fn busy_time(&self) -> Option<Duration> {
+        self.network.as_ref()?.backend.busy_time()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Settings {
+    /// Checks what a type and a range cannot say.
+    pub fn check(&self) -> Result<(), EngineError> {
+        game::time_manager(&self.time)?;
+        BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
+        self.contempt.advantage()?;
+        Ok(())
+    }
+}
+
+/// Says in one line what evaluates, and on how many threads the search runs.
+pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
+    let word = if threads == 1 { "thread" } else { "threads" };
+    format!("{}, {threads} {word}", backend.description)
+}
+
+/// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search
+/// itself.
+type Draining = Arc<CachePadded<WorkerProgress>>;
+
+fn wait_for(searches: Vec<Draining>) {
+    for progress in searches {
+        progress.wait_idle(Duration::MAX);
+    }
+}
+
+/// The reason why the engine could not carry out a command.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum EngineError {
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    Contempt(#[from] ContemptError),
+    #[error("{0}. Nothing is searched until a position is accepted")]
+    Position(#[from] PositionError),
+    #[error("the last position was rejected: {0}")]
+    NoPosition(String),
+    #[error("{0}")]
+    NetworkRefused(String),
+    #[error("no result for {position}: {reason}")]
+    NoResult { position: String, reason: String },
+    #[error("{0}. Send ucinewgame to free it")]
+    Tree(#[from] TreeFull),
+    #[error(transparent)]
+    Workers(#[from] WorkerPoolError),
+}
+
+impl EngineError {
+    pub fn is_of_position(&self) -> bool {
+        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
+    }
+}

@@ -1,0 +1,191 @@
+//! The network in force: its backend, the threads that search with it, and what it alone makes of a position.
+
+use std::fmt;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Engine, EngineError};
+use crate::chess::{History, Move};
+use crate::network::backends::{BackendConfig, BackendName, Fallback};
+use crate::network::discover::Discovered;
+use crate::network::instrumented::Instrumented;
+use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
+use crate::network::{Backend, BatchEvaluator, EvalSlot, backends, discover};
+use crate::options::option_group;
+use crate::search::WorkerPool;
+
+option_group! {
+    /// The options that choose the network, what evaluates it, and the number of search threads.
+    pub struct NetworkOptions {
+        /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program
+        /// or in networks, weights or models there. If there is none, it uses the built-in network.
+        weights_file: String = String::new(), "WeightsFile", "weights", common;
+        /// Backend that evaluates positions. Parameters can follow in parentheses.
+        backend: BackendName = BackendName::default(), "Backend", "backend", common;
+        /// Parameters of the backend as key=value pairs, separated by commas.
+        backend_options: String = String::new(), "BackendOptions", "backend-opts", common;
+        /// What to do if the backend is not available: use the CPU, or report ERROR and not play. The backend
+        /// auto uses the CPU in any case.
+        fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
+        /// Policy head to use, if the network has more than one.
+        policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
+        /// Value head to use, if the network has more than one.
+        value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
+        /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each
+        /// accelerator.
+        threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
+    }
+}
+
+/// The value of `WeightsFile` by which Lc0 means that the file is to be found.
+const AUTODISCOVER: &str = "<autodiscover>";
+
+impl NetworkOptions {
+    /// Returns the network file that is named, or `None` if it is to be found.
+    pub fn named_file(&self) -> Option<&Path> {
+        let file = &self.weights_file;
+        (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
+    }
+
+    pub(crate) fn heads(&self) -> HeadChoice {
+        HeadChoice { policy: self.policy_head, value: self.value_head }
+    }
+
+    pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
+        NetworkOptions { threads: other.threads, ..self.clone() } == *other
+    }
+}
+
+pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
+    discover::load(options.named_file(), options.heads())
+}
+
+/// A backend with what identifies its network.
+#[derive(Clone, Debug)]
+pub struct OpenedBackend {
+    pub backend: Arc<dyn Backend>,
+    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network.
+    pub network_sha256: Option<String>,
+}
+
+pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
+    let mut config =
+        BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
+    if !config.needs_network() {
+        return Ok(OpenedBackend { backend: backends::create(&config, None)?, network_sha256: None });
+    }
+    let Discovered { network, passed_over } = load_network(options)?;
+    config.notes.splice(0..0, passed_over);
+    let network_sha256 = Some(network.sha256.clone());
+    Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
+}
+
+#[derive(Debug)]
+pub(super) struct LoadedNetwork {
+    options: NetworkOptions,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) network_sha256: Option<String>,
+    pub(super) workers: WorkerPool,
+}
+
+impl LoadedNetwork {
+    pub(super) fn load_if_changed(
+        options: &NetworkOptions,
+        old: Option<&LoadedNetwork>,
+    ) -> Result<Option<LoadedNetwork>, EngineError> {
+        if old.is_some_and(|old| old.options == *options) {
+            return Ok(None);
+        }
+        let same_backend = old.filter(|old| old.options.has_backend_of(options));
+        let (backend, network_sha256): (Arc<dyn Backend>, _) = match same_backend {
+            Some(old) => (old.backend.clone(), old.network_sha256.clone()),
+            None => {
+                let OpenedBackend { backend, network_sha256 } = open_backend(options)?;
+                (Arc::new(Instrumented::new(backend)), network_sha256)
+            }
+        };
+        let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
+        let workers = WorkerPool::new(&*backend, threads)?;
+        Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
+    }
+}
+
+/// The evaluation of one position, from the point of view of the side to move.
+#[derive(Clone, Debug, Serialize)]
+pub struct PositionEvaluation {
+    q: f32,
+    w: f32,
+    d: f32,
+    l: f32,
+    /// Plies to the end, or `None` without a Moves Left Head.
+    m: Option<f32>,
+    /// Legal moves, likeliest first.
+    policy: Vec<MovePolicy>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MovePolicy {
+    r#move: String,
+    index: u16,
+    logit: f32,
+    p: f32,
+}
+
+impl PositionEvaluation {
+    pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
+        let evaluation = slot.evaluation;
+        let mut policy: Vec<MovePolicy> = legal
+            .iter()
+            .zip(&slot.moves)
+            .zip(slot.logits.iter().zip(slot.policy()))
+            .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: game.format_move(m), index, logit, p })
+            .collect();
+        policy.sort_by(|a, b| b.p.total_cmp(&a.p));
+        PositionEvaluation {
+            q: evaluation.q,
+            w: (1.0 + evaluation.q - evaluation.d) / 2.0,
+            d: evaluation.d,
+            l: (1.0 - evaluation.q - evaluation.d) / 2.0,
+            m: has_moves_left.then_some(evaluation.m),
+            policy,
+        }
+    }
+
+    #[must_use]
+    pub fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
+        self.policy.truncate(count);
+        self
+    }
+}
+
+impl fmt::Display for PositionEvaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q {:+.4}  w {:.4}  d {:.4}  l {:.4}", self.q, self.w, self.d, self.l)?;
+        match self.m {
+            Some(plies) => writeln!(f, "  m {plies:.1} plies")?,
+            None => writeln!(f)?,
+        }
+        writeln!(f, "  move   index     logit         p")?;
+        for m in &self.policy {
+            writeln!(f, "  {:<6} {:>5} {:>9.4} {:>7.2} %", m.r#move, m.index, m.logit, 100.0 * m.p)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Returns what the network in force makes of the present position, or `None` if there is no network.
+    pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
+        let game = self.accepted_position()?;
+        let Some(network) = &self.network else { return Ok(None) };
+        let legal = game.legal_moves();
+        let mut batch = BatchEvaluator::new(&*network.backend, self.settings.search.history_fill, 1)?;
+        batch.push((), game, &legal);
+        let has_moves_left = network.backend.info().has_moves_left;
+        let evaluated = batch.evaluate()?.next();
+        Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
+    }
+}

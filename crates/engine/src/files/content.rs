@@ -1,0 +1,326 @@
+//! Opens files that may be compressed: a file or stdin, plain or by gzip, Zstandard, bzip2 or zip.
+//! Compression is recognised by the content, not by the name.
+//!
+//! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Cursor, ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bzip2::read::MultiBzDecoder;
+use flate2::read::MultiGzDecoder;
+
+use super::kind::{FileKind, TELLING};
+use super::zipped;
+
+/// Bytes of the longest signature of a compressed file.
+const SIGNATURE: usize = 6;
+/// The bytes to which every file may inflate.
+const ALWAYS_ALLOWED: u64 = 64 << 20;
+/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth,
+/// short games that are all alike to a fiftieth.
+const MAX_RATIO: u64 = 200;
+
+/// A file of text that is open.
+pub struct TextFile {
+    /// Its name in small letters, without the ending of its compression. In an archive the name of the file
+    /// there. Empty for stdin.
+    pub name: String,
+    /// The text without compression, as people encode it.
+    pub content: Box<dyn Read + Send>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Opens a file of text. `-` is stdin. Of a zip archive the first file is read whose name has one of the
+/// `endings`.
+///
+/// # Errors
+/// Fails if the file cannot be read, or is something else than text. The error says what it is, and what to
+/// do.
+pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
+    if path.as_os_str() == "-" {
+        let content = text_behind(Sniffed::new(io::stdin())?)?;
+        return Ok(TextFile { name: String::new(), content, notes: Vec::new() });
+    }
+    let sniffed = Sniffed::new(File::open(path)?)?;
+    if sniffed.kind() == Some(FileKind::Zip) && path.metadata()?.is_file() {
+        let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
+        let content = bounded(content, Arc::new(AtomicU64::new(compressed)));
+        return Ok(TextFile { name: without_compression(&name), content: text(content)?, notes });
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    Ok(TextFile { name: without_compression(&name), content: text_behind(sniffed)?, notes: Vec::new() })
+}
+
+fn without_compression(name: &str) -> String {
+    let name = name.to_lowercase();
+    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
+    inner.unwrap_or(&name).to_owned()
+}
+
+/// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
+}
+
+/// Returns the uncompressed content of `raw`, which may be anything.
+fn inflate(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    inflate_behind(Sniffed::new(raw)?)
+}
+
+/// Returns the text in `raw`, plain or compressed.
+pub fn text(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    text_behind(Sniffed::new(raw)?)
+}
+
+fn inflate_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<dyn Read + Send>> {
+    let consumed = Arc::new(AtomicU64::new(0));
+    let kind = sniffed.kind();
+    let counted = Counted { source: sniffed, consumed: consumed.clone() };
+    Ok(match kind {
+        Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(counted), consumed),
+        Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(counted)?, consumed),
+        Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(counted), consumed),
+        _ => Box::new(counted),
+    })
+}
+
+fn text_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<dyn Read + Send>> {
+    let is_compressed =
+        matches!(sniffed.kind(), Some(FileKind::Gzip | FileKind::Zstandard | FileKind::Bzip2));
+    let sniffed: Sniffed<Box<dyn Read + Send>> = match is_compressed {
+        true => Sniffed::new(inflate_behind(sniffed)?)?,
+        false => Sniffed { start: sniffed.start, error: sniffed.error, rest: Box::new(sniffed.rest) },
+    };
+    match sniffed.kind() {
+        None => Ok(Box::new(sniffed)),
+        Some(FileKind::Utf16 { is_little_endian }) => Ok(Box::new(Utf16::new(sniffed, is_little_endian))),
+        Some(other) => Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}"))),
+    }
+}
+
+/// Bounds what `source` may give, which inflates what it has `consumed`.
+fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Box<dyn Read + Send> {
+    Box::new(Bounded { source, consumed, given: 0 })
+}
+
+/// A source whose first bytes have been looked at, and are read again.
+struct Sniffed<R> {
+    start: Cursor<Vec<u8>>,
+    /// The error behind the first bytes.
+    error: Option<io::Error>,
+    rest: R,
+}
+
+impl<R: Read> Sniffed<R> {
+    /// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one
+    /// line is enough.
+    fn new(mut source: R) -> io::Result<Sniffed<R>> {
+        let (mut start, mut buffer, mut error) = (Vec::new(), [0; TELLING], None);
+        while start.len() < SIGNATURE && !start.contains(&b'\n') {
+            match source.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => start.extend(&buffer[..read]),
+                Err(interrupted) if interrupted.kind() == ErrorKind::Interrupted => {}
+                Err(fault) if start.is_empty() => return Err(fault),
+                Err(fault) => {
+                    error = Some(fault);
+                    break;
+                }
+            }
+        }
+        Ok(Sniffed { start: Cursor::new(start), error, rest: source })
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        FileKind::of(self.start.get_ref())
+    }
+}
+
+impl<R: Read> Read for Sniffed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match (self.start.read(buffer)?, self.error.take()) {
+            (0, None) => self.rest.read(buffer),
+            (0, Some(error)) => Err(error),
+            (read, error) => {
+                self.error = error;
+                Ok(read)
+            }
+        }
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    source: R,
+    consumed: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Passes on what a decoder gives, as long as that is in proportion to what it has consumed.
+struct Bounded<R> {
+    source: R,
+    /// Compressed bytes that the decoder has read so far.
+    consumed: Arc<AtomicU64>,
+    /// Bytes that it has given.
+    given: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.given += read as u64;
+        let compressed = self.consumed.load(Ordering::Relaxed);
+        if self.given > ALWAYS_ALLOWED.max(compressed.saturating_mul(MAX_RATIO)) {
+            let given = self.given;
+            return Err(io::Error::other(format!(
+                "{compressed} compressed bytes inflate to more than {given}: no games compress like this"
+            )));
+        }
+        Ok(read)
+    }
+}
+
+/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.
+struct Utf16<R> {
+    source: R,
+    is_little_endian: bool,
+    /// Bytes of a character that is not complete yet.
+    part: Vec<u8>,
+    /// UTF-8 that has not been asked for yet.
+    ready: VecDeque<u8>,
+}
+
+impl<R: Read> Utf16<R> {
+    fn new(source: R, is_little_endian: bool) -> Utf16<R> {
+        Utf16 { source, is_little_endian, part: Vec::new(), ready: VecDeque::new() }
+    }
+
+    fn unit(&self, pair: [u8; 2]) -> u16 {
+        if self.is_little_endian { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
+    }
+
+    /// Takes in what the source has next, and returns how many bytes that were.
+    fn advance(&mut self) -> io::Result<usize> {
+        let mut buffer = [0; 4096];
+        let read = self.source.read(&mut buffer)?;
+        self.part.extend(&buffer[..read]);
+        let mut units: Vec<u16> =
+            self.part.chunks_exact(2).map(|pair| self.unit([pair[0], pair[1]])).collect();
+        let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
+        if read > 0 && units.last().is_some_and(is_half) {
+            units.pop();
+        }
+        self.part.drain(..2 * units.len());
+        let letter = |unit: Result<char, _>| unit.unwrap_or(char::REPLACEMENT_CHARACTER);
+        let text: String = char::decode_utf16(units).map(letter).collect();
+        self.ready.extend(text.bytes());
+        Ok(read)
+    }
+}
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.ready.is_empty() && self.advance()? > 0 {}
+        self.ready.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn text_of(bytes: &[u8]) -> io::Result<String> {
+        let mut content = String::new();
+        text(Cursor::new(bytes.to_vec()))?.read_to_string(&mut content)?;
+        Ok(content)
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text).unwrap();
+        gzip.finish().unwrap()
+    }
+
+    #[test]
+    fn every_compression_is_told_by_its_content() {
+        let text = "1. e4 e5 *\n".repeat(100);
+        let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        bzip2.write_all(text.as_bytes()).unwrap();
+        let zstandard = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        // A regression: the database of lichess begins with a frame to be skipped.
+        let skipped = [&b"\x50\x2a\x4d\x18\x02\0\0\0ab"[..], &zstandard].concat();
+        for bytes in [gzip(text.as_bytes()), bzip2.finish().unwrap(), zstandard, skipped, text.clone().into()]
+        {
+            assert_eq!(text_of(&bytes).unwrap(), text);
+        }
+        assert_eq!(text_of(b"*").unwrap(), "*", "shorter than any signature");
+        assert_eq!(text_of(b"").unwrap(), "");
+    }
+
+    #[test]
+    fn utf_16_becomes_utf_8() {
+        let text = "[White \"Ján 𝄞\"]\r\n".repeat(600);
+        for (mark, bytes) in [
+            ([0xff, 0xfe], text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>()),
+            ([0xfe, 0xff], text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        ] {
+            let bytes = [&mark[..], &bytes].concat();
+            assert_eq!(text_of(&bytes).unwrap().trim_start_matches('\u{feff}'), text);
+            assert_eq!(text_of(&gzip(&bytes)).unwrap().trim_start_matches('\u{feff}'), text);
+        }
+        assert_eq!(text_of(b"\xff\xfea\0\x00\xd8").unwrap(), "\u{feff}a\u{fffd}", "half a character");
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_with_its_remedy() {
+        for (bytes, expected) in [
+            (&b"<html>404</html>"[..], "it is a web page (the download went wrong, fetch the file itself)"),
+            (b"\xfd7zXZ\0\0\x04", "it is an xz file (unpack it with xz -d)"),
+            (&gzip(b"\0\x01\x02\x03\x04\x05\x06"), "it is no text but binary data (name another file)"),
+            (&gzip(&gzip(b"1. e4 *")), "it is a gzip file (unpack it with gzip -d)"),
+        ] {
+            assert_eq!(text_of(bytes).unwrap_err().to_string(), expected);
+        }
+    }
+
+    /// What a cut-off file has is read, and that it was cut off is said.
+    #[test]
+    fn damage_behind_the_first_bytes_is_an_error_behind_them() {
+        let whole = gzip("1. e4 e5 *\n".repeat(1000).as_bytes());
+        let mut content = text(Cursor::new(whole[..whole.len() - 12].to_vec())).unwrap();
+        let mut seen = Vec::new();
+        assert!(content.read_to_end(&mut seen).is_err());
+        assert!(seen.starts_with(b"1. e4 e5 *\n"));
+    }
+
+    /// A regression: a few kilobytes inflated without end, into memory where openings and records are read.
+    #[test]
+    fn bombs_are_refused_within_their_bounds() {
+        let bomb = zstd::encode_all(io::repeat(0).take(100 << 20), 1).unwrap();
+        let mut seen = 0;
+        let mut reader = inflate(Cursor::new(bomb)).unwrap();
+        let mut buffer = [0; 1 << 16];
+        let error = loop {
+            match reader.read(&mut buffer) {
+                Ok(read) => seen += read,
+                Err(error) => break error.to_string(),
+            }
+            assert!(seen <= 64 << 20);
+        };
+        assert!(error.contains("no games compress like this"), "{error}");
+    }
+}

@@ -1,0 +1,21 @@
+//! Files as people have them: what a file is by its first bytes, its content without compression, its lines,
+//! and how a hash is written.
+//!
+//! Whatever reads games, positions, suites or configuration opens its file here, so that all of them know the
+//! same compressions and encodings, and call a file that is something else by its name. Networks are read by
+//! [`network`](crate::network), which asks [`FileKind`] for the names of other files. This module uses
+//! nothing else of the crate.
+
+mod content;
+mod kind;
+mod lines;
+mod zipped;
+
+pub use content::{open, open_text, text};
+pub(crate) use kind::{FileKind, TELLING};
+pub use lines::{LineError, Lines, decode};
+
+/// Writes bytes, as those of a hash, in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

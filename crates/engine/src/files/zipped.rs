@@ -1,0 +1,166 @@
+//! Reads one file of a zip archive: the book among what else people pack.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flate2::Crc;
+use flate2::read::DeflateDecoder;
+use zip::{CompressionMethod, ZipArchive};
+
+/// The endings of compressed files, which may stand behind those of books.
+const COMPRESSED: [&str; 3] = [".gz", ".zst", ".bz2"];
+
+/// A file of an archive.
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) content: Box<dyn Read + Send>,
+    /// The bytes that it takes in the archive.
+    pub(super) compressed: u64,
+    /// What the archive has besides, in words.
+    pub(super) notes: Vec<String>,
+}
+
+/// Opens the first file of the archive `path` whose name has the first of the `endings` that any has, else
+/// the first `.txt`.
+///
+/// # Errors
+/// Fails if there is none, or the archive cannot be read.
+pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
+    let archive = ZipArchive::new(File::open(path)?).map_err(damaged)?;
+    let mut names = Vec::new();
+    for index in 0..archive.len() {
+        let name = archive.name_for_index(index).transpose().map_err(damaged)?.unwrap_or_default();
+        names.push(name.into_owned());
+    }
+    let has = |name: &str, endings: &[&str]| {
+        let name = name.to_lowercase();
+        let name = COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+        endings.iter().any(|ending| name.ends_with(ending)) && !is_hidden(name)
+    };
+    let find = |endings: &[&str]| names.iter().position(|name| has(name, endings));
+    let wanted = endings.iter().find_map(|ending| find(&[ending]));
+    let chosen = wanted.or_else(|| find(&[".txt"])).ok_or_else(|| {
+        let found = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+        let text = format!("no file in this zip archive ends in {}; it has {found}", endings.join(" or "));
+        io::Error::new(ErrorKind::InvalidInput, text)
+    })?;
+    let ignored = names.iter().enumerate().filter(|(index, name)| *index != chosen && !name.ends_with('/'));
+    let ignored: Vec<_> = ignored.map(|(_, name)| name.as_str()).collect();
+    let note = (!ignored.is_empty())
+        .then(|| format!("{}: {} is read, ignored: {}", path.display(), names[chosen], ignored.join(", ")));
+    let (content, compressed) = content(archive, chosen)?;
+    Ok(Member { name: names[chosen].clone(), content, compressed, notes: note.into_iter().collect() })
+}
+
+/// What macOS and other systems add.
+fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.') || part == "__macosx")
+}
+
+/// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
+/// read here in a stream.
+fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Box<dyn Read + Send>, u64)> {
+    let member = archive.by_index(index).map_err(damaged)?;
+    let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());
+    let start = member.data_start();
+    drop(member);
+    let mut file = archive.into_inner();
+    file.seek(SeekFrom::Start(start.unwrap_or_default()))?;
+    let compressed = file.take(size);
+    let source: Box<dyn Read + Send> = match method {
+        CompressionMethod::Stored => Box::new(compressed),
+        CompressionMethod::Deflated => Box::new(DeflateDecoder::new(compressed)),
+        other => {
+            let text = format!("compressed by {other} within the zip archive, which is not read");
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+    };
+    Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
+}
+
+fn damaged(error: zip::result::ZipError) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {error}"))
+}
+
+/// A content with its checksum, which is compared at the end.
+struct Checked<R> {
+    source: R,
+    sum: Crc,
+    expected: u32,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.sum.update(&buffer[..read]);
+        if read == 0 && !buffer.is_empty() && self.sum.sum() != self.expected {
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the zip archive is damaged: its checksum is another",
+            ));
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+
+    fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in files {
+            let options = zip::write::SimpleFileOptions::default();
+            match name.strip_suffix('/') {
+                Some(folder) => zip.add_directory(folder, options).unwrap(),
+                None => zip.start_file(*name, options).unwrap(),
+            }
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<(String, String, Vec<String>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.zip");
+        std::fs::write(&path, bytes).unwrap();
+        let mut member = open(&path, &[".pgn", ".epd"])?;
+        let mut text = String::new();
+        member.content.read_to_string(&mut text)?;
+        let folder = format!("{}/", folder.path().display());
+        Ok((member.name, text, member.notes.iter().map(|note| note.replace(&folder, "")).collect()))
+    }
+
+    /// A regression: the first entry was read, which often is a folder.
+    #[test]
+    fn the_book_is_found_and_what_is_ignored_is_said() {
+        let files =
+            [("books/", ""), ("books/readme.txt", "see"), ("__MACOSX/._a.epd", "x"), ("books/A.EPD", "8/8")];
+        let (name, text, notes) = read(&archive(&files)).unwrap();
+        assert_eq!((name.as_str(), text.as_str()), ("books/A.EPD", "8/8"));
+        assert_eq!(notes, ["a.zip: books/A.EPD is read, ignored: books/readme.txt, __MACOSX/._a.epd"]);
+        assert_eq!(read(&archive(&[("a.pgn", "*")])).unwrap().2, [""; 0]);
+        assert_eq!(read(&archive(&[("a.md", ""), ("a.txt", "*")])).unwrap().0, "a.txt");
+        assert_eq!(
+            read(&archive(&[("a.epd", "8/8"), ("b.pgn", "*")])).unwrap().0,
+            "b.pgn",
+            "the order of the endings"
+        );
+        let error = read(&archive(&[("a.pdf", "")])).unwrap_err().to_string();
+        assert_eq!(error, "no file in this zip archive ends in .pgn or .epd; it has a.pdf");
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let text = "1. e4 e5 *\n".repeat(100);
+        let mut bytes = archive(&[("a.pgn", &text)]);
+        let whole = bytes.clone();
+        // Within the compressed text, behind the header of 30 bytes and the name.
+        bytes[45] ^= 0x10;
+        assert!(read(&bytes).is_err());
+        assert!(read(&whole[..whole.len() / 2]).unwrap_err().to_string().contains("cannot be read"));
+    }
+}

@@ -1,0 +1,153 @@
+//! The backend `auto`: the rule that chooses for the user. Nothing is measured and nothing is kept.
+//!
+//! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no
+//!    GPU.
+//! 2. `native`, where it evaluates the network.
+//! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
+//!
+//! Where options stand beside `auto`, where it is one of several devices, and where it stands in for a device
+//! that is not available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
+use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
+use crate::network::weights::{Model, NetworkFile};
+use crate::network::{Backend, BackendError};
+use crate::note::Note;
+use crate::params::Params;
+
+/// The GPUs that are taken, best first. TensorRT is none: it builds for minutes.
+pub const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
+
+/// Returns `config`, or in the place of `auto` without options the backend that the rule takes for `network`.
+pub(super) fn resolve<'a>(
+    config: &'a BackendConfig,
+    network: Option<&NetworkFile>,
+) -> Result<Cow<'a, BackendConfig>, BackendError> {
+    let Some(network) = network.filter(|_| config.name == AUTO && config.options.is_empty()) else {
+        return Ok(Cow::Borrowed(config));
+    };
+    let found = |provider| finder::is_at_hand(provider).then(|| Runtime::check_device(provider));
+    let (name, why) = choose(is_for_native(network), found);
+    // Nobody has asked for a GPU: if it makes no session, the CPU will do.
+    let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
+    chosen.notes.extend(config.notes.iter().cloned());
+    // What was taken stands in the backend's description.
+    chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
+    Ok(Cow::Owned(chosen))
+}
+
+/// Returns the name of the backend to take, and the reason where people may expect another one. `found` tells
+/// of a provider whose library is at hand whether it loads and finds its device.
+fn choose(
+    is_for_native: bool,
+    found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
+) -> (&'static str, Option<String>) {
+    let mut refused = Vec::new();
+    let mut name = if is_for_native { native::NAME } else { onnxruntime::NAME };
+    for provider in GPUS.into_iter().chain((!is_for_native).then_some(Provider::OpenVino)) {
+        match found(provider) {
+            Some(Ok(())) => {
+                name = provider.name();
+                break;
+            }
+            Some(Err(reason)) => refused.push(reason.to_string()),
+            None => {}
+        }
+    }
+    (name, (!refused.is_empty()).then(|| refused.join(", ")))
+}
+
+/// Makes `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
+pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+    if !is_for_native(&network) || options.get("provider").is_some() {
+        return onnx_runtime_backend(network, options);
+    }
+    let (own, notes) = without_foreign(options);
+    Ok(with_notes(native_backend(&network, &own)?, notes))
+}
+
+/// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and
+/// a note on each of these.
+fn without_foreign(options: &Params) -> (Params, Vec<Note>) {
+    let foreign = ["gpu", "threads"];
+    let given = foreign.iter().filter(|key| options.get(key).is_some());
+    let note = |key| {
+        let name = native::NAME;
+        format!("the backend's option {key} has no effect: {name} evaluates on the search's threads").into()
+    };
+    (options.without(&foreign), given.map(note).collect())
+}
+
+fn is_for_native(network: &NetworkFile) -> bool {
+    matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::network::weights::HeadChoice;
+
+    /// Returns what is taken where the libraries of `at_hand` load, and those of `broken` find no device.
+    fn taken(
+        is_for_native: bool,
+        at_hand: &[Provider],
+        broken: &[Provider],
+    ) -> (&'static str, Option<String>) {
+        choose(is_for_native, |provider| match provider {
+            _ if broken.contains(&provider) => Some(Err(LibraryError::NoHardware(provider))),
+            _ => at_hand.contains(&provider).then_some(Ok(())),
+        })
+    }
+
+    #[test]
+    fn the_best_gpu_is_taken_and_else_the_cpu() {
+        use Provider::{Cuda, OpenVino, TensorRtRtx, WebGpu};
+        let taken = |is_for_native, at_hand: &[Provider]| taken(is_for_native, at_hand, &[]).0;
+        assert_eq!(taken(true, &[]), "native");
+        assert_eq!(taken(true, &[OpenVino]), "native", "only a GPU is better");
+        assert_eq!(taken(true, &[WebGpu, Cuda, TensorRtRtx]), "tensorrt-rtx");
+        assert_eq!(taken(true, &[WebGpu, Cuda]), "cuda");
+        assert_eq!(taken(false, &[OpenVino, WebGpu]), "webgpu");
+        assert_eq!(taken(false, &[OpenVino]), "openvino");
+        assert_eq!(taken(false, &[]), "onnxruntime");
+        assert_eq!(taken(true, &[Provider::Cpu, Provider::TensorRt]), "native", "it builds for minutes");
+    }
+
+    #[test]
+    fn a_renderer_in_software_and_a_library_that_does_not_load_are_named_and_passed_over() {
+        let (name, why) = taken(true, &[], &[Provider::WebGpu]);
+        assert_eq!(name, "native");
+        assert!(why.as_ref().is_some_and(|why| why.starts_with("webgpu finds no device")), "{why:?}");
+        let (name, why) = taken(true, &[Provider::WebGpu], &[Provider::Cuda]);
+        assert_eq!(name, "webgpu");
+        assert!(why.as_ref().is_some_and(|why| why.starts_with("cuda finds no device")), "{why:?}");
+        assert_eq!(taken(true, &[Provider::WebGpu], &[]).1, None, "nothing is to be explained");
+        assert_eq!(taken(false, &[], &[Provider::OpenVino]).0, "onnxruntime");
+    }
+
+    #[test]
+    fn options_and_a_missing_network_leave_nothing_to_choose() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
+        let tower = NetworkFile::load(&path, HeadChoice::default()).unwrap();
+        let with_options = BackendConfig::parse(AUTO, "threads=1").unwrap();
+        assert_eq!(*resolve(&with_options, Some(&tower)).unwrap(), with_options);
+        let auto = BackendConfig::parse(AUTO, "").unwrap();
+        assert_eq!(*resolve(&auto, None).unwrap(), auto);
+    }
+
+    #[test]
+    fn options_of_onnx_runtime_are_no_obstacle_where_the_native_backend_is_chosen() {
+        let (own, notes) = without_foreign(&Params::parse("threads=2,precision=fp32,gpu=0").unwrap());
+        assert_eq!(own, Params::parse("precision=fp32").unwrap());
+        assert_eq!(notes.len(), 2);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
+        let network = NetworkFile::load(&path, HeadChoice::default()).unwrap();
+        let backend = make(network, &Params::parse("threads=2").unwrap()).unwrap();
+        assert_eq!((backend.info().name.as_str(), backend.take_notes().len()), (native::NAME, 1));
+    }
+}

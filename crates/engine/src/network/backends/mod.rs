@@ -1,0 +1,262 @@
+//! The backends: everything that can evaluate a batch of positions, one folder or file each.
+//!
+//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call
+//! it. The search only ever sees the trait. A backend may use the rest of `network`, and no other backend,
+//! only [`create`] and `auto_backend`, which chooses for the user, know several of them.
+//!
+//! | name | what |
+//! |---|---|
+//! | `auto` | a GPU that is at hand, else `native` where it evaluates the network, else ONNX Runtime on the CPU (`auto_backend`) |
+//! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
+//! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
+//! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
+//! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
+//! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
+//! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
+//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`multiplexing`]) |
+//!
+//! [`config`] reads which one the user wants. [`aliases`] knows short names and Lc0's.
+
+pub mod aliases;
+pub mod auto_backend;
+pub mod config;
+pub mod multiplexing;
+pub mod native;
+pub mod onnxruntime;
+pub mod synthetic;
+
+use std::sync::Arc;
+
+use super::instrumented::with_notes;
+use super::onnx;
+use super::weights::{InputForm, Model, NetworkFile};
+use super::{Backend, BackendError};
+use crate::note::Note;
+use crate::options::{OptionChoice, OptionGroup, OptionSpec};
+use crate::params::Params;
+use config::FeedingParams;
+pub use config::{BackendConfig, BackendName, Fallback};
+use multiplexing::Device;
+use native::{Native, NativeParams};
+use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
+use synthetic::random::{self, Random, RandomParams};
+use synthetic::simulated::{self, Simulated, SimulatedParams};
+use synthetic::trivial::Trivial;
+
+/// The name of the choice that is made for the user.
+pub const AUTO: &str = "auto";
+
+/// A backend that the option `Backend` can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it evaluates with a network. A simulated device and several devices say so themselves.
+    needs_network: bool,
+    /// Describes its parameters.
+    pub parameters: fn() -> Vec<OptionSpec>,
+    make: Make,
+}
+
+/// Makes a backend from its configuration and, if it needs one, a network.
+type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
+
+/// All backends, in the order in which help texts list them.
+pub const BACKENDS: [Registered; 9] = [
+    backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
+    backend(native::NAME, true, NativeParams::declared, |config, file| {
+        native_backend(&needed(config, file)?, &config.options)
+    }),
+    backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
+        onnx_runtime_backend(needed(config, file)?, &config.options)
+    }),
+    backend(multiplexing::DEMUX, true, FeedingParams::declared, several_devices),
+    backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
+    backend(multiplexing::ROUND_ROBIN, true, FeedingParams::declared, several_devices),
+    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
+    backend(random::NAME, false, RandomParams::declared, |config, _| {
+        Ok(Arc::new(Random::new(&config.options)?))
+    }),
+    backend(simulated::NAME, false, SimulatedParams::declared, |config, file| {
+        let answers = make(&config.whose_answers()?, file)?;
+        Ok(Arc::new(Simulated::new(&config.options, answers)?))
+    }),
+];
+
+const fn backend(
+    name: &'static str,
+    needs_network: bool,
+    parameters: fn() -> Vec<OptionSpec>,
+    make: Make,
+) -> Registered {
+    Registered { name, needs_network, parameters, make }
+}
+
+fn registered(name: &str) -> Option<&'static Registered> {
+    BACKENDS.iter().find(|backend| backend.name == name)
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    BACKENDS.iter().map(|backend| backend.name)
+}
+
+fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<NetworkFile, BackendError> {
+    network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() })
+}
+
+/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
+///
+/// Where the user asks for a GPU or a library that cannot be had, that is an error. With [`Fallback::Cpu`]
+/// the CPU evaluates instead, and the backend's first notes say so.
+///
+/// # Errors
+/// Fails if an option is unknown or out of range, naming what would be valid, if the network is missing, or
+/// if the backend is not available or cannot use the network.
+pub fn create(
+    config: &BackendConfig,
+    network: Option<NetworkFile>,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    let config = &*auto_backend::resolve(config, network.as_ref())?;
+    let mut notes = config.notes.clone();
+    let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
+    let backend = match (make(config, network), spare) {
+        (Err(error), Some(network)) if !error.is_user_error() => {
+            if config.fallback == Fallback::Nothing {
+                return Err(BackendError::NotAvailable(Box::new(error)));
+            }
+            notes.push(Note::Error(error.to_string()));
+            let backend = auto_backend::make(network, &Params::default())?;
+            notes.push(format!("the CPU evaluates instead: {}", backend.info().description).into());
+            backend
+        }
+        (made, _) => made?,
+    };
+    Ok(with_notes(backend, notes))
+}
+
+/// Makes the backend that `config` asks for, or fails.
+fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
+    let backend = registered(&config.name).ok_or_else(|| config::unknown_name(&config.name))?;
+    (backend.make)(config, network)
+}
+
+/// Makes one backend of all devices. With [`Fallback::Cpu`] of those that are available, and its first notes
+/// then say what is wrong with the others.
+fn several_devices(
+    config: &BackendConfig,
+    network: Option<NetworkFile>,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    let mut devices = Vec::new();
+    let mut left_out = Vec::new();
+    let mut last_error = None;
+    for device in &config.devices {
+        match make(&device.backend, network.clone()) {
+            Ok(backend) => devices.push(Device {
+                label: device.label.clone(),
+                backend,
+                threads: device.threads,
+                join_up_to: device.join_up_to,
+            }),
+            Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
+            Err(error) => {
+                let note = format!("{}: {} is left out: {error}", config.name, device.label);
+                left_out.push(Note::Error(note));
+                last_error = Some(error);
+            }
+        }
+    }
+    match last_error {
+        Some(error) if devices.is_empty() => Err(error),
+        _ => multiplexing::join(&config.name, devices, left_out),
+    }
+}
+
+fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+    match &network.model {
+        Model::Layers(layers, _) => {
+            Ok(Arc::new(Native::new(layers, &network.path.display().to_string(), options)?))
+        }
+        Model::Onnx(_) => Err(BackendError::Model {
+            backend: native::NAME.into(),
+            reason: "it is an ONNX model, but this backend evaluates layers. Use --backend=onnxruntime"
+                .into(),
+        }),
+    }
+}
+
+/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that
+/// the options ask for.
+///
+/// Where they leave these open and the device does not take the model, it gets one with inputs as planes,
+/// then one in single precision. A device that takes none of them, and is no plugin's, computes what it can,
+/// and the CPU the rest.
+fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+    let name = network.path.display().to_string();
+    let layers = match network.model {
+        Model::Layers(layers, _) => layers,
+        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_ready_model(model, &name, options)?)),
+    };
+    let open = |layers, device: &DeviceOptions| {
+        OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)
+    };
+    let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
+    let mut refused = None;
+    for device in first {
+        match open(layers.clone(), &device) {
+            Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
+                refused.get_or_insert(reason);
+            }
+            made => return Ok(with_refusal(made?, &device, refused)),
+        }
+    }
+    Ok(with_refusal(open(layers, &last)?, &last, refused))
+}
+
+/// Returns `backend` with a note on what it could not be made with first, if there was something.
+fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
+    let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
+    let note = |reason| {
+        if device.needs_cpu {
+            let provider = device.provider;
+            Note::Error(format!(
+                "{provider} cannot compute all of this model. The CPU computes the rest ({reason})"
+            ))
+        } else {
+            format!("the device supports {} with {inputs} only ({reason})", device.precision.name()).into()
+        }
+    };
+    with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(backend: &str, options: &str) -> String {
+        match BackendConfig::parse(backend, options).and_then(|config| create(&config, None)) {
+            Ok(backend) => panic!("{backend:?} was made"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn every_listed_synthetic_name_makes_a_backend_of_that_name() {
+        for Registered { name, .. } in BACKENDS.iter().filter(|backend| !backend.needs_network) {
+            let config = BackendConfig::parse(name, "").unwrap();
+            assert!(!config.needs_network());
+            let backend = create(&config, None).unwrap();
+            assert_eq!(backend.info().name, *name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_options_are_refused_with_what_is_valid() {
+        assert_eq!(
+            error_of("auto", ""),
+            "the backend auto needs a network (option WeightsFile, flag --weights)"
+        );
+        assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\". Valid: seed");
+        assert_eq!(error_of("trivial", "x"), "unknown parameter of trivial \"x\". Valid: none");
+        assert_eq!(error_of("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
+    }
+}

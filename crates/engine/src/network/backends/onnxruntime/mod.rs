@@ -1,0 +1,240 @@
+//! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime
+//! drives.
+//!
+//! [`OnnxRuntime`] is the backend: a model, its facts, and the `SessionPool` that evaluates with it through
+//! `runners` and `tensors`. The library is loaded at run time, when the first backend is made: [`Runtime`] is
+//! the one that serves the whole process and takes plugins in, [`finder`] finds it, `nvidia` loads what a GPU
+//! needs beside it. [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
+//! Nothing is fetched here: that is the business of `setup`.
+
+pub mod finder;
+pub mod provider;
+
+mod device_options;
+pub mod nvidia;
+mod process_environment;
+mod runners;
+mod runtime;
+mod sessions;
+mod tensors;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ort::ErrorCode;
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use self::sessions::SessionPool;
+use crate::files::hex;
+use crate::foreign;
+use crate::network::weights::{DataType, OnnxModel, ValueOutput};
+use crate::network::{
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
+};
+use crate::note::Note;
+use crate::options::OptionChoice;
+use crate::params::Params;
+use crate::system::gpus::nvidia_gpus;
+
+pub use device_options::DeviceOptions;
+pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
+pub use finder::LibraryError;
+pub use process_environment::software_counts_as_gpu;
+pub use provider::{Provider, SystemPart};
+pub use runtime::Runtime;
+
+/// The backend's name.
+pub const NAME: &str = "onnxruntime";
+/// A bound for the memory of one batch. Far beyond the size at which throughput stops growing.
+const MAX_BATCH: usize = 1024;
+/// Two such batches fill a GPU with most networks.
+const PREFERRED_GPU_BATCH: usize = 256;
+
+/// The preferred batch on CPUs, where throughput hardly grows beyond 8.
+const PREFERRED_BATCH: usize = 8;
+/// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
+/// larger number. They are compiled at the start, not in the middle of a move.
+const COMPILED_SIZES: &[usize] = &[1, 2];
+
+/// A model made ready in ONNX Runtime.
+#[derive(Debug)]
+pub struct OnnxRuntime {
+    info: BackendInfo,
+    sessions: Arc<SessionPool>,
+    notes: Mutex<Vec<Note>>,
+}
+
+impl OnnxRuntime {
+    /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
+    ///
+    /// `network` is the network's name in messages. The model must be in the precision and with the input for
+    /// `device`.
+    ///
+    /// # Errors
+    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider,
+    /// [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
+    pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
+        let runtime = Runtime::get(device.provider)?;
+        let version = &runtime.library().version;
+        let is_accelerator = device.provider.is_accelerator();
+        let (processor, preferred_batch, preferred_threads) = if is_accelerator {
+            (Processor::Accelerator, PREFERRED_GPU_BATCH, 1)
+        } else {
+            (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
+        };
+        let info = BackendInfo {
+            name: NAME.into(),
+            description: format!(
+                "{network} on ONNX Runtime {version}, {}",
+                describe(device, model.data_type)
+            ),
+            input_format: model.input_format,
+            has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
+            has_moves_left: model.names.moves_left.is_some(),
+            max_batch: MAX_BATCH,
+            preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
+            processor,
+            preferred_threads,
+            queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
+            virtual_pace: None,
+        };
+        let builds_engines = device.provider == Provider::TensorRt;
+        let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
+        if builds_engines {
+            let folder = engines.display();
+            let text =
+                format!("TensorRT builds its engines, which takes minutes, or reads them from {folder}");
+            foreign::record(NAME, &text);
+        }
+        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone(), engines));
+        // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
+        let mut evaluator = sessions.evaluator()?;
+        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
+            evaluator.evaluate(&mut vec![EvalSlot::default(); size])?;
+        }
+        drop(evaluator);
+        Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })
+    }
+
+    /// Does the same for a model that others have made. [`DeviceOptions::parse`] lists the options. What the
+    /// device cannot compute of it, the CPU computes, and a note says so.
+    pub(crate) fn of_ready_model(
+        model: OnnxModel,
+        network: &str,
+        options: &Params,
+    ) -> Result<OnnxRuntime, BackendError> {
+        let device = DeviceOptions::parse(options)?;
+        match OnnxRuntime::new(model.clone(), network, &device) {
+            Err(BackendError::Model { .. }) if device.must_compute_all() => {
+                let device = DeviceOptions { needs_cpu: true, ..device };
+                let backend = OnnxRuntime::new(model, network, &device)?;
+                let provider = device.provider;
+                backend.notes.lock().push(Note::Error(format!(
+                    "{provider} cannot compute all of this model. The CPU computes the rest"
+                )));
+                Ok(backend)
+            }
+            opened => opened,
+        }
+    }
+}
+
+fn describe(device: &DeviceOptions, data_type: DataType) -> String {
+    let precision = match data_type {
+        DataType::Float32 => device.precision.name(),
+        DataType::Float16 => "fp16",
+        DataType::Bfloat16 => "bf16",
+    };
+    let DeviceOptions { provider, gpu, .. } = device;
+    let device = match provider {
+        Provider::Cpu => "CPU".to_owned(),
+        Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
+        Provider::Cuda | Provider::TensorRt => {
+            let name = nvidia_gpus().get(*gpu as usize).map_or("of unknown name".into(), |gpu| {
+                let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
+                format!("{gpu}{memory}")
+            });
+            format!("{provider} on GPU {gpu} ({name})")
+        }
+        _ => format!("{provider} on device {gpu}"),
+    };
+    format!("{device}, {precision}")
+}
+
+/// Says in our words why ONNX Runtime refuses something, and keeps its own: those of C++ fill several lines.
+fn in_our_words(error: &ort::Error) -> String {
+    foreign::record(foreign::ONNX_RUNTIME, error);
+    words(error.code())
+}
+
+fn words(code: ErrorCode) -> String {
+    let words = match code {
+        ErrorCode::NotImplemented => "has no code for a part of the model on this device",
+        ErrorCode::InvalidProtobuf | ErrorCode::InvalidGraph | ErrorCode::NoModel => "takes it for no model",
+        ErrorCode::ExecutionProviderFailure | ErrorCode::EngineError | ErrorCode::DeviceReset => {
+            "gets no answer from the device or its driver"
+        }
+        _ => "refuses",
+    };
+    format!("ONNX Runtime {words} ({} or LogFile tells more)", foreign::VERBOSE_SETTING)
+}
+
+/// Says what is known of a model that `provider` does not compute, or `None` if that is nothing.
+fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> {
+    (data_type == DataType::Bfloat16 && provider == Provider::Cpu).then_some(
+        "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
+         on a CPU. Use --backend=openvino, a GPU, or the network that it was made from",
+    )
+}
+
+/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on
+/// the GPU and on TensorRT too. ONNX Runtime looks after these itself.
+fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
+    let hash = Sha256::digest(&model.bytes);
+    let hash = hex(&hash[..8]);
+    let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
+    let cache = folders::cache().ok_or_else(|| {
+        refused("no cache folder is known for TensorRT's engines. Set ZEITNOT_CACHE_DIR".into())
+    })?;
+    let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
+    fs::create_dir_all(&folder).map_err(|error| {
+        refused(format!("cannot write to {}: {}", folder.display(), foreign::in_our_words(&error)))
+    })?;
+    Ok(folder)
+}
+
+impl Backend for OnnxRuntime {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(self.sessions.evaluator()?))
+    }
+
+    fn take_notes(&self) -> Vec<Note> {
+        std::mem::take(&mut *self.notes.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_onnx_runtime_refuses_is_said_in_one_line_of_ours() {
+        let text = words(ErrorCode::RuntimeException);
+        assert_eq!(text, "ONNX Runtime refuses (RUST_LOG=info or LogFile tells more)");
+        assert!(words(ErrorCode::NotImplemented).contains("has no code for a part of the model"));
+    }
+
+    #[test]
+    fn a_model_in_bf16_is_named_where_the_cpu_cannot_compute_it() {
+        let text = known_limit(DataType::Bfloat16, Provider::Cpu).unwrap();
+        assert!(text.contains("--onnx-data-type=bf16") && text.contains("--backend=openvino"), "{text}");
+        assert_eq!(known_limit(DataType::Bfloat16, Provider::OpenVino), None);
+        assert_eq!(known_limit(DataType::Float16, Provider::Cpu), None);
+    }
+}

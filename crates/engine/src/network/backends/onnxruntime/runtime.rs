@@ -1,0 +1,188 @@
+//! The one ONNX Runtime of this process: loaded when it is first needed, and kept. With the plugins that it
+//! has taken in.
+//!
+//! Plugins are providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. A
+//! plugin is looked for beside ONNX Runtime, beside the program, in our cache folder and in the installed
+//! Python package of its name. What [`Runtime`] registers is then a device of the environment, and sessions
+//! are made with that device.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ort::device::Device;
+use ort::environment::Environment;
+use ort::ep::{self, ExecutionProvider};
+use ort::logging::LogLevel;
+use ort::memory::DeviceType;
+use parking_lot::Mutex;
+
+use super::finder::{self, Library, LibraryError};
+use super::process_environment::{set_variables, software_counts_as_gpu};
+use super::provider::Provider;
+use super::{in_our_words, nvidia};
+use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
+
+/// A loaded library and its environment, from which sessions are made.
+#[derive(Debug)]
+pub struct Runtime {
+    library: Library,
+    environment: Environment,
+    /// The plugins that the environment has taken in.
+    registered: Mutex<Vec<Provider>>,
+}
+
+/// Set once, by the first caller that succeeds.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+/// Held while a library is looked for, so that threads don't load two.
+static SEARCH: Mutex<()> = Mutex::new(());
+
+impl Runtime {
+    /// Returns the process's runtime, which has `provider`. The first call finds the library.
+    ///
+    /// # Errors
+    /// Returns [`LibraryError`], with remedies, also if a library without `provider` is in use. The next call
+    /// tries again.
+    pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
+        set_variables();
+        let _guard = SEARCH.lock();
+        let occupied = RUNTIME.get().filter(|runtime| !runtime.library.has(provider));
+        if let Some(runtime) = occupied {
+            return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
+        }
+        finder::check_system(provider)?;
+        if let Some(runtime) = RUNTIME.get() {
+            return runtime.ready_for(provider);
+        }
+        let library = finder::library_for(provider)?;
+        let runtime = Runtime::start(library)?;
+        RUNTIME.get_or_init(|| runtime).ready_for(provider)
+    }
+
+    /// Loads what `provider` needs beside the library, once.
+    fn ready_for(&self, provider: Provider) -> Result<&Runtime, LibraryError> {
+        nvidia::load_parts(&self.library, provider)?;
+        let mut registered = self.registered.lock();
+        if provider.plugin().is_some() && !registered.contains(&provider) {
+            register(&self.library, &self.environment, provider)?;
+            registered.push(provider);
+        }
+        Ok(self)
+    }
+
+    fn start(library: Library) -> Result<Runtime, LibraryError> {
+        let not_started = |reason: String| LibraryError::NotStarted { path: library.path.clone(), reason };
+        let environment = ort::init_from(&library.path)
+            .map_err(|error| {
+                record(SYSTEM, &error);
+                not_started("the system cannot load it".into())
+            })?
+            .with_name("zeitnot")
+            .with_telemetry(false)
+            .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
+                if level >= LogLevel::Error {
+                    record(ONNX_RUNTIME, &message);
+                }
+            }))
+            .build()
+            .map_err(|error| not_started(in_our_words(&error)))?;
+        Ok(Runtime { library, environment, registered: Mutex::default() })
+    }
+
+    /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the
+    /// processor, others a GPU. Whether other providers find theirs shows when a session is made.
+    pub fn check_device(provider: Provider) -> Result<(), LibraryError> {
+        // Software that stands for a GPU says that it is a CPU.
+        let suits = |device: &Device<'_>| match device.hardware_device().ty() {
+            DeviceType::GPU => provider.is_accelerator(),
+            DeviceType::CPU => !provider.is_accelerator() || software_counts_as_gpu(),
+            _ => false,
+        };
+        let devices = Runtime::get(provider)?.devices(provider);
+        if provider.is_plugin() && !devices.iter().any(suits) {
+            return Err(LibraryError::NoHardware(provider));
+        }
+        Ok(())
+    }
+
+    /// Returns the library in use.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// Returns the environment from which sessions are made.
+    pub(super) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns the device of this number among those of a plugin's provider. OpenVINO's is the processor.
+    pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
+        let devices = self.devices(provider);
+        let found = devices.len();
+        let no_device = LibraryError::NoDevice { provider, number, found };
+        devices.into_iter().nth(number as usize).ok_or(no_device)
+    }
+
+    /// Returns the devices of a plugin's provider, or none before it is registered.
+    fn devices(&self, provider: Provider) -> Vec<Device<'_>> {
+        let Some(plugin) = provider.plugin() else { return Vec::new() };
+        // Software that stands for a GPU says that it is a CPU.
+        let is_wanted = |device: &Device<'_>| {
+            device.ep().is_ok_and(|name| name == plugin.ep_name)
+                && (provider != Provider::OpenVino || device.hardware_device().ty() == DeviceType::CPU)
+        };
+        self.environment.devices().filter(is_wanted).collect()
+    }
+
+    /// Returns the execution providers that the library was built with or has taken in, as ONNX Runtime names
+    /// them.
+    ///
+    /// Only making a session with a provider shows whether it works on this machine.
+    pub fn providers(&self) -> Vec<&'static str> {
+        let registered = self.registered.lock();
+        let mut names: Vec<_> =
+            registered.iter().filter_map(|provider| Some(provider.plugin()?.ep_name)).collect();
+        macro_rules! add_built_in {
+            ($($provider:ident),*) => {
+                $(names.extend(matches!(ep::$provider::is_available(), Ok(true)).then_some(ep::$provider::NAME));)*
+            };
+        }
+        add_built_in!(
+            TensorRT, NVRTX, CUDA, MIGraphX, ROCm, OpenVINO, CoreML, DirectML, WebGPU, OneDNN, XNNPACK, CPU
+        );
+        names
+    }
+}
+
+/// Finds the plugin of `provider` and registers it.
+fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
+    let Some(plugin) = provider.plugin() else { return Ok(()) };
+    let file = finder::plugin_file(plugin, library.path.parent()).ok_or_else(|| LibraryError::NoPlugin {
+        provider,
+        package: plugin.package,
+        file: plugin.file_name(),
+    })?;
+    load_parts_of(&file);
+    environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
+        provider,
+        path: file.clone(),
+        reason: in_our_words(&error),
+    })
+}
+
+/// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions,
+/// so that the system would not find them itself. What is missing here, the system may have.
+fn load_parts_of(plugin: &Path) {
+    let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else { return };
+    let mut wanted = nvidia::needed(plugin).unwrap_or_default();
+    wanted.retain(|name| ort::util::preload_dylib(name).is_err());
+    for name in wanted {
+        let has_name = |path: &PathBuf| {
+            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name.as_str()))
+        };
+        let files = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        if let Some(path) = files.into_iter().find(has_name) {
+            // What does not load is named by the error of the plugin's registration.
+            let _ = ort::util::preload_dylib(path);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Finds the network to use where the user names none.
+//!
+//! Tools and engine use it before they make a backend. It uses `weights` to see whether a file is a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::folders;
+use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
+use crate::note::Note;
+
+const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
+/// The size from which on a file of another name may be a network, bytes. It is Lc0's.
+const LEAST_SIZE: u64 = 500_000;
+/// The folders beside the program where networks may lie.
+const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
+
+/// The network in the program itself: the name of its file, and the file's content. `build.rs` finds it.
+const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
+
+/// A network, and what was passed over, if the user named none.
+#[derive(Debug)]
+pub struct Discovered {
+    /// The network.
+    pub network: NetworkFile,
+    /// Says of newer files beside the program why they cannot be used.
+    pub passed_over: Vec<Note>,
+}
+
+/// Reads the network `named`, or where none is named the newest file that can be read.
+///
+/// As with Lc0 files are looked for beside the program and in the folders `networks`, `weights` and `models`
+/// there. If there is none, the network that is built into the program is taken. [`NetworkFile::path`] names
+/// the file that was read.
+///
+/// # Errors
+/// Returns [`NetworkError`] if the network that was named, or that was built in, cannot be used.
+pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
+    match named {
+        Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
+        None => newest_or_built_in(&folders_beside_the_program(), heads),
+    }
+}
+
+fn folders_beside_the_program() -> Vec<PathBuf> {
+    folders::executable().map_or(Vec::new(), |beside| {
+        let subfolders = SUBFOLDERS.map(|name| beside.join(name));
+        [beside].into_iter().chain(subfolders).collect()
+    })
+}
+
+/// Returns the newest network in `folders` that can be read, else the built-in one.
+fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discovered, NetworkError> {
+    let mut passed_over = Vec::new();
+    for path in candidates(folders) {
+        match NetworkFile::load(&path, heads) {
+            Ok(network) => return Ok(Discovered { network, passed_over }),
+            Err(error) => passed_over.push(format!("beside the program, but not usable: {error}").into()),
+        }
+    }
+    let (name, bytes) = BUILT_IN;
+    let network = NetworkFile::from_bytes(Path::new(&format!("{name} (built in)")), bytes, heads)?;
+    Ok(Discovered { network, passed_over })
+}
+
+/// Returns the files in `folders` that are called like networks, or that are as large as one and begin like
+/// one, newest first.
+fn candidates(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let metadata = fs::metadata(entry.path()).ok().filter(|metadata| metadata.is_file())?;
+            let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+            let is_called_so = ENDINGS.iter().any(|ending| name.ends_with(ending));
+            let is_one = is_called_so || (metadata.len() >= LEAST_SIZE && begins_as_network(&entry.path()));
+            is_one.then_some((metadata.modified().ok()?, entry.path()))
+        })
+        .collect();
+    files.sort();
+    files.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_file_with_a_networks_name_is_tried_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        for (age, name) in [(3, "old.pb.gz"), (1, "new.PB"), (2, "middle.onnx"), (0, "notes.txt")] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        }
+        let names: Vec<_> = candidates(&[folder.path().to_path_buf()])
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names, ["new.PB", "middle.onnx", "old.pb.gz"]);
+    }
+
+    #[test]
+    fn a_network_needs_no_ending_if_it_begins_like_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, bytes) = BUILT_IN;
+        for (name, content) in
+            [("weights_run1_812345", bytes), ("large", &[b'x'; 600_000]), ("small", &bytes[..1000])]
+        {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        let folders = [folder.path().join("none"), folder.path().into()];
+        let found = newest_or_built_in(&folders, HeadChoice::default()).unwrap();
+        assert_eq!(found.network.path, folder.path().join("weights_run1_812345"));
+        assert_eq!(found.passed_over, []);
+    }
+
+    #[test]
+    fn without_a_usable_file_the_built_in_network_is_taken_and_the_files_refused_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let bad = folder.path().join("bad.pb.gz");
+        fs::write(&bad, "no network").unwrap();
+        let folders = [folder.path().join("missing"), folder.path().into()];
+        let found = newest_or_built_in(&folders, HeadChoice::default()).unwrap();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/zeitnot-small.pb.gz");
+        let outside = NetworkFile::load(&file, HeadChoice::default()).unwrap();
+        assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
+        assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
+        let start = format!("beside the program, but not usable: {}: ", bad.display());
+        let passed_over = found.passed_over;
+        assert!(passed_over.len() == 1 && passed_over[0].to_string().starts_with(&start), "{passed_over:?}");
+    }
+}

@@ -1,0 +1,308 @@
+//! One position of a batch: the input of a network, and its outputs, and batches of them for the tools.
+//!
+//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search,
+//! [`BatchEvaluator`] and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy
+//! indices.
+
+use std::fmt::Debug;
+
+use arrayvec::ArrayVec;
+
+use super::encode::{HistoryFill, InputFormat, encode};
+use super::{Backend, BackendError, BackendInfo, Evaluation, Evaluator, InputPlanes, MAX_MOVES, policy_map};
+use crate::chess::{History, Move};
+
+/// The way positions become planes: the network's part of it, and the user's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PositionEncoding {
+    /// The format that the network was trained on, as in
+    /// [`BackendInfo::input_format`](super::BackendInfo::input_format).
+    pub format: InputFormat,
+    /// The content of the boards before the first known position.
+    pub history_fill: HistoryFill,
+}
+
+impl From<InputFormat> for PositionEncoding {
+    /// Returns the encoding in `format` with the default [`HistoryFill`].
+    fn from(format: InputFormat) -> PositionEncoding {
+        PositionEncoding { format, history_fill: HistoryFill::default() }
+    }
+}
+
+/// One position of a batch: the input of a network, and room for its outputs.
+#[derive(Clone, Debug, Default)]
+pub struct EvalSlot {
+    /// The position and whatever else the evaluation depends on, as a hash. The `random` backend's only
+    /// input.
+    pub key: u64,
+    /// The encoded position.
+    pub planes: InputPlanes,
+    /// Policy indices (`0..1858`) of the legal moves, in the caller's order.
+    pub moves: ArrayVec<u16, MAX_MOVES>,
+    /// Output: the value heads, from the point of view of the side to move.
+    pub evaluation: Evaluation,
+    /// Output: raw policy logits of `moves`, in their order.
+    pub logits: ArrayVec<f32, MAX_MOVES>,
+}
+
+impl EvalSlot {
+    /// Makes this slot ask for the current position of `history` and for the policy of `moves`, which are
+    /// legal there.
+    ///
+    /// The outputs stay as they are until a backend evaluates the slot. Without moves the policy head is not
+    /// asked. This allocates nothing.
+    pub fn fill(&mut self, history: &History, moves: &[Move], encoding: PositionEncoding) {
+        self.key = history.evaluation_key();
+        let transform = encode(history, encoding.format, encoding.history_fill, &mut self.planes);
+        let side_to_move = history.current().turn();
+        self.moves.clear();
+        self.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, side_to_move, transform)));
+    }
+
+    /// Returns a slot that asks for the current position of `history` and the policy of all its legal moves.
+    pub fn of(history: &History, encoding: PositionEncoding) -> EvalSlot {
+        let mut slot = EvalSlot::default();
+        slot.fill(history, &history.legal_moves(), encoding);
+        slot
+    }
+
+    /// Makes this slot ask for what `other` asks for.
+    pub(super) fn copy_inputs(&mut self, other: &EvalSlot) {
+        self.key = other.key;
+        self.planes.clone_from(&other.planes);
+        self.moves.clone_from(&other.moves);
+    }
+
+    /// Gives this slot the answers of `other`.
+    pub(super) fn copy_outputs(&mut self, other: &EvalSlot) {
+        self.evaluation = other.evaluation;
+        self.logits.clone_from(&other.logits);
+    }
+
+    /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the
+    /// range of its precision gives NaN and infinities, which would poison every mean of a tree.
+    pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
+        let is_sound = |slot: &EvalSlot| {
+            let Evaluation { q, d, m } = slot.evaluation;
+            [q, d, m].iter().chain(&slot.logits).all(|output| output.is_finite())
+        };
+        if batch.iter().all(is_sound) {
+            return Ok(());
+        }
+        let reason = "it returned NaN or infinity".into();
+        Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
+    }
+
+    /// Returns the policy of `moves`, in their order: the softmax of the logits at temperature 1.
+    pub fn policy(&self) -> ArrayVec<f32, MAX_MOVES> {
+        let mut policy = self.logits.clone();
+        softmax(&mut policy, 1.0);
+        policy
+    }
+}
+
+/// Turns logits into probabilities in place: the softmax at `temperature`, `p[i] ∝ exp(logits[i] /
+/// temperature)`.
+///
+/// The exponential comes from `libm`, so that it is the same on every machine.
+fn softmax(logits: &mut [f32], temperature: f32) {
+    normalize(logits, temperature, libm::expf);
+}
+
+/// Does the same with Lc0's approximation of the exponential, which is off by up to 0.3 %. A search takes its
+/// policy from here: with equal logits it then visits what Lc0 visits. It is the same on every machine too.
+pub fn approximate_softmax(logits: &mut [f32], temperature: f32) {
+    normalize(logits, temperature, approximate_exp);
+}
+
+fn normalize(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let inverse = 1.0 / temperature;
+    let mut sum = 0.0;
+    for logit in logits.iter_mut() {
+        *logit = exp((*logit - max) * inverse);
+        sum += *logit;
+    }
+    let scale = 1.0 / sum;
+    for p in logits {
+        *p *= scale;
+    }
+}
+
+/// Returns about `exp(x)` of an `x` that is not above 0: with `x / ln 2 = n + f`, where n is an integer and
+/// `0 <= f < 1`, it is `2ⁿ (1 + f (1 − k + k f))`, where k is about 0.34, with the two coefficients that Lc0
+/// has.
+fn approximate_exp(x: f32) -> f32 {
+    const LINEAR: f32 = 0.660_233_9;
+    const SQUARE: f32 = 0.339_766_06;
+    const LEAST: f32 = -126.0;
+    let x = x * std::f32::consts::LOG2_E;
+    if x < LEAST {
+        return 0.0;
+    }
+    // `f32::floor` would be a call of the system's mathematics.
+    let truncated = x as i32;
+    let n = truncated - i32::from(truncated as f32 > x);
+    let f = x - n as f32;
+    let power = f32::from_bits(((n + 127) as u32) << 23);
+    power * (1.0 + f * (LINEAR + SQUARE * f))
+}
+
+/// Evaluates positions in batches for callers other than the search: the tools and the laboratory. Each
+/// position comes with a tag of the caller's, and the answer with the same tag, so that a batch may mix
+/// positions of many games.
+pub struct BatchEvaluator<Tag> {
+    evaluator: Box<dyn Evaluator>,
+    encoding: PositionEncoding,
+    /// The slots of a batch. The first `tags.len()` are filled.
+    slots: Vec<EvalSlot>,
+    tags: Vec<Tag>,
+}
+
+impl<Tag> BatchEvaluator<Tag> {
+    /// Returns an evaluator of `backend` for batches of `batch_size` positions, or of as many as the backend
+    /// takes if those are fewer.
+    ///
+    /// # Errors
+    /// Fails if the device has no room for another evaluator.
+    pub fn new(
+        backend: &dyn Backend,
+        history_fill: HistoryFill,
+        batch_size: usize,
+    ) -> Result<BatchEvaluator<Tag>, BackendError> {
+        let info = backend.info();
+        let batch_size = batch_size.clamp(1, info.max_batch);
+        Ok(BatchEvaluator {
+            evaluator: backend.evaluator()?,
+            encoding: PositionEncoding { format: info.input_format, history_fill },
+            slots: vec![EvalSlot::default(); batch_size],
+            tags: Vec::with_capacity(batch_size),
+        })
+    }
+
+    /// Adds the current position of `history` to the batch, with the `moves` whose policy is wanted.
+    ///
+    /// # Panics
+    /// Panics if the batch [is full](BatchEvaluator::is_full): it must be evaluated before.
+    pub fn push(&mut self, tag: Tag, history: &History, moves: &[Move]) {
+        self.slots[self.tags.len()].fill(history, moves, self.encoding);
+        self.tags.push(tag);
+    }
+
+    /// Returns whether the batch has as many positions as it can hold.
+    pub fn is_full(&self) -> bool {
+        self.tags.len() == self.slots.len()
+    }
+
+    /// Returns the tags of the positions that wait in the batch, in the order in which they were added.
+    pub fn waiting(&self) -> &[Tag] {
+        &self.tags
+    }
+
+    /// Evaluates the positions that wait, if there are any, and returns each one's tag and slot, in the order
+    /// in which they were added. The batch is empty afterwards.
+    ///
+    /// # Errors
+    /// Fails if the device fails. The positions then still wait.
+    pub fn evaluate(&mut self) -> Result<impl Iterator<Item = (Tag, &EvalSlot)>, BackendError> {
+        let filled = &mut self.slots[..self.tags.len()];
+        if !filled.is_empty() {
+            self.evaluator.evaluate(filled)?;
+        }
+        Ok(self.tags.drain(..).zip(&self.slots))
+    }
+}
+
+impl<Tag: Debug> Debug for BatchEvaluator<Tag> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchEvaluator").field("waiting", &self.tags).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Variant;
+    use crate::network::backends::{BackendConfig, create};
+
+    #[test]
+    fn a_slot_that_is_filled_again_keeps_nothing_of_the_position_before() {
+        let game = |text| History::from_uci_position(text, Variant::Standard).unwrap();
+        let (before, after) = (game("startpos moves e2e4 e7e5 g1f3"), game("startpos moves d2d4"));
+        let encoding = PositionEncoding::default();
+        let mut slot = EvalSlot::of(&before, encoding);
+        slot.fill(&after, &after.legal_moves(), encoding);
+        let fresh = EvalSlot::of(&after, encoding);
+        assert_eq!((slot.key, &slot.planes, &slot.moves), (fresh.key, &fresh.planes, &fresh.moves));
+        assert_eq!((slot.key, slot.moves.len()), (after.evaluation_key(), 20));
+        slot.fill(&after, &[], encoding);
+        assert!(slot.moves.is_empty());
+    }
+
+    #[test]
+    fn softmax_at_a_temperature() {
+        let mut logits = [2.0, 0.0, 2.0];
+        softmax(&mut logits, 2.0);
+        // e¹ : e⁰ : e¹, divided by their sum 2e + 1
+        let e = std::f32::consts::E;
+        for (p, expected) in logits.iter().zip([e, 1.0, e].map(|x| x / (2.0 * e + 1.0))) {
+            assert!((p - expected).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn softmax_survives_extreme_logits() {
+        for softmax in [softmax, approximate_softmax] {
+            let mut logits = [1e30, -1e30, f32::MAX];
+            softmax(&mut logits, 0.5);
+            assert_eq!(logits, [0.0, 0.0, 1.0]);
+        }
+    }
+
+    #[test]
+    fn the_approximate_exponential_is_near() {
+        assert_eq!((approximate_exp(0.0), approximate_exp(f32::NEG_INFINITY)), (1.0, 0.0));
+        for x in (0..870).map(|i| -0.1 * i as f32) {
+            let ratio = approximate_exp(x) / x.exp();
+            assert!((ratio - 1.0).abs() < 0.003, "{x}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn probabilities_sum_to_one_whatever_the_logits() {
+        for logits in [&[0.0, 0.0][..], &[1000.0, -1000.0, 999.0], &[3.5]] {
+            let slot = EvalSlot { logits: logits.iter().copied().collect(), ..EvalSlot::default() };
+            let sum: f32 = slot.policy().iter().sum();
+            assert!((sum - 1.0).abs() < 1e-6, "{logits:?}: {sum}");
+        }
+        assert!(EvalSlot::default().policy().is_empty());
+        let equal = EvalSlot { logits: [1.0, 1.0].into_iter().collect(), ..EvalSlot::default() };
+        assert_eq!(equal.policy()[..], [0.5, 0.5]);
+    }
+
+    #[test]
+    fn answers_come_with_their_tags_batch_after_batch() {
+        let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+        let mut batch = BatchEvaluator::new(&*backend, HistoryFill::default(), 2).unwrap();
+        let mut history = History::start();
+        let mut found = Vec::new();
+        for mv in ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"] {
+            history.push(history.parse_move(mv).unwrap());
+            batch.push(mv, &history, &history.legal_moves());
+            if batch.is_full() {
+                found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+            }
+        }
+        assert_eq!(batch.waiting(), ["f1b5"]);
+        found.extend(batch.evaluate().unwrap().map(|(tag, slot)| (tag, slot.evaluation)));
+        assert_eq!(batch.evaluate().unwrap().count(), 0);
+
+        assert_eq!(
+            found.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(),
+            ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"]
+        );
+        let mut last = EvalSlot::of(&history, PositionEncoding::default());
+        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut last)).unwrap();
+        assert_eq!(found[4].1, last.evaluation);
+    }
+}

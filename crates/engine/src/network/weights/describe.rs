@@ -1,0 +1,280 @@
+//! A network in words and numbers, for people who want to know what they have: its parts, and what it costs.
+
+use super::network::{
+    Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
+    HeadInput, LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH,
+    Tower,
+};
+use crate::network::PLANES;
+
+/// Channels of a value head's input in the networks of the Lc0 project.
+const USUAL_VALUE_CHANNELS: usize = 32;
+const USUAL_VALUE_HIDDEN: usize = 128;
+const USUAL_POLICY_PLANES: usize = 80;
+
+impl Network {
+    pub fn describe_body(&self) -> String {
+        match &self.body {
+            Body::Tower(tower) => describe_tower(tower),
+            Body::Attention(body) => describe_attention(body),
+        }
+    }
+
+    pub fn describe_policy(&self) -> String {
+        match &self.policy {
+            PolicyHead::Classical { convolution, .. } => {
+                format!("classical, {} channels", convolution.outputs)
+            }
+            PolicyHead::Convolution { conv2, .. } => format!("convolution, {} planes", conv2.outputs),
+            PolicyHead::Attention(head) => format!(
+                "attention, embedding {}, width {}, {}",
+                head.embedding.outputs,
+                head.query.outputs,
+                counted(head.encoders.len(), "encoder")
+            ),
+        }
+    }
+
+    pub fn describe_value(&self) -> String {
+        let kind = if self.has_wdl() { "win, draw, loss" } else { "scalar" };
+        format!("{kind}; {}", describe_head(&self.value))
+    }
+
+    pub fn describe_moves_left(&self) -> Option<String> {
+        self.moves_left.as_ref().map(describe_head)
+    }
+
+    /// Returns what sets this network apart from those that the Lc0 project publishes, in a few words each.
+    pub fn unusual(&self) -> Vec<String> {
+        let mut unusual = Vec::new();
+        match &self.body {
+            Body::Tower(tower) => unusual_tower(tower, &mut unusual),
+            Body::Attention(body) => unusual_attention(body, &mut unusual),
+        }
+        match &self.policy {
+            PolicyHead::Convolution { conv2, .. } if conv2.outputs != USUAL_POLICY_PLANES => {
+                unusual.push(format!("convolution policy with {} planes instead of 80", conv2.outputs));
+            }
+            PolicyHead::Attention(head) if !head.encoders.is_empty() => {
+                unusual.push(format!("{} in the policy head", counted(head.encoders.len(), "encoder")));
+            }
+            _ => {}
+        }
+        let (channels, hidden) = (self.value.input.channels(), self.value.hidden.outputs);
+        if matches!(self.body, Body::Tower(_))
+            && (channels, hidden) != (USUAL_VALUE_CHANNELS, USUAL_VALUE_HIDDEN)
+        {
+            unusual.push(format!(
+                "value head with {channels} channels and {hidden} hidden units instead of 32 and 128"
+            ));
+        }
+        if self.activation == Activation::Mish && matches!(self.body, Body::Tower(_)) {
+            unusual.push("Mish in a tower: slower than ReLU on most devices".into());
+        }
+        unusual
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+fn describe_head(head: &ScalarHead) -> String {
+    format!("{} channels, {} hidden units", head.input.channels(), head.hidden.outputs)
+}
+
+fn describe_tower(tower: &Tower) -> String {
+    let blocks = counted(tower.blocks.len(), "block");
+    match tower.blocks.iter().find_map(|block| block.se.as_ref()) {
+        Some(se) => format!("tower of {blocks}, {} filters, SE with {}", tower.filters(), se.squeeze.outputs),
+        None => format!("tower of {blocks}, {} filters, no SE", tower.filters()),
+    }
+}
+
+fn describe_attention(body: &AttentionBody) -> String {
+    let embedding = match &body.embedding {
+        Embedding::Table => "position table".into(),
+        Embedding::Pieces(pieces) => {
+            format!("{} channels from all pieces", pieces.preprocess.outputs / SQUARES)
+        }
+        Embedding::Tower(tower) => describe_tower(tower),
+    };
+    let encoders = counted(body.encoders.len(), "encoder");
+    let (heads, model, ffn) = body
+        .encoders
+        .first()
+        .map_or((0, 0, 0), |first| (first.heads, first.query.outputs, first.ffn.hidden.outputs));
+    let smolgen = if body.smolgen.is_some() { "smolgen" } else { "no smolgen" };
+    format!(
+        "attention body of {encoders}, embedding {} ({embedding}), width {model}, {heads} heads, FFN {ffn}, {smolgen}",
+        body.width()
+    )
+}
+
+fn unusual_tower(tower: &Tower, unusual: &mut Vec<String>) {
+    let with_se = tower.blocks.iter().filter(|block| block.se.is_some()).count();
+    if with_se != 0 && with_se != tower.blocks.len() {
+        unusual.push(format!("SE in {with_se} of {} blocks", tower.blocks.len()));
+    }
+}
+
+fn unusual_attention(body: &AttentionBody, unusual: &mut Vec<String>) {
+    if let Embedding::Tower(tower) = &body.embedding {
+        unusual.push("an attention body behind a residual tower".into());
+        unusual_tower(tower, unusual);
+    }
+    if body.multiply_gate.is_some() != body.add_gate.is_some() {
+        unusual.push("only one of the two input gates".into());
+    }
+    let with_smolgen = body.encoders.iter().filter(|encoder| encoder.smolgen.is_some()).count();
+    if with_smolgen != 0 && with_smolgen != body.encoders.len() {
+        unusual.push(format!("smolgen in {with_smolgen} of {} encoders", body.encoders.len()));
+    }
+}
+
+/// Size and work of a network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Weights and biases.
+    pub parameters: u64,
+    /// Multiplications, each with its addition, for one position.
+    pub macs: u64,
+    /// Numbers that the largest layer reads and writes for one position.
+    pub widest: u64,
+}
+
+impl Network {
+    /// Counts parameters and work.
+    pub fn cost(&self) -> Cost {
+        let mut cost = Cost::default();
+        match &self.body {
+            Body::Tower(tower) => cost.tower(tower),
+            Body::Attention(body) => cost.attention_body(body),
+        }
+        match &self.policy {
+            PolicyHead::Classical { convolution, dense } => {
+                cost.convolution(convolution);
+                cost.dense(dense, 1);
+            }
+            PolicyHead::Convolution { conv1, conv2 } => {
+                cost.convolution(conv1);
+                cost.convolution(conv2);
+            }
+            PolicyHead::Attention(head) => cost.attention_policy(head),
+        }
+        cost.scalar_head(&self.value);
+        self.moves_left.iter().for_each(|head| cost.scalar_head(head));
+        cost
+    }
+}
+
+impl Cost {
+    /// Adds a layer of `parameters` numbers that does `macs` multiplications and reads and writes `width`
+    /// numbers.
+    fn layer(&mut self, parameters: usize, macs: usize, width: usize) {
+        self.parameters += parameters as u64;
+        self.macs += macs as u64;
+        self.widest = self.widest.max(width as u64);
+    }
+
+    fn convolution(&mut self, layer: &Convolution) {
+        let weights = layer.weights.len();
+        self.layer(weights + layer.bias.len(), weights * SQUARES, (layer.inputs + layer.outputs) * SQUARES);
+    }
+
+    /// Adds a dense layer that is applied to `rows` vectors.
+    fn dense(&mut self, layer: &Dense, rows: usize) {
+        let weights = layer.weights.len();
+        self.layer(weights + layer.bias.len(), weights * rows, (layer.inputs + layer.outputs) * rows);
+    }
+
+    fn norm(&mut self, norm: &LayerNorm) {
+        self.layer(2 * norm.gammas.len(), 0, 0);
+    }
+
+    fn tower(&mut self, tower: &Tower) {
+        self.convolution(&tower.input);
+        for block in &tower.blocks {
+            self.convolution(&block.conv1);
+            self.convolution(&block.conv2);
+            if let Some(SqueezeExcite { squeeze, excite }) = &block.se {
+                self.dense(squeeze, 1);
+                self.dense(excite, 1);
+            }
+        }
+    }
+
+    fn attention_body(&mut self, body: &AttentionBody) {
+        match &body.embedding {
+            Embedding::Table => self.widest = self.widest.max((SQUARES * (PLANES + TABLE_WIDTH)) as u64),
+            Embedding::Tower(tower) => self.tower(tower),
+            Embedding::Pieces(pieces) => {
+                self.dense(&pieces.preprocess, 1);
+                self.norm(&pieces.norm1);
+                self.feed_forward(&pieces.ffn);
+                self.norm(&pieces.norm2);
+            }
+        }
+        self.dense(&body.dense, SQUARES);
+        for gate in [&body.multiply_gate, &body.add_gate].into_iter().flatten() {
+            self.layer(gate.len(), 0, 0);
+        }
+        if let Some(shared) = &body.smolgen {
+            self.layer(shared.weights.len(), 0, 0);
+        }
+        for encoder in &body.encoders {
+            self.encoder(encoder);
+            if let (Some(smolgen), Some(shared)) = (&encoder.smolgen, &body.smolgen) {
+                self.smolgen(smolgen);
+                self.layer(0, shared.weights.len() * encoder.heads, 0);
+            }
+        }
+    }
+
+    fn encoder(&mut self, encoder: &Encoder) {
+        for layer in [&encoder.query, &encoder.key, &encoder.value, &encoder.output] {
+            self.dense(layer, SQUARES);
+        }
+        // Logits, and the mix of values that they weigh.
+        let pairs = SQUARES * SQUARES;
+        self.layer(0, 2 * pairs * encoder.query.outputs, 2 * pairs * encoder.heads);
+        self.norm(&encoder.norm1);
+        self.feed_forward(&encoder.ffn);
+        self.norm(&encoder.norm2);
+    }
+
+    fn feed_forward(&mut self, ffn: &FeedForward) {
+        self.dense(&ffn.hidden, SQUARES);
+        self.dense(&ffn.output, SQUARES);
+    }
+
+    fn smolgen(&mut self, smolgen: &Smolgen) {
+        self.layer(smolgen.compress.len(), smolgen.compress.len() * SQUARES, 0);
+        self.dense(&smolgen.hidden, 1);
+        self.norm(&smolgen.norm1);
+        self.dense(&smolgen.output, 1);
+        self.norm(&smolgen.norm2);
+    }
+
+    fn attention_policy(&mut self, head: &AttentionPolicy) {
+        self.dense(&head.embedding, SQUARES);
+        head.encoders.iter().for_each(|encoder| self.encoder(encoder));
+        self.dense(&head.query, SQUARES);
+        self.dense(&head.key, SQUARES);
+        self.layer(0, SQUARES * SQUARES * head.query.outputs, 2 * SQUARES * SQUARES);
+        self.layer(head.promotion.len(), head.promotion.len() * 8, 0);
+    }
+
+    fn scalar_head(&mut self, head: &ScalarHead) {
+        match &head.input {
+            HeadInput::Convolution(layer) => self.convolution(layer),
+            HeadInput::PerSquare(layer) => self.dense(layer, SQUARES),
+        }
+        self.dense(&head.hidden, 1);
+        self.dense(&head.output, 1);
+    }
+}

@@ -1,0 +1,304 @@
+//! A network as an ONNX model: its bytes, and the names of its tensors.
+//!
+//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`].
+//! Backends that run ONNX take it as it is.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::container::{Chunks, NETWORK_START};
+use super::message::{self, EngineVersion, Format, Net, onnx};
+use super::{NetworkError, NetworkErrorKind, NetworkFile, format};
+use crate::network::encode::InputFormat;
+use crate::network::packed_planes::PLANE_BYTES;
+use crate::network::{PLANES, POLICY_SIZE};
+
+/// Lc0's tensor names, used wherever a file gives no others.
+pub const INPUT_PLANES: &str = "/input/planes";
+pub(crate) const INPUT_PACKED: &str = "/input/packed";
+/// Raw logits `[batch, 1858]`.
+pub const OUTPUT_POLICY: &str = "/output/policy";
+/// Win, draw, loss `[batch, 3]`, after softmax.
+pub const OUTPUT_WDL: &str = "/output/wdl";
+/// Value `[batch, 1]`, after tanh.
+pub(crate) const OUTPUT_VALUE: &str = "/output/value";
+/// Plies left `[batch, 1]`.
+pub(crate) const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
+/// Key under which a model's metadata hold the number of its input format.
+pub(crate) const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
+
+/// A model that maps planes to the outputs of the heads.
+#[derive(Clone, Debug)]
+pub struct OnnxModel {
+    /// A serialized ONNX `ModelProto`.
+    pub bytes: Bytes,
+    /// The way positions become planes.
+    pub input_format: InputFormat,
+    pub(crate) input_form: InputForm,
+    /// Type of all outputs, and of the input if that is planes.
+    pub data_type: DataType,
+    /// The batch size, where the model allows only one.
+    pub fixed_batch: Option<usize>,
+    /// The names of the input and the outputs.
+    pub names: TensorNames,
+}
+
+impl OnnxModel {
+    /// Reads a bare model. Its tensors have these names, or Lc0's. `path` is its name in messages.
+    ///
+    /// # Errors
+    /// Fails if the bytes are no model, or if a tensor is missing or of another shape.
+    pub fn from_bytes(
+        path: &Path,
+        bytes: Bytes,
+        names: Option<TensorNames>,
+    ) -> Result<OnnxModel, NetworkError> {
+        bare(bytes, names).map_err(|kind| NetworkError::new(path, kind))
+    }
+
+    /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
+    pub fn is_quantized(&self) -> bool {
+        let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
+        graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
+    }
+}
+
+/// The form in which a model takes positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputForm {
+    /// Planes as numbers, `[batch, 112, 8, 8]`.
+    #[default]
+    Planes,
+    /// Bytes `[batch, 112, 8]` that the model expands: [`crate::network::packed_planes`].
+    Packed,
+}
+
+impl InputForm {
+    /// Returns the sizes of one position's tensor.
+    pub fn sizes(self) -> &'static [usize] {
+        match self {
+            InputForm::Planes => &[PLANES, 8, 8],
+            InputForm::Packed => &[PLANES, PLANE_BYTES],
+        }
+    }
+}
+
+/// Names of a model's input and outputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorNames {
+    /// `[batch, 112, 8, 8]`, or of the other [`InputForm`]
+    pub input: String,
+    /// `[batch, 1858]`, raw logits in Lc0's order
+    pub policy: String,
+    /// The value head.
+    pub value: ValueOutput,
+    /// `[batch, 1]`, plies, not below 0
+    pub moves_left: Option<String>,
+}
+
+/// The value head's output by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueOutput {
+    /// `[batch, 3]`: probabilities of win, draw, loss for the side to move.
+    Wdl(String),
+    /// `[batch, 1]`: expected result in `-1..=1`.
+    Scalar(String),
+}
+
+impl ValueOutput {
+    /// Returns the tensor's name.
+    pub fn name(&self) -> &str {
+        match self {
+            ValueOutput::Wdl(name) | ValueOutput::Scalar(name) => name,
+        }
+    }
+}
+
+/// Element types of inputs and outputs, with their ONNX numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataType {
+    /// IEEE single precision.
+    Float32 = 1,
+    /// IEEE half precision.
+    Float16 = 10,
+    /// The upper half of a single.
+    Bfloat16 = 16,
+}
+
+impl DataType {
+    fn from_number(number: i32) -> Option<DataType> {
+        [DataType::Float32, DataType::Float16, DataType::Bfloat16].into_iter().find(|t| *t as i32 == number)
+    }
+}
+
+/// The Lc0 since which files may embed ONNX models: 0.28.
+const ONNX_SINCE: EngineVersion = EngineVersion { major: Some(0), minor: Some(28), patch: None };
+/// Lc0's number of the format in which outputs are win, draw and loss.
+const FORMAT_WDL: i32 = 2;
+/// Lc0's number of the format in which the value is a single number.
+const FORMAT_CLASSICAL: i32 = 1;
+
+impl NetworkFile {
+    /// Returns the content of a file, not compressed, that embeds `model`.
+    pub fn with_model(model: &OnnxModel) -> Vec<u8> {
+        let name = |name: &str| Some(name.to_owned());
+        let (output_wdl, output_value) = match &model.names.value {
+            ValueOutput::Wdl(wdl) => (name(wdl), None),
+            ValueOutput::Scalar(value) => (None, name(value)),
+        };
+        let has_wdl = output_wdl.is_some();
+        let network_format = message::NetworkFormat {
+            input: Some(model.input_format.number()),
+            output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
+            network: Some(format::ONNX),
+            policy: Some(1),
+            value: Some(if has_wdl { 2 } else { 1 }),
+            moves_left: Some(model.names.moves_left.is_some().into()),
+            ..message::NetworkFormat::default()
+        };
+        let net = Net {
+            min_version: Some(ONNX_SINCE),
+            format: Some(Format { weights_encoding: None, network_format: Some(network_format) }),
+            onnx_model: Some(message::OnnxModel {
+                model: Some(model.bytes.clone()),
+                data_type: Some(model.data_type as i32),
+                input_planes: name(&model.names.input),
+                output_value,
+                output_wdl,
+                output_policy: name(&model.names.policy),
+                output_mlh: model.names.moves_left.clone(),
+            }),
+            ..Net::default()
+        };
+        let mut file = NETWORK_START.to_vec();
+        file.extend(net.encode_to_vec());
+        file
+    }
+}
+
+pub(crate) fn embedded(
+    model: message::OnnxModel,
+    declared: Option<message::NetworkFormat>,
+) -> Result<OnnxModel, NetworkErrorKind> {
+    let missing =
+        |part: &str| NetworkErrorKind::Missing { part: part.into(), reason: "ONNX networks need it".into() };
+    let bytes = model.model.filter(|bytes| !bytes.is_empty()).ok_or_else(|| missing("onnx_model.model"))?;
+    let named = |name: Option<String>| name.filter(|name| !name.is_empty());
+    let value = match (named(model.output_wdl), named(model.output_value)) {
+        (Some(name), _) => ValueOutput::Wdl(name),
+        (None, Some(name)) => ValueOutput::Scalar(name),
+        (None, None) => return Err(missing("onnx_model.output_wdl or output_value")),
+    };
+    let names = TensorNames {
+        input: named(model.input_planes).ok_or_else(|| missing("onnx_model.input_planes"))?,
+        policy: named(model.output_policy).ok_or_else(|| missing("onnx_model.output_policy"))?,
+        value,
+        moves_left: named(model.output_mlh),
+    };
+    let graph = parse(&bytes)?.graph.unwrap_or_default();
+    let input_format = format::input_format(declared.unwrap_or_default().input)?;
+    checked(bytes, graph, input_format, names)
+}
+
+/// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
+///
+/// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
+/// An error lists the names that are there.
+pub(crate) fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, NetworkErrorKind> {
+    let model = parse(&bytes)?;
+    let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
+        Some(entry) => format::input_format(entry.value().parse().ok())?,
+        None => InputFormat::Classical,
+    };
+    let graph = model.graph.unwrap_or_default();
+    let has_output = |name: &str| graph.output.iter().any(|output| output.name() == name);
+    let names = named.unwrap_or_else(|| TensorNames {
+        input: INPUT_PLANES.into(),
+        policy: OUTPUT_POLICY.into(),
+        value: if has_output(OUTPUT_VALUE) && !has_output(OUTPUT_WDL) {
+            ValueOutput::Scalar(OUTPUT_VALUE.into())
+        } else {
+            ValueOutput::Wdl(OUTPUT_WDL.into())
+        },
+        moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
+    });
+    checked(bytes, graph, input_format, names)
+}
+
+fn parse(bytes: &Bytes) -> Result<onnx::Model, NetworkErrorKind> {
+    let model: onnx::Model = Chunks::from(bytes.clone()).decode()?;
+    match &model.graph {
+        Some(graph) if !graph.node.is_empty() => Ok(model),
+        _ => Err(NetworkErrorKind::Missing {
+            part: "ONNX graph".into(),
+            reason: "a model needs one with nodes".into(),
+        }),
+    }
+}
+
+/// Checks that the named tensors exist and have the shapes of Lc0's networks.
+fn checked(
+    bytes: Bytes,
+    graph: onnx::Graph,
+    input_format: InputFormat,
+    names: TensorNames,
+) -> Result<OnnxModel, NetworkErrorKind> {
+    let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
+    let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
+    let outputs: Vec<_> = graph.output.iter().collect();
+    let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
+    require(&outputs, "output", &names.policy, &[POLICY_SIZE])?;
+    let value_size = if matches!(names.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
+    require(&outputs, "output", names.value.name(), &[value_size])?;
+    if let Some(moves_left) = &names.moves_left {
+        require(&outputs, "output", moves_left, &[1])?;
+    }
+    let number = tensor_type(input).elem_type.unwrap_or_default();
+    let data_type = DataType::from_number(number).ok_or_else(|| NetworkErrorKind::Unsupported {
+        part: format!("ONNX input \"{}\"", names.input),
+        found: format!("element type {number}"),
+        supported: "1 float32, 10 float16, 16 bfloat16".into(),
+    })?;
+    let batch = dimensions(input).first().copied().unwrap_or_default();
+    let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
+    let input_form = InputForm::Planes;
+    Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, names })
+}
+
+/// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
+/// them.
+fn require<'a>(
+    tensors: &[&'a onnx::ValueInfo],
+    kind: &str,
+    name: &str,
+    shape: &[usize],
+) -> Result<&'a onnx::ValueInfo, NetworkErrorKind> {
+    let part = format!("ONNX {kind} \"{name}\"");
+    let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
+        let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
+        let reason = format!("it is not among the model's {kind}s: {}", present.join(", "));
+        return Err(NetworkErrorKind::Mismatch { part, reason });
+    };
+    let found = dimensions(tensor);
+    let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
+    if !found.is_empty() && (found.len() != shape.len() + 1 || !found[1..].iter().zip(shape).all(fits)) {
+        let reason = format!("its shape is {found:?}, but [batch, {shape:?}] is expected");
+        return Err(NetworkErrorKind::Mismatch {
+            part,
+            reason: reason.replace(", [", ", ").replace("]]", "]"),
+        });
+    }
+    Ok(tensor)
+}
+
+fn tensor_type(info: &onnx::ValueInfo) -> onnx::TensorType {
+    info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
+}
+
+/// Returns the sizes of a tensor, 0 where they are free, empty if the model does not tell.
+fn dimensions(info: &onnx::ValueInfo) -> Vec<i64> {
+    let shape = tensor_type(info).shape.unwrap_or_default();
+    shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()
+}

@@ -1,0 +1,22 @@
+//! Declares options: each one once, with its type, default, range, name, flag and help.
+//!
+//! `option_group!` declares a group of options as a struct, at the place where they are used. Groups may hold
+//! other groups. `engine` composes the engine's options into its [`Settings`](crate::engine::Settings). From
+//! the declarations come the UCI `option` lines, the command-line flags, the range checks and the reference
+//! that `zeitnot options` prints. Time managers, estimators of moves left and backends declare the parameters
+//! of their lists in the same way. From those declarations come the reading of the lists, the numbers that
+//! `tune` may reach, and the tables of the documents. Uses [`crate::params`] only.
+
+mod flags;
+mod group;
+mod names;
+mod value;
+
+pub use flags::FLAGS_HEADING;
+pub(crate) use flags::{add_flags, read_flags};
+pub use group::{OptionGroup, nearest_name, option_group};
+pub use names::{IGNORED_OPTIONS, OTHER_NAMES, both_names, ignored_option};
+pub(crate) use names::{OtherName, own_name};
+pub use value::{
+    OptionChoice, OptionError, OptionKind, OptionSpec, OptionValue, Visibility, option_choice, set_if_named,
+};

@@ -1,0 +1,534 @@
+//! The types that an option's value can have, how their text is read, and their descriptions for people and
+//! GUIs.
+
+use std::fmt::Write;
+use std::num::NonZero;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The reasons why an option was not set. The text says what would have been right.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum OptionError {
+    /// No option has that name.
+    #[error("unknown option \"{name}\"{hint}")]
+    Unknown {
+        name: String,
+        /// The nearest known name, as a sentence, or nothing.
+        hint: String,
+    },
+    /// The value is not of the option's kind or outside its range.
+    #[error("option {name}: \"{value}\" is not {expected}")]
+    Value {
+        /// The option's UCI name.
+        name: String,
+        value: String,
+        /// The values that it may have.
+        expected: String,
+    },
+}
+
+/// The kind of an option's value, with range and default.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionKind {
+    /// A switch that is on or off.
+    Switch {
+        /// Value at the start.
+        default: bool,
+    },
+    /// A whole number.
+    Integer {
+        /// Value at the start.
+        default: i64,
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A number. UCI has no type for it and shows a string.
+    Decimal {
+        /// Value at the start.
+        default: f64,
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// One of several words.
+    Choice {
+        /// Value at the start.
+        default: &'static str,
+        choices: Vec<&'static str>,
+    },
+    /// Any text.
+    Text {
+        /// Value at the start.
+        default: String,
+    },
+    /// A command rather than a value.
+    Button,
+}
+
+impl OptionKind {
+    /// Returns what a value may be, in words.
+    fn expected(&self) -> String {
+        match self {
+            OptionKind::Switch { .. } => "true or false".into(),
+            OptionKind::Integer { min, max, .. } => format!("an integer from {min} to {max}"),
+            OptionKind::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
+            OptionKind::Choice { choices, .. } => format!("one of {}", choices.join(", ")),
+            OptionKind::Text { .. } => "text".into(),
+            OptionKind::Button => "no value".into(),
+        }
+    }
+}
+
+/// Where an option is shown. All can be set, shown or not. The three are the modes of Lc0's lists: simple,
+/// normal and pro.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Visibility {
+    /// In `--help` too.
+    Common,
+    /// In the answer to `uci`, and in `--help-all`.
+    #[default]
+    Normal,
+    /// In the answer to `uci` under `--show-hidden`, and in `--help-all`.
+    Hidden,
+}
+
+/// One option, as it is shown in lists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionSpec {
+    /// Name in UCI's `setoption`, Lc0's where Lc0 has the option, or in a parameter list.
+    pub name: &'static str,
+    /// Name on the command line, without the dashes. The same as `name` in a parameter list.
+    pub flag: &'static str,
+    /// Kind, range and default.
+    pub kind: OptionKind,
+    /// A sentence on what it does.
+    pub help: &'static str,
+    /// Where it is shown.
+    pub visibility: Visibility,
+    /// The words of a choice, each with its meaning.
+    pub meanings: Vec<(&'static str, &'static str)>,
+    /// The option of another group before which it is listed, as users look for it there.
+    pub before: Option<&'static str>,
+}
+
+impl OptionSpec {
+    /// Describes an option of the type `T` with these `names`: in lists and on the command line.
+    pub fn new<T: OptionValue>(
+        [name, flag]: [&'static str; 2],
+        default: &T,
+        range: &T::Range,
+        help: &'static str,
+        visibility: Visibility,
+    ) -> OptionSpec {
+        let (kind, meanings) = (T::kind(default, range), T::meanings());
+        OptionSpec { name, flag, kind, help, visibility, meanings, before: None }
+    }
+
+    /// Returns true if `name` names this option: its UCI name in any case, or its flag.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.flag == name
+    }
+
+    /// Returns what a value may be, in words.
+    pub fn expected(&self) -> String {
+        self.kind.expected()
+    }
+
+    /// Returns the default as text. Empty text stays empty.
+    pub fn default_text(&self) -> String {
+        match &self.kind {
+            OptionKind::Switch { default } => default.to_string(),
+            OptionKind::Integer { default, .. } => default.to_string(),
+            OptionKind::Decimal { default, .. } => default.to_string(),
+            OptionKind::Choice { default, .. } => (*default).into(),
+            OptionKind::Text { default } => default.clone(),
+            OptionKind::Button => String::new(),
+        }
+    }
+
+    /// Returns the line that answers `uci`, with `default` in the place of the declared default.
+    pub(crate) fn uci_line(&self, default: &str) -> String {
+        let mut line = format!("option name {} type ", self.name);
+        // Writing to a string cannot fail.
+        let _ = match &self.kind {
+            OptionKind::Switch { .. } => write!(line, "check default {default}"),
+            OptionKind::Integer { min, max, .. } => {
+                write!(line, "spin default {default} min {min} max {max}")
+            }
+            OptionKind::Choice { choices, .. } => {
+                // A default that is none of the words would be refused by GUIs.
+                let other = Some(default).filter(|default| !choices.contains(default));
+                let words = choices.iter().copied().chain(other);
+                let vars: String = words.map(|word| format!(" var {word}")).collect();
+                write!(line, "combo default {default}{vars}")
+            }
+            OptionKind::Button => write!(line, "button"),
+            OptionKind::Text { .. } if default.is_empty() => write!(line, "string default <empty>"),
+            OptionKind::Decimal { .. } | OptionKind::Text { .. } => write!(line, "string default {default}"),
+        };
+        line
+    }
+}
+
+/// A type that an option's value can have.
+pub trait OptionValue: Sized {
+    /// The part that is declared beside the default: the smallest and largest value, or `()` where there are
+    /// none.
+    type Range;
+
+    /// Returns the kind that is shown for an option of this type.
+    fn kind(default: &Self, range: &Self::Range) -> OptionKind;
+
+    /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
+    fn parse(text: &str, range: &Self::Range) -> Option<Self>;
+
+    /// Returns the value as [`OptionValue::parse`] reads it.
+    fn text(&self) -> String;
+
+    /// Returns the words of a choice, each with its meaning, or nothing for other types.
+    fn meanings() -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+}
+
+/// Sets `place` to what `value` says, if `asked` is one of the option's `names`. Returns whether it is.
+///
+/// # Errors
+/// Returns [`OptionError::Value`] if the value is not of the type or outside the range. Nothing has changed
+/// then.
+pub fn set_if_named<T: OptionValue>(
+    place: &mut T,
+    names: [&'static str; 2],
+    range: &T::Range,
+    (asked, value): (&str, &str),
+) -> Result<bool, OptionError> {
+    if !names[0].eq_ignore_ascii_case(asked) && names[1] != asked {
+        return Ok(false);
+    }
+    *place = T::parse(value, range).ok_or_else(|| {
+        let expected = T::kind(place, range).expected();
+        OptionError::Value { name: names[0].into(), value: value.into(), expected }
+    })?;
+    Ok(true)
+}
+
+impl OptionValue for bool {
+    type Range = ();
+
+    fn kind(&default: &bool, (): &()) -> OptionKind {
+        OptionKind::Switch { default }
+    }
+
+    fn parse(text: &str, (): &()) -> Option<bool> {
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "on" | "yes" | "1" => Some(true),
+            "false" | "off" | "no" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl OptionValue for String {
+    type Range = ();
+
+    fn kind(default: &String, (): &()) -> OptionKind {
+        OptionKind::Text { default: default.clone() }
+    }
+
+    /// Takes any text. GUIs send UCI's word `<empty>` for an empty string.
+    fn parse(text: &str, (): &()) -> Option<String> {
+        Some(if text == "<empty>" { String::new() } else { text.into() })
+    }
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+/// Declares an integer type. Ranges are those of UCI's `spin`, which is signed.
+macro_rules! integer_value {
+    ($type:ty) => {
+        impl OptionValue for $type {
+            type Range = RangeInclusive<i64>;
+
+            fn kind(&default: &$type, range: &Self::Range) -> OptionKind {
+                OptionKind::Integer { default: default as i64, min: *range.start(), max: *range.end() }
+            }
+
+            fn parse(text: &str, range: &Self::Range) -> Option<$type> {
+                // Lists of parameters may say 40.0, as Lc0's must.
+                let zeros =
+                    |(_, rest): &(&str, &str)| !rest.is_empty() && rest.bytes().all(|digit| digit == b'0');
+                let whole = text.split_once('.').filter(zeros).map_or(text, |(number, _)| number);
+                let number = whole.parse().ok().filter(|number| range.contains(number))?;
+                <$type>::try_from(number).ok()
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+
+        /// `None` is written 0.
+        impl OptionValue for Option<NonZero<$type>> {
+            type Range = RangeInclusive<i64>;
+
+            fn kind(default: &Self, range: &Self::Range) -> OptionKind {
+                <$type>::kind(&default.map_or(0, NonZero::get), range)
+            }
+
+            fn parse(text: &str, range: &Self::Range) -> Option<Self> {
+                <$type>::parse(text, range).map(NonZero::new)
+            }
+
+            fn text(&self) -> String {
+                self.map_or(0, NonZero::get).to_string()
+            }
+        }
+    };
+}
+
+integer_value!(i32);
+integer_value!(u32);
+integer_value!(u64);
+integer_value!(usize);
+
+/// A time is written in milliseconds.
+impl OptionValue for Duration {
+    type Range = RangeInclusive<i64>;
+
+    fn kind(default: &Duration, range: &Self::Range) -> OptionKind {
+        u64::kind(&(default.as_millis() as u64), range)
+    }
+
+    fn parse(text: &str, range: &Self::Range) -> Option<Duration> {
+        u64::parse(text, range).map(Duration::from_millis)
+    }
+
+    fn text(&self) -> String {
+        self.as_millis().to_string()
+    }
+}
+
+impl OptionValue for f64 {
+    type Range = RangeInclusive<f64>;
+
+    fn kind(&default: &f64, range: &Self::Range) -> OptionKind {
+        OptionKind::Decimal { default, min: *range.start(), max: *range.end() }
+    }
+
+    fn parse(text: &str, range: &Self::Range) -> Option<f64> {
+        text.parse().ok().filter(|number| range.contains(number))
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl OptionValue for f32 {
+    type Range = RangeInclusive<f64>;
+
+    /// Shows the default in the digits in which it is declared.
+    fn kind(default: &f32, range: &Self::Range) -> OptionKind {
+        let default = default.text().parse().unwrap_or_else(|_| f64::from(*default));
+        f64::kind(&default, range)
+    }
+
+    fn parse(text: &str, range: &Self::Range) -> Option<f32> {
+        f64::parse(text, range).map(|number| number as f32)
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// An enum whose variants are the words that an option may be. `option_choice!` declares one.
+pub trait OptionChoice: Copy + PartialEq + 'static {
+    /// All variants with their words and what these mean, in the order in which they are listed.
+    const CHOICES: &'static [(&'static str, Self, &'static str)];
+
+    /// Returns the variant of this word, in any case of letters.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::CHOICES
+            .iter()
+            .find(|(known, ..)| known.eq_ignore_ascii_case(name))
+            .map(|&(_, choice, _)| choice)
+    }
+
+    /// Returns the variant's word.
+    fn name(self) -> &'static str {
+        Self::CHOICES.iter().find(|(_, choice, _)| *choice == self).map_or("", |(name, ..)| name)
+    }
+}
+
+impl<T: OptionChoice> OptionValue for T {
+    type Range = ();
+
+    fn kind(default: &T, (): &()) -> OptionKind {
+        let choices = T::CHOICES.iter().map(|(name, ..)| *name).collect();
+        OptionKind::Choice { default: default.name(), choices }
+    }
+
+    fn parse(text: &str, (): &()) -> Option<T> {
+        T::from_name(text)
+    }
+
+    fn text(&self) -> String {
+        self.name().into()
+    }
+
+    fn meanings() -> Vec<(&'static str, &'static str)> {
+        T::CHOICES.iter().map(|(name, _, meaning)| (*name, meaning.trim())).collect()
+    }
+}
+
+/// Declares an enum whose variants are the words that an option may be. `enum NodeTarget = Tree` gives it a
+/// default.
+///
+/// ```text
+/// option_choice! {
+///     /// The number that should be the same at the end of every move.
+///     pub enum NodeTarget {
+///         /// The nodes of the whole tree.
+///         Tree = "tree",
+///         /// The visits of the best move.
+///         BestMove = "bestmove",
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! option_choice {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis enum $choice:ident $(= $default:ident)? {
+            $( $(#[doc = $meaning:literal])+ $variant:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $choice {
+            $( $(#[doc = $meaning])+ $variant, )+
+        }
+
+        impl $crate::options::OptionChoice for $choice {
+            const CHOICES: &'static [(&'static str, $choice, &'static str)] =
+                &[$( ($word, $choice::$variant, concat!($($meaning),+)), )+];
+        }
+
+        $(impl Default for $choice {
+            fn default() -> Self {
+                $choice::$default
+            }
+        })?
+    };
+}
+
+pub use option_choice;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &'static str, kind: OptionKind) -> OptionSpec {
+        OptionSpec {
+            name,
+            flag: "",
+            kind,
+            help: "",
+            visibility: Visibility::Normal,
+            meanings: Vec::new(),
+            before: None,
+        }
+    }
+
+    fn uci_line(name: &'static str, kind: OptionKind) -> String {
+        let spec = spec(name, kind);
+        spec.uci_line(&spec.default_text())
+    }
+
+    #[test]
+    fn a_default_of_the_command_line_stands_in_the_line() {
+        let choices = OptionKind::Choice { default: "auto", choices: vec!["auto", "cuda"] };
+        let backend = spec("Backend", choices);
+        assert_eq!(backend.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
+        assert_eq!(
+            backend.uci_line("cuda(gpu=1)"),
+            "option name Backend type combo default cuda(gpu=1) var auto var cuda var cuda(gpu=1)"
+        );
+    }
+
+    #[test]
+    fn uci_lines() {
+        let threads = OptionKind::Integer { default: 2, min: 1, max: 8 };
+        assert_eq!(uci_line("Threads", threads), "option name Threads type spin default 2 min 1 max 8");
+        let text = OptionKind::Text { default: String::new() };
+        assert_eq!(uci_line("WeightsFile", text), "option name WeightsFile type string default <empty>");
+        let choice = OptionKind::Choice { default: "no", choices: vec!["no", "always"] };
+        assert_eq!(
+            uci_line("HistoryFill", choice),
+            "option name HistoryFill type combo default no var no var always"
+        );
+        assert_eq!(uci_line("ClearTree", OptionKind::Button), "option name ClearTree type button");
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        assert_eq!(u32::parse("8", &(1..=8)), Some(8));
+        assert_eq!((u32::parse("9", &(1..=8)), u32::parse("-1", &(-5..=8))), (None, None));
+        let range = 0.0..=2.0;
+        assert_eq!(
+            ["nan", "2.1", "", "2"].map(|text| f64::parse(text, &range)),
+            [None, None, None, Some(2.0)]
+        );
+    }
+
+    #[test]
+    fn zero_is_none_where_it_means_no_limit() {
+        let range = 0..=8;
+        let read = |text| <Option<NonZero<usize>>>::parse(text, &range);
+        assert_eq!((read("0"), read("3"), read("9")), (Some(None), Some(NonZero::new(3)), None));
+        assert_eq!((None::<NonZero<usize>>.text(), NonZero::new(3usize).text()), ("0".into(), "3".into()));
+    }
+
+    #[test]
+    fn single_precision_shows_the_digits_it_was_declared_with() {
+        let OptionKind::Decimal { default, .. } = f32::kind(&1.745, &(0.0..=2.0)) else { panic!() };
+        assert_eq!(default, 1.745);
+        assert_eq!(f32::parse("1.745", &(0.0..=2.0)), Some(1.745));
+    }
+
+    #[test]
+    fn times_are_milliseconds() {
+        assert_eq!(Duration::parse("200", &(0..=1000)), Some(Duration::from_millis(200)));
+        assert_eq!(Duration::from_millis(200).text(), "200");
+    }
+
+    #[test]
+    fn choices_are_found_by_name_in_any_case() {
+        option_choice! {
+            enum Fill {
+                /// Nothing.
+                No = "no",
+                /// All.
+                Always = "always",
+            }
+        }
+        assert_eq!((Fill::parse("ALWAYS", &()), Fill::parse("never", &())), (Some(Fill::Always), None));
+        assert_eq!(
+            Fill::kind(&Fill::No, &()),
+            OptionKind::Choice { default: "no", choices: vec!["no", "always"] }
+        );
+        assert_eq!(Fill::meanings(), [("no", "Nothing."), ("always", "All.")]);
+    }
+}

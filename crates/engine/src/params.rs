@@ -1,0 +1,386 @@
+//! Nested parameter lists, the grammar of `TimeManager` and `BackendOptions`.
+//!
+//! `smooth(init-nps=20000,mle-legacy(midpoint=51.5))` is a list of one entry named `smooth`, whose own list
+//! holds a value and another entry. It is Lc0's grammar for such strings: entries are separated by commas, an
+//! entry is `key=value`, `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`.
+//! Used by `time` and `network::backends`. Knows nothing of either.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// The reason why a parameter string was refused. The text names the error and what would be right.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ParamError {
+    /// The string does not follow the grammar.
+    #[error("{reason} at character {position} of \"{text}\"")]
+    Syntax {
+        /// The whole string.
+        text: String,
+        /// The place of the error, in bytes counted from 1.
+        position: usize,
+        /// The description of what is wrong there.
+        reason: String,
+    },
+    /// A key or name is unknown.
+    #[error("unknown {kind} \"{name}\". Valid: {valid}")]
+    Unknown {
+        /// The kind of thing that it should have named.
+        kind: String,
+        /// The name as given.
+        name: String,
+        /// The valid names, separated by commas.
+        valid: String,
+    },
+    /// A value cannot be read or lies outside its range.
+    #[error("{key}={value}: expected {expected}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value as given.
+        value: String,
+        /// The description of a valid value.
+        expected: String,
+    },
+}
+
+/// One entry of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParamEntry {
+    /// `key=value`
+    Value {
+        /// The text left of the equals sign.
+        key: String,
+        /// The text right of it, without quotes.
+        value: String,
+    },
+    /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
+    List {
+        /// The name, empty for an anonymous list.
+        name: String,
+        /// The list between the parentheses.
+        params: Params,
+    },
+}
+
+/// A parsed parameter list, in the order written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Params {
+    entries: Vec<ParamEntry>,
+}
+
+impl Params {
+    /// Parses a whole string. Empty text is an empty list.
+    ///
+    /// # Errors
+    /// Returns [`ParamError::Syntax`] with the place of the error.
+    pub fn parse(text: &str) -> Result<Params, ParamError> {
+        let mut parser = Parser { text, position: 0, depth: 0 };
+        let params = parser.list()?;
+        match parser.peek() {
+            None => Ok(params),
+            Some(c) => Err(parser.syntax_error(format!("unexpected '{c}'"))),
+        }
+    }
+
+    /// Returns all entries in the order written.
+    pub fn entries(&self) -> &[ParamEntry] {
+        &self.entries
+    }
+
+    /// Appends an entry.
+    pub(crate) fn push(&mut self, entry: ParamEntry) {
+        self.entries.push(entry);
+    }
+
+    /// Returns true if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the text at `key`. The last one written counts.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns the nested lists with their names.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            ParamEntry::List { name, params } => Some((name.as_str(), params)),
+            ParamEntry::Value { .. } => None,
+        })
+    }
+
+    /// Returns this list with the values of `outer` for all keys that it does not have itself. Lists are not
+    /// inherited.
+    pub(crate) fn inheriting(&self, outer: &Params) -> Params {
+        let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
+        Params { entries: values.chain(&self.entries).cloned().collect() }
+    }
+
+    /// Returns this list with `value` at `key`.
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Params {
+        self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
+        self
+    }
+
+    /// Returns this list with `value` in the place that `path` leads to: the names of nested lists, and a key
+    /// in the last of them. `None` if there is no such list.
+    pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
+        let (&name, rest) = path.split_first()?;
+        if rest.is_empty() {
+            return Some(self.without(&[name]).with(name, value));
+        }
+        self.with_list(name, |list| list.with_value_at(rest, value))
+    }
+
+    /// Returns this list with the list named `name` in it changed, or `None` if there is no such list, or
+    /// `change` returns `None`.
+    pub fn with_list(&self, name: &str, change: impl FnOnce(&Params) -> Option<Params>) -> Option<Params> {
+        let mut changed = self.clone();
+        let nested = changed.entries.iter_mut().find_map(|entry| match entry {
+            ParamEntry::List { name: known, params } if known == name => Some(params),
+            _ => None,
+        })?;
+        *nested = change(nested)?;
+        Some(changed)
+    }
+
+    /// Returns the names of all entries: keys, and names of lists.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| match entry {
+            ParamEntry::Value { key: name, .. } | ParamEntry::List { name, .. } => name.as_str(),
+        })
+    }
+
+    /// Returns this list with the entries of `new` in the place of those that `names` names.
+    pub fn replacing(&self, names: &[String], new: &Params) -> Params {
+        let kept =
+            self.names().zip(&self.entries).filter(|(name, _)| !names.iter().any(|known| known == name));
+        Params { entries: kept.map(|(_, entry)| entry).chain(&new.entries).cloned().collect() }
+    }
+
+    /// Refuses a key that stands twice in this list or in a nested one.
+    ///
+    /// # Errors
+    /// Returns [`ParamError::Value`] with the second value.
+    pub(crate) fn refuse_repeated_keys(&self) -> Result<(), ParamError> {
+        let mut known = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                ParamEntry::List { params, .. } => params.refuse_repeated_keys()?,
+                ParamEntry::Value { key, value } if known.contains(&key) => {
+                    let expected = "each parameter once".into();
+                    return Err(ParamError::Value { key: key.clone(), value: value.clone(), expected });
+                }
+                ParamEntry::Value { key, .. } => known.push(key),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns this list without the values at `keys`.
+    pub(crate) fn without(&self, keys: &[&str]) -> Params {
+        let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
+        Params { entries: self.entries.iter().filter(stays).cloned().collect() }
+    }
+
+    /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
+    ///
+    /// # Errors
+    /// Returns [`ParamError::Unknown`], naming what would be valid for `owner`.
+    pub(crate) fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
+        for entry in &self.entries {
+            let (name, known) = match entry {
+                ParamEntry::Value { key, .. } => (key, keys.contains(&key.as_str())),
+                ParamEntry::List { name, .. } => (name, lists.contains(&name.as_str())),
+            };
+            if !known {
+                return Err(ParamError::Unknown {
+                    kind: format!("parameter of {owner}"),
+                    name: name.clone(),
+                    valid: if keys.is_empty() && lists.is_empty() {
+                        "none".into()
+                    } else {
+                        keys.iter().chain(lists).copied().collect::<Vec<_>>().join(", ")
+                    },
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, entry) in self.entries.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match entry {
+                ParamEntry::Value { key, value } => write!(f, "{key}={value}")?,
+                ParamEntry::List { name, params } if params.is_empty() && !name.is_empty() => {
+                    f.write_str(name)?
+                }
+                ParamEntry::List { name, params } => write!(f, "{name}({params})")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The deepest nesting that is read. It is deeper than any list that is of use, and keeps hostile text from
+/// exhausting the stack.
+const MAX_DEPTH: usize = 16;
+
+/// A recursive-descent parser of the grammar.
+struct Parser<'a> {
+    text: &'a str,
+    position: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<char> {
+        self.text[self.position..].chars().next()
+    }
+
+    fn skip_space(&mut self) {
+        let rest = &self.text[self.position..];
+        self.position += rest.len() - rest.trim_start().len();
+    }
+
+    fn syntax_error(&self, reason: impl Into<String>) -> ParamError {
+        ParamError::Syntax { text: self.text.into(), position: self.position + 1, reason: reason.into() }
+    }
+
+    fn list(&mut self) -> Result<Params, ParamError> {
+        let mut entries = Vec::new();
+        loop {
+            self.skip_space();
+            if matches!(self.peek(), None | Some(')')) {
+                return Ok(Params { entries });
+            }
+            entries.push(self.entry()?);
+            self.skip_space();
+            match self.peek() {
+                Some(',') => self.position += 1,
+                None | Some(')') => return Ok(Params { entries }),
+                Some(c) => return Err(self.syntax_error(format!("expected ',' before '{c}'"))),
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<ParamEntry, ParamError> {
+        let name = self.word("=(),");
+        self.skip_space();
+        match self.peek() {
+            Some('=') if name.is_empty() => Err(self.syntax_error("a key is missing before '='")),
+            Some('=') => {
+                self.position += 1;
+                self.skip_space();
+                let value = self.value()?;
+                Ok(ParamEntry::Value { key: name, value })
+            }
+            Some('(') => {
+                self.position += 1;
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
+                    return Err(self.syntax_error("nested too deeply"));
+                }
+                let params = self.list()?;
+                if self.peek() != Some(')') {
+                    return Err(self.syntax_error("a ')' is missing"));
+                }
+                self.position += 1;
+                self.depth -= 1;
+                Ok(ParamEntry::List { name, params })
+            }
+            _ if name.is_empty() => Err(self.syntax_error("an entry is missing")),
+            _ => Ok(ParamEntry::List { name, params: Params::default() }),
+        }
+    }
+
+    fn value(&mut self) -> Result<String, ParamError> {
+        let Some(quote @ ('"' | '\'')) = self.peek() else { return Ok(self.word("(),")) };
+        self.position += 1;
+        let start = self.position;
+        let length =
+            self.text[start..].find(quote).ok_or_else(|| self.syntax_error("a quote is not closed"))?;
+        self.position += length + 1;
+        Ok(self.text[start..start + length].into())
+    }
+
+    fn word(&mut self, ends: &str) -> String {
+        let rest = &self.text[self.position..];
+        let length = rest.find(|c| ends.contains(c)).unwrap_or(rest.len());
+        self.position += length;
+        rest[..length].trim_end().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parses_nested_lists() {
+        let params = Params::parse("smooth(init-tree-reuse=0.2, mle-legacy(midpoint=50),blend)").unwrap();
+        let (name, smooth) = params.lists().next().unwrap();
+        assert_eq!(name, "smooth");
+        assert_eq!((smooth.get("init-tree-reuse"), smooth.get("init-nps")), (Some("0.2"), None));
+        let names: Vec<_> = smooth.lists().map(|(name, _)| name).collect();
+        assert_eq!(names, ["mle-legacy", "blend"]);
+        assert_eq!(params.to_string(), "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)");
+    }
+
+    #[test]
+    fn parses_anonymous_lists_and_quotes() {
+        let params = Params::parse("backend=demux,(gpu=0),(gpu=1),path=\"a,b\"").unwrap();
+        assert_eq!(params.lists().map(|(_, p)| p.get("gpu").unwrap()).collect::<Vec<_>>(), ["0", "1"]);
+        assert_eq!(params.get("path"), Some("a,b"));
+    }
+
+    #[test]
+    fn a_value_is_set_where_a_path_leads() {
+        let params = Params::parse("smooth(mle-mlh,init-nps=5),blend(mle-mlh(weight=2))").unwrap();
+        let set = |path: &[&str]| params.with_value_at(path, "7").map(|params| params.to_string());
+        assert_eq!(
+            set(&["smooth", "init-nps"]).as_deref(),
+            Some("smooth(mle-mlh,init-nps=7),blend(mle-mlh(weight=2))")
+        );
+        assert_eq!(
+            set(&["blend", "mle-mlh", "scale"]).as_deref(),
+            Some("smooth(mle-mlh,init-nps=5),blend(mle-mlh(weight=2,scale=7))")
+        );
+        assert_eq!(set(&["smooth", "mle-legacy", "midpoint"]), None);
+        assert_eq!(set(&[]), None);
+    }
+
+    #[test]
+    fn faults_name_place_and_remedy() {
+        let fault = |text: &str| Params::parse(text).unwrap_err().to_string();
+        assert_eq!(fault("a(b=1"), "a ')' is missing at character 6 of \"a(b=1\"");
+        assert_eq!(fault("a)"), "unexpected ')' at character 2 of \"a)\"");
+        assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
+        assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
+        let params = Params::parse("x=2").unwrap();
+        assert_eq!(
+            params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),
+            "unknown parameter of simple \"x\". Valid: y"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_and_prints_what_it_parsed(text in "[a-z0-9=(),\" .-]{0,40}") {
+            if let Ok(params) = Params::parse(&text) && !text.contains('"') {
+                prop_assert_eq!(Params::parse(&params.to_string()), Ok(params));
+            }
+        }
+    }
+}

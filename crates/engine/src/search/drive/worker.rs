@@ -1,0 +1,305 @@
+//! Who searches: threads, each with a way to the device, that take part in one search after the other, and
+//! [`SteppedSearch`], for owners that provide the thread and the evaluations themselves.
+//!
+//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back
+//! after the search was stopped it backs up all the same, and only then leaves.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::device::{Device, WorkerPoolError};
+use super::search::{Search, SearchResult, conclude};
+use super::stop_controller::EndReason;
+use crate::network::{Backend, EvalSlot};
+use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::report::{SearchInfo, root_stats, search_info};
+use crate::search::state::SearchState;
+use crate::search::tree::TreeFull;
+
+/// The stack of a thread that searches: lines of play can be thousands of plies long, and a descent recurses
+/// once per ply.
+pub const STACK_BYTES: usize = 32 << 20;
+/// The time that a worker with nothing to do waits before it looks again by itself.
+const IDLE_WAIT: Duration = Duration::from_millis(20);
+/// The time that a search waits under a limit of nodes per second before it looks again.
+pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Default)]
+struct SearchAssignment {
+    /// The present search. The tree that it holds on to may be large, so workers let go of it.
+    search: Weak<Search>,
+    number: u64,
+    /// True if the pool is gone, so that the workers end.
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    assignment: Mutex<SearchAssignment>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+pub(crate) struct WorkerPool {
+    mailbox: Arc<Mailbox>,
+    threads: usize,
+}
+
+impl WorkerPool {
+    /// Starts `threads` workers, but only one where time is virtual.
+    pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
+        let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
+        let mailbox = Arc::new(Mailbox::default());
+        let mut started = 0;
+        for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
+            let mailbox = mailbox.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("search-{index}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || worker_loop(&mailbox, device));
+            match thread {
+                Ok(_) => started += 1,
+                Err(error) if started == 0 => return Err(WorkerPoolError::thread(&error)),
+                // Fewer threads than asked for are better than none.
+                Err(_) => break,
+            }
+        }
+        Ok(WorkerPool { mailbox, threads: started })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.threads
+    }
+
+    /// Lets all workers take part in `search`. Those that are still busy with an earlier one come when they
+    /// are done.
+    pub(crate) fn assign(&self, search: &Arc<Search>) {
+        let mut assignment = self.mailbox.assignment.lock();
+        assignment.search = Arc::downgrade(search);
+        assignment.number += 1;
+        drop(assignment);
+        self.mailbox.changed.notify_all();
+    }
+}
+
+impl Drop for WorkerPool {
+    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is
+    /// over.
+    fn drop(&mut self) {
+        self.mailbox.assignment.lock().closed = true;
+        self.mailbox.changed.notify_all();
+    }
+}
+
+fn worker_loop(mailbox: &Mailbox, mut device: Device) {
+    let mut seen = 0;
+    loop {
+        let search = {
+            let mut assignment = mailbox.assignment.lock();
+            mailbox.changed.wait_while(&mut assignment, |a| !a.closed && a.number == seen);
+            if assignment.closed {
+                return;
+            }
+            seen = assignment.number;
+            let Some(search) = assignment.search.upgrade() else { continue };
+            if !search.state.progress.try_enter() {
+                continue;
+            }
+            search
+        };
+        // A panic here is a bug of ours or of a backend. The search ends, the process lives.
+        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
+        if outcome.is_err() {
+            search.state.context.tree.mark_damaged();
+            search.fail("a search thread panicked and its batch is lost".into());
+        }
+        search.state.progress.leave();
+    }
+}
+
+fn take_part(search: &Search, device: &mut Device) {
+    let SearchState { context, budget, progress, .. } = &search.state;
+    device.begin();
+    let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
+    while !progress.is_stopped() {
+        let epoch = progress.epoch();
+        let gathered = gather(search, &mut gatherer, device);
+        if gathered.fills_batch {
+            device.send(gatherer.take_batch(), &context.clock);
+        }
+        if !settle(search, &mut gatherer, device, gathered.found) && !progress.is_stopped() {
+            progress.wait_for_change(epoch, if gathered.is_ahead { PACE_WAIT } else { IDLE_WAIT });
+        }
+    }
+    gatherer.abandon_batch(&context.tree, budget);
+    while search.take_in_oldest(device, &mut gatherer) {}
+}
+
+/// What a gathering came to.
+#[derive(Clone, Copy)]
+struct GatheringOutcome {
+    found: Gathered,
+    /// The waiting batch is to be evaluated now.
+    fills_batch: bool,
+    /// The search is ahead of `NodesPerSecondLimit` and has gathered nothing.
+    is_ahead: bool,
+}
+
+/// The first half of a step: makes room in a full tree, gathers leaves, and fills the batch if it is to be
+/// evaluated.
+fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
+    search.make_room();
+    let is_ahead = is_ahead_of_its_pace(&search.state);
+    let found = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
+    let fills_batch = device.wants(gatherer.waiting_leaves(), search.state.context.batch_size());
+    if fills_batch {
+        gatherer.prefetch(&search.state);
+    }
+    GatheringOutcome { found, fills_batch, is_ahead }
+}
+
+/// The second half of a step: backs up the oldest batch, unless there is more to gather meanwhile, and asks
+/// the stoppers. Returns false if there is nothing to do until something changes.
+fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
+    if found == Gathered::More && !device.is_full() && !device.is_idle() {
+        search.check_stoppers();
+        return true;
+    }
+    if search.take_in_oldest(device, gatherer) {
+        return true;
+    }
+    gatherer.release_collisions(&search.state.context.tree);
+    // Also without progress: the tree may have all that is asked for from the start.
+    search.check_stoppers();
+    found != Gathered::Nothing
+}
+
+fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
+    let limit = context.params.nps_limit;
+    limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
+}
+
+/// The number of times that room is made in a full tree without use before the search gives up.
+const MAX_FRUITLESS: u32 = 100;
+
+/// The next thing that a search needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// The waiting batch has to be evaluated.
+    Evaluate,
+    /// The search is ahead of `NodesPerSecondLimit`: it goes on when time has passed.
+    Wait,
+    /// The search is over and needs nothing.
+    Over,
+}
+
+/// A search that its owner drives step by step. Its buffers serve one search after the other.
+#[derive(Debug)]
+pub(crate) struct SteppedSearch {
+    search: Arc<Search>,
+    gatherer: Gatherer,
+    device: Device,
+    /// What the gathering found that filled the waiting batch.
+    found: Gathered,
+    /// The time of the search when it was over, before what was under way came back.
+    over_at: Duration,
+}
+
+impl SteppedSearch {
+    pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
+        let mut device = Device::of_owner(&search.state.context.backend_info);
+        device.begin();
+        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
+        SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
+    }
+
+    /// Goes on with another search in the same buffers.
+    pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        self.gatherer.history = search.state.context.history.clone();
+        self.device.begin();
+        self.search = search;
+    }
+
+    pub(crate) fn search(&self) -> &Arc<Search> {
+        &self.search
+    }
+
+    pub(crate) fn advance(&mut self) -> NextStep {
+        loop {
+            if let Some(step) = self.advance_within(u32::MAX) {
+                return step;
+            }
+        }
+    }
+
+    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is
+    /// more to gather: a search whose leaves are all known would else keep the thread from others.
+    pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
+        let SteppedSearch { search, gatherer, device, found, over_at } = self;
+        let SearchState { context, budget, progress, .. } = &search.state;
+        let mut fruitless = 0;
+        while !progress.is_stopped() {
+            if rounds == 0 {
+                return None;
+            }
+            rounds -= 1;
+            let gathered = gather(search, gatherer, device);
+            if gathered.fills_batch {
+                *found = gathered.found;
+                return Some(NextStep::Evaluate);
+            }
+            if settle(search, gatherer, device, gathered.found) || progress.is_stopped() {
+                fruitless = 0;
+            } else if gathered.is_ahead {
+                return Some(NextStep::Wait);
+            } else if !context.tree.is_full() {
+                // Nothing is left to search, and nobody else will bring anything.
+                search.give_up();
+            } else if fruitless < MAX_FRUITLESS {
+                fruitless += 1;
+            } else {
+                search.fail(TreeFull.to_string());
+            }
+        }
+        *over_at = context.clock.elapsed();
+        gatherer.abandon_batch(&context.tree, budget);
+        while search.take_in_oldest(device, gatherer) {}
+        Some(NextStep::Over)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.gatherer.batch.slots().len()
+    }
+
+    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them
+    /// back.
+    pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+        self.gatherer.batch.slots_mut().swap_with_slice(slots);
+    }
+
+    /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
+    pub(crate) fn finish_batch(&mut self) {
+        let SteppedSearch { search, gatherer, device, found, .. } = self;
+        device.send(gatherer.take_batch(), &search.state.context.clock);
+        settle(search, gatherer, device, *found);
+    }
+
+    /// Returns the present state with the figures of every root move, or `None` before the root is evaluated.
+    pub(crate) fn report(&self) -> Option<SearchInfo> {
+        let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
+        let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;
+        Some(SearchInfo { move_stats: Some(root_stats(context, &snapshot)), ..info })
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.over_at
+    }
+
+    pub(crate) fn result(&self) -> SearchResult {
+        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
+        conclude(&self.search, reason)
+    }
+}

@@ -1,0 +1,798 @@
+//! Gathering: descents from the root that collect leaves for one batch.
+//!
+//! One descent carries many visits. At each node they are split among the children as single visits would
+//! have gone, one after the other. Visits under way count in the formula, so that different leaves are found.
+//! Leaves whose value is known at once (terminals, cache hits) are backed up on the spot. A [`Quota`] bounds
+//! what one gathering does.
+//!
+//! A short batch for a device is filled up by prefetching: a descent that changes nothing in the tree goes
+//! where the next visits would go if all values stayed as they are. The evaluations of what it finds go into
+//! the cache.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::backup::Batch;
+use super::select::{Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
+use super::{backup, select};
+use crate::chess::{History, MoveList, Terminal};
+use crate::network::Evaluation;
+use crate::search::state::{
+    CollisionScaling, SearchContext, SearchCounters, SearchParams, SearchState, VisitBudget,
+};
+use crate::search::tree::{
+    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
+};
+use crate::tablebase;
+
+/// The largest number of visits that are sent for each leaf that is still wanted.
+const MAX_VISITS_PER_LEAF: u32 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathered {
+    /// Another gathering will find more.
+    More,
+    /// There will be no more before something comes back from its evaluation.
+    Enough,
+    /// No visit was begun or ended, and no leaf made: all that is left to do is under evaluation.
+    Nothing,
+}
+
+/// The state of one worker's descents. Its buffers are reused.
+#[derive(Debug)]
+pub(crate) struct Gatherer {
+    /// The game up to the node that the descent is at.
+    pub(crate) history: History,
+    /// The nodes from the root to that node.
+    pub(crate) path: Vec<NodeId>,
+    /// A stack of candidates: each level of a descent has its part of it.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Buffer for a policy out of the cache.
+    pub(crate) policy: Vec<f32>,
+    pub(crate) batch: Batch,
+    /// Buffers of batches that are backed up.
+    spare: Vec<Batch>,
+    /// Batches that the device has at once, or 0 if it needs the core of this thread.
+    queues: usize,
+    /// Leaves that the batch is to have after this gathering.
+    target: usize,
+    /// Value of a move whose first visit is under way, above that of its parent.
+    pending_gain: f32,
+    counts: GatherCounts,
+}
+
+impl Gatherer {
+    pub(crate) fn new(history: History, queues: usize) -> Gatherer {
+        Gatherer {
+            history,
+            path: Vec::new(),
+            candidates: Vec::new(),
+            policy: Vec::new(),
+            batch: Batch::default(),
+            spare: Vec::new(),
+            queues,
+            target: 0,
+            pending_gain: 0.0,
+            counts: GatherCounts::default(),
+        }
+    }
+
+    fn has_device(&self) -> bool {
+        self.queues > 0
+    }
+
+    pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
+        let _inside = search.context.tree.enter();
+        self.counts = GatherCounts::default();
+        let before = self.waiting_leaves();
+        let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
+        self.target = target as usize;
+        let gain = search.context.params.pending_visit_gain;
+        self.pending_gain = select::pending_gain(gain, target, self.has_device());
+        let quota = Quota::new(&search.context.params, target, search.context.root_visits(), self.queues);
+        let mut per_leaf = 1;
+        while !search.progress.is_stopped() && !search.context.tree.is_full() {
+            let found = self.waiting_leaves();
+            // Where most visits collide, more of them are sent at once: one collision then takes them
+            // together.
+            let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
+            if visits == 0 {
+                break;
+            }
+            let spare = self.counts.spare;
+            let collided = self.counts.collided;
+            self.descend(search, search.context.root, visits);
+            let unused = self.counts.spare - spare;
+            search.budget.give_back(self.counts.collided - collided + unused);
+            let new = self.waiting_leaves() - found;
+            per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
+            if unused == visits || quota.is_spent(&self.counts) {
+                break;
+            }
+        }
+        self.counts.add_to(&search.counters);
+        let new = self.waiting_leaves() - before;
+        search.budget.begin_leaves(new);
+        search.context.clock.visited(new + self.counts.known + self.counts.collisions);
+        if new + self.counts.known + self.counts.reopened == 0 {
+            Gathered::Nothing
+        } else if self.is_full() || quota.has_enough_known(&self.counts) {
+            Gathered::More
+        } else {
+            Gathered::Enough
+        }
+    }
+
+    pub(crate) fn waiting_leaves(&self) -> u32 {
+        self.batch.leaves.len() as u32
+    }
+
+    pub(crate) fn take_batch(&mut self) -> Batch {
+        std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
+    }
+
+    /// Takes the buffers of a batch that is backed up for another one.
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        // Without others under way one buffer is enough.
+        if self.batch.is_empty() {
+            std::mem::swap(&mut self.batch, &mut batch);
+        }
+        if batch.has_buffers() {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Lets go of the visits that collided in this batch so far.
+    pub(crate) fn release_collisions(&mut self, tree: &Tree) {
+        backup::release_collisions(tree, &mut self.batch);
+    }
+
+    /// Takes back what the batch has begun.
+    pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
+        budget.end_leaves(self.waiting_leaves());
+        backup::abandon_batch(tree, &self.batch);
+        self.batch.clear();
+    }
+
+    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else
+    /// would be done.
+    fn leaves_to_begin(&self, search: &SearchState) -> u32 {
+        let under_way = search.budget.leaves_under_way();
+        let would_idle = self.queues == 0 || under_way == 0;
+        let allowed = leaves_that_may_begin(&search.context, under_way, self.queues);
+        allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
+    }
+
+    /// Takes `visits` visits into the node that stands for the last position of `history`.
+    fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
+        self.path.push(id);
+        let node = search.context.tree.node(id);
+        node.start_visits(visits);
+        if self.path.len() > 1
+            && let Some(proof) = node.proof()
+        {
+            self.end_in_known(search, visits, proof.value());
+        } else {
+            match node.state() {
+                NodeState::Expanded => self.split(search, node, visits),
+                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
+                    self.revert_two_fold_draw(search);
+                    self.collide(visits);
+                }
+                NodeState::Terminal | NodeState::TwoFoldDraw(_) => {
+                    self.end_in_known(search, visits, node.mean());
+                }
+                NodeState::Unexpanded if self.is_full() => self.cancel(&search.context.tree, visits),
+                NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
+                NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
+            }
+        }
+        self.path.pop();
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.leaves.len() >= self.target
+    }
+
+    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again
+    /// for the next visit.
+    fn revert_two_fold_draw(&mut self, search: &SearchState) {
+        let reverted = search.context.tree.revert_two_fold_draw(&self.path);
+        search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+        self.counts.reopened += 1;
+    }
+
+    fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
+        let first = self.candidates.len();
+        let unplaced = self.choose(search, node, visits);
+        if unplaced > 0 {
+            self.cancel(&search.context.tree, unplaced);
+        }
+        // What these descents need next comes from memory while the first of them is under way.
+        for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
+            match candidate.target {
+                CandidateMove::Child(child) => {
+                    search.context.tree.fetch_first_child(search.context.tree.node(child));
+                }
+                CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
+            }
+        }
+        // Listed again only where a child is made.
+        let mut moves = None;
+        for index in first..self.candidates.len() {
+            let Candidate { taken, target, .. } = self.candidates[index];
+            if taken == 0 {
+                continue;
+            }
+            let child = match target {
+                CandidateMove::Child(child) => Ok(Some(child)),
+                CandidateMove::Unvisited(edge) => {
+                    let moves = moves.get_or_insert_with(|| self.history.legal_moves());
+                    search.context.tree.new_child(node, edge, moves[edge.index as usize])
+                }
+            };
+            match child {
+                Ok(Some(child)) => {
+                    self.history.push(search.context.tree.node(child).edge().mv());
+                    self.descend(search, child, taken);
+                    self.history.pop();
+                }
+                // Another worker is making a child of this node, maybe this one, at this moment.
+                Ok(None) => self.collide(taken),
+                Err(TreeFull) => self.cancel(&search.context.tree, taken),
+            }
+        }
+        self.candidates.truncate(first);
+    }
+
+    /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
+    fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
+        let first = self.candidates.len();
+        let mut terms = self.push_children(search, node);
+        let mut last = None;
+        let mut fresh = self.push_unvisited(search, node, &mut last, &terms);
+        let mut left = visits;
+        while left > 0 {
+            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
+            let candidate = &mut self.candidates[first + best];
+            let is_fresh = fresh == Some(first + best);
+            if candidate.started > 0 {
+                let run = candidate.visits_until_below(rival, left);
+                left -= match select::take_together(&mut self.candidates[first..], left) {
+                    0 => self.candidates[first + best].take(run),
+                    taken => taken,
+                };
+                continue;
+            }
+            terms.begin_first_visit(candidate);
+            left -= 1;
+            if is_fresh && left > 0 {
+                // The next unvisited move becomes a candidate.
+                fresh = self.push_unvisited(search, node, &mut last, &terms);
+            }
+        }
+        left
+    }
+
+    /// Puts the children on the stack. Returns what the moves without a visit have in common.
+    fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
+        let first = self.candidates.len();
+        let plies = self.path.len() - 1;
+        let (exploration, fpu) = search.context.params.formula_at(plies);
+        let draw_score = search.root.draw_score(plies);
+        let mean = node.mean();
+        let has_moves_left = search.context.backend_info.has_moves_left;
+        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
+        let parent_q = select::parent_q(mean, draw_score);
+        let pending_q = select::pending_q(parent_q, self.pending_gain);
+        let (mut children_visits, mut visited_policy) = (0, 0.0);
+        for (id, child) in search.context.tree.children(node) {
+            let edge = child.edge();
+            let mut policy = edge.policy();
+            let (finished, started) = child.finished_and_started();
+            children_visits += finished;
+            if plies == 0 {
+                if !search.root.allows(edge.mv()) {
+                    continue;
+                }
+                policy = search.root.policy_of_child(child);
+            }
+            let mut q = f32::NAN;
+            if started > 0 {
+                visited_policy += policy;
+                q = pending_q;
+            }
+            if finished > 0 {
+                q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
+                q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
+            }
+            if plies == 0 && is_settled(&search.context, child) {
+                (q, policy) = (f32::MIN, 0.0);
+            }
+            let target = CandidateMove::Child(id);
+            self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
+        }
+        // What scores depend on is known only now.
+        let exploration = select::exploration(&exploration, children_visits);
+        let mut terms = UnvisitedTerms::new(fpu, parent_q, pending_q, exploration);
+        terms.count_visited(visited_policy);
+        for candidate in &mut self.candidates[first..] {
+            let Candidate { q, pu: policy, started, target, .. } = *candidate;
+            let q = if q.is_nan() { terms.fpu } else { q };
+            *candidate = Candidate::new(q, policy * exploration, started, target);
+        }
+        if plies == 0 {
+            // The root's candidates are all there are on the stack.
+            let least = visits_to_stay_in_the_race(search);
+            self.candidates.retain(|candidate| candidate.started >= least);
+        }
+        terms
+    }
+
+    /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
+    pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
+        let first = self.candidates.len();
+        let terms = self.push_children(search, node);
+        let mut last = None;
+        for _ in 0..fresh {
+            if self.push_unvisited(search, node, &mut last, &terms).is_none() {
+                break;
+            }
+        }
+        self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
+    }
+
+    /// Puts the best move without a child that comes after `last` on the stack. Returns its place.
+    fn push_unvisited(
+        &mut self,
+        search: &SearchState,
+        node: &Node,
+        last: &mut Option<Unvisited>,
+        terms: &UnvisitedTerms,
+    ) -> Option<usize> {
+        let is_root = self.path.len() == 1;
+        let edge = if is_root {
+            best_unvisited_root_move(search, node, *last)?
+        } else {
+            search.context.tree.best_unvisited(node, *last)?
+        };
+        *last = Some(edge);
+        let policy = if is_root { search.root.policy_of_unvisited(edge) } else { edge.policy() };
+        let target = CandidateMove::Unvisited(edge);
+        self.candidates.push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
+        Some(self.candidates.len() - 1)
+    }
+
+    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else
+    /// with the batch.
+    fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
+        let moves = self.history.legal_moves();
+        let is_root = self.path.len() == 1;
+        if !is_root {
+            if let Some(terminal) = self.history.terminal(&moves) {
+                let is_mate = terminal == Terminal::Checkmate;
+                let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
+                return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
+            }
+            let mate = self.history.plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
+            if let Some(plies) = mate {
+                let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
+                return self.end_in_proof(search, node, proof, visits);
+            }
+            if let Some(cycle) = self.two_fold_cycle(&search.context.params) {
+                let value = node.set_two_fold_draw(cycle);
+                return self.end_in_known(search, visits, value);
+            }
+            if let Some(proof) = self.probe(&search.context) {
+                search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
+                return self.end_in_proof(search, node, proof, visits);
+            }
+        }
+        let key = self.history.evaluation_key();
+        match search.context.cache.get(key, moves.len(), &mut self.policy) {
+            Some(evaluation) => self.open_cached(search, evaluation, visits),
+            None => self.queue_leaf(&search.context, &moves, visits),
+        }
+    }
+
+    /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
+    fn two_fold_cycle(&self, params: &SearchParams) -> Option<u8> {
+        let cycle = self.history.plies_since_repetition()?;
+        let is_in_tree = (cycle as usize) < self.path.len();
+        (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+    }
+
+    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is
+    /// left at its parent.
+    fn probe(&self, context: &SearchContext) -> Option<Proof> {
+        let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
+            tablebase::ProbeResult::Win => ProofOutcome::Loss,
+            tablebase::ProbeResult::Draw => ProofOutcome::Draw,
+            tablebase::ProbeResult::Loss => ProofOutcome::Win,
+        };
+        let parent = self.path[self.path.len() - 2];
+        let plies = (context.tree.node(parent).mean().m - 1.0).max(0.0);
+        Some(Proof { outcome, plies, is_mate: false })
+    }
+
+    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not
+    /// needed.
+    fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
+        if !backup::expand(&search.context.tree, &self.path, &self.policy) {
+            return self.cancel(&search.context.tree, visits);
+        }
+        self.end_in_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
+        self.counts.cache_hits += 1;
+        self.cancel(&search.context.tree, visits - 1);
+    }
+
+    /// Puts the leaf into the batch with one visit. The others collide with it.
+    fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
+        self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
+        if visits > 1 {
+            self.collide(visits - 1);
+        }
+    }
+
+    fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
+        leaf.set_terminal(proof);
+        self.end_in_known(search, visits, proof.value());
+        if search.context.params.sticky_endgames {
+            verdict::propagate(&search.context.tree, &self.path);
+        }
+    }
+
+    /// Ends the visits in a node whose value is certain, taken to be, or in the cache.
+    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
+        backup::finish(&search.context.tree, &self.path, visits, value);
+        let depth = self.path.len();
+        self.counts.depth_sum += depth * visits as usize;
+        self.counts.max_depth = self.counts.max_depth.max(depth);
+        self.counts.known += visits;
+    }
+
+    /// Stops the visits at a leaf under evaluation.
+    fn collide(&mut self, visits: u32) {
+        self.batch.push_collision(&self.path, visits);
+        self.counts.collided += visits;
+        self.counts.collisions += 1;
+    }
+
+    /// Takes visits back that have no use.
+    fn cancel(&mut self, tree: &Tree, visits: u32) {
+        backup::cancel(tree, &self.path, visits);
+        self.counts.spare += visits;
+    }
+}
+
+/// Returns the visits below which a root move cannot become the most visited any more. 0 while all can.
+fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
+    let SearchState { context, root, hints, .. } = search;
+    let lead = hints.decisive_lead.load(Ordering::Relaxed);
+    if lead == u32::MAX {
+        return 0;
+    }
+    let children = context.tree.children(context.root_node()).map(|(_, child)| child);
+    let rivals = children.filter(|child| root.allows(child.edge().mv()) && !child.is_lost());
+    rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+}
+
+/// Returns whether `child` wins for certain while other lines are wanted beside it, which go first then.
+fn is_settled(context: &SearchContext, child: &Node) -> bool {
+    context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
+}
+
+/// Returns the unvisited root move with the largest policy that may be searched, among those that come after
+/// `last`.
+fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+    if visits_to_stay_in_the_race(search) > 0 {
+        return None;
+    }
+    let root = &search.root;
+    // Policies are not negative: their bits are in the same order.
+    let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
+    let below = last.as_ref().map(rank);
+    let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
+    allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
+}
+
+/// A batch for a device is filled up to the size of a full one divided by this.
+const BATCH_PER_PREFETCH: u32 = 4;
+
+impl Gatherer {
+    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it
+    /// to us, a device gets a part of a batch: that takes it not much longer than a single position. A batch
+    /// without leaves is left alone: nothing waits for it.
+    pub(crate) fn prefetch(&mut self, search: &SearchState) {
+        let leaves = self.batch.leaves.len();
+        let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
+        let size = size.min(search.context.backend_info.max_batch);
+        if leaves == 0
+            || leaves >= size
+            || search.context.cache.capacity() == 0
+            || search.progress.is_stopped()
+        {
+            return;
+        }
+        let _inside = search.context.tree.enter();
+        self.prefetch_below(search, search.context.root, (size - leaves) as u32);
+    }
+
+    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache
+    /// included.
+    fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
+        let node = search.context.tree.node(id);
+        if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
+            return 0;
+        }
+        self.path.push(id);
+        let first = self.candidates.len();
+        self.push_candidates(search, node, budget);
+        let mut left = budget;
+        for index in first..self.candidates.len() {
+            if left == 0 || search.progress.is_stopped() {
+                break;
+            }
+            let candidate = self.candidates[index];
+            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, |next| next.score);
+            let share = candidate.visits_until_below(rival, left);
+            left -= self.prefetch_candidate(search, candidate, share).min(left);
+        }
+        self.candidates.truncate(first);
+        self.path.pop();
+        budget - left
+    }
+
+    /// Looks for up to `budget` positions below `candidate`. Returns how many it found.
+    fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
+        let mv = match candidate.target {
+            CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
+            CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
+        };
+        self.history.push(mv);
+        let found = match candidate.target {
+            CandidateMove::Child(child) => self.prefetch_below(search, child, budget),
+            CandidateMove::Unvisited(_) => {
+                self.prefetch_leaf(&search.context);
+                1
+            }
+        };
+        self.history.pop();
+        found
+    }
+
+    /// Adds the last position of `history` to the batch, unless it is known or asked for already.
+    fn prefetch_leaf(&mut self, context: &SearchContext) {
+        let moves = self.history.legal_moves();
+        let key = self.history.evaluation_key();
+        let is_known = self.history.terminal(&moves).is_some()
+            || self.batch.slots().iter().any(|slot| slot.key == key)
+            || context.cache.get(key, moves.len(), &mut self.policy).is_some()
+            || self.is_decided(context, &moves);
+        if !is_known {
+            self.batch.push_extra().fill(&self.history, &moves, context.encoding());
+        }
+    }
+
+    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search
+    /// comes there.
+    fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
+        let SearchContext { params, tablebase, .. } = context;
+        let repeats_within =
+            |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
+        self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()
+            || (params.two_fold_draws && repeats_within(self.path.len()))
+            || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
+    }
+}
+
+/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's
+/// results are ill spent.
+const VISITS_PER_LEAF: u32 = 8;
+/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many
+/// leaves that are wanted, where an evaluation needs a core: the more often descents end there, the more the
+/// search waits for what they will return, and the worse is what else it finds …
+const LEAVES_PER_COLLISION: u32 = 4;
+/// … and at most this often, as in Lc0.
+const MOST_COLLISIONS: u32 = 917;
+
+/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are
+/// under way beside it, for a device of its own.
+const LOSS_UNDER_WAY: f32 = 0.25;
+
+/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation
+/// needs a core.
+pub fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
+    match queues {
+        0 => visits / VISITS_PER_LEAF,
+        _ => leaves_on_device(visits, batch),
+    }
+}
+
+/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at
+/// once.
+pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
+    leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
+}
+
+/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that
+/// knows all.
+pub fn worth_under_way(leaves: u32, visits: u32) -> f32 {
+    1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
+}
+
+/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that
+/// computes `latency` positions in the time that a batch of one takes.
+///
+/// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits.
+/// The product is largest where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
+fn leaves_on_device(visits: u32, latency: u32) -> u32 {
+    let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
+    visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
+}
+
+impl CollisionScaling {
+    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, `max` in the largest.
+    fn allowed(&self, max: u32, nodes: u32) -> u32 {
+        if nodes >= self.end {
+            return max;
+        }
+        if nodes <= self.start {
+            return 1;
+        }
+        let share = (nodes - self.start) as f32 / (self.end - self.start) as f32;
+        1 + ((max - 1) as f32 * libm::powf(share, self.power)).round() as u32
+    }
+}
+
+#[derive(Debug, Default)]
+struct GatherCounts {
+    /// Visits that ended in terminals and cache hits.
+    pub(super) known: u32,
+    /// Visits that stopped at leaves under evaluation.
+    pub(super) collided: u32,
+    /// Stops at leaves under evaluation.
+    pub(super) collisions: u32,
+    /// Visits that were not needed: the leaf took one visit only.
+    pub(super) spare: u32,
+    /// Draws by repetition that were none any more and became leaves again.
+    reopened: u32,
+    /// Visits that ended in cache hits.
+    cache_hits: u32,
+    /// Sum of the depths of visits that ended in terminals and cache hits, and the depth of the deepest one.
+    depth_sum: usize,
+    max_depth: usize,
+}
+
+impl GatherCounts {
+    /// Adds them to the counters of the search all at once, since these are shared by all threads.
+    fn add_to(&self, counters: &SearchCounters) {
+        let add = |counter: &AtomicU64, count: u32| counter.fetch_add(count.into(), Ordering::Relaxed);
+        add(&counters.collisions, self.collisions);
+        add(&counters.cache_hits, self.cache_hits);
+        add(&counters.terminals, self.known - self.cache_hits);
+        counters.count_depths(self.depth_sum, self.max_depth);
+    }
+}
+
+#[derive(Debug)]
+struct Quota {
+    leaves: u32,
+    /// Visits that may end in terminals and cache hits.
+    known: u32,
+    /// True if those visits take places of the batch.
+    known_take_places: bool,
+    /// Visits that may stop at leaves under evaluation.
+    collided: u32,
+    /// Stops there.
+    collisions: u32,
+}
+
+impl Quota {
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+        let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
+        let usual = per_leaves.min(MOST_COLLISIONS);
+        Quota {
+            leaves,
+            known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
+            known_take_places: !params.out_of_order_eval,
+            collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
+            collisions: params.max_collision_events.map_or(usual, NonZero::get),
+        }
+    }
+
+    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+        let known = if self.known_take_places { counts.known } else { 0 };
+        self.leaves.saturating_sub(found + known)
+    }
+
+    fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+        counts.known >= self.known
+    }
+
+    /// Returns whether the gathering ends, whether the batch is full or not.
+    fn is_spent(&self, counts: &GatherCounts) -> bool {
+        self.has_enough_known(counts)
+            || counts.collisions >= self.collisions
+            || counts.collided >= self.collided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collisions_are_allowed_as_the_tree_grows() {
+        let scaling = CollisionScaling::default();
+        assert_eq!([0, 28, 29].map(|nodes| scaling.allowed(80_000, nodes)), [1, 1, 1]);
+        // 1 + 79,999 · ((72,514 − 28) / (145,000 − 28))^1.25 = 1 + 79,999 · 0.5^1.25
+        assert_eq!(scaling.allowed(80_000, 72_514), 33_636);
+        assert_eq!([145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)), [80_000; 2]);
+        assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
+        let crossed = CollisionScaling { start: 100, end: 50, power: 1.0 };
+        assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
+    }
+
+    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where
+    /// it had few places.
+    #[test]
+    fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
+        let is_spent = |leaves, collisions| {
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&SearchParams::default(), leaves, 100_000, 0).is_spent(&counts)
+        };
+        assert_eq!([0, 1].map(|n| is_spent(1, n)), [false, true]);
+        assert_eq!([1, 2].map(|n| is_spent(6, n)), [false, true]);
+        assert_eq!([3, 4].map(|n| is_spent(16, n)), [false, true]);
+        assert_eq!([916, 917].map(|n| is_spent(100_000, n)), [false, true]);
+    }
+
+    /// A regression: what the option set was capped at a quarter of the batch.
+    #[test]
+    fn the_collisions_that_the_option_sets_are_allowed_in_every_batch() {
+        let is_spent = |set, leaves, collisions| {
+            let params = SearchParams { max_collision_events: NonZero::new(set), ..SearchParams::default() };
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&params, leaves, 100_000, 0).is_spent(&counts)
+        };
+        for leaves in [1, 16, 100_000] {
+            assert_eq!([11, 12].map(|n| is_spent(12, leaves, n)), [false, true]);
+            assert_eq!([1999, 2000].map(|n| is_spent(2000, leaves, n)), [false, true]);
+        }
+    }
+
+    #[test]
+    fn the_larger_the_tree_and_the_longer_the_latency_the_more_is_under_way() {
+        assert_eq!(
+            [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
+            [0, 1, 100, 787, 2_954]
+        );
+        // All that the tree has, where the latency is all that counts, and hardly more than a core would get
+        // where it isn't.
+        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
+    }
+
+    #[test]
+    fn known_leaves_take_places_if_the_option_says_so() {
+        let params = SearchParams::default();
+        let counts = GatherCounts { known: 5, ..GatherCounts::default() };
+        assert_eq!(Quota::new(&params, 16, 1000, 0).places(6, &counts), 10);
+        let in_order = SearchParams { out_of_order_eval: false, ..params };
+        assert_eq!(Quota::new(&in_order, 16, 1000, 0).places(6, &counts), 5);
+    }
+
+    #[test]
+    fn a_gathering_ends_after_so_many_known_leaves() {
+        let params = SearchParams::default();
+        let is_spent = |params: &SearchParams, leaves, known| {
+            Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts { known, ..GatherCounts::default() })
+        };
+        // 2.4 · 16 = 38.4
+        assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));
+        let none = SearchParams { max_out_of_order_factor: 0.0, ..params };
+        assert_eq!((is_spent(&none, 16, 0), is_spent(&none, 16, 1)), (false, true));
+    }
+}

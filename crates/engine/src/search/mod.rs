@@ -1,0 +1,36 @@
+//! The search: PUCT tree search with batches of leaves, on any number of threads.
+//!
+//! Five rooms, each of which uses those above it in this list only:
+//! - `tree`: nodes with their values and proofs, and the memory that they lie in.
+//! - `state`: what a search is given, and what its threads count. It decides nothing.
+//! - `leaf`: the way of a leaf. A batch is *gathered* by the PUCT formula, and *backed up* once it is
+//!   evaluated.
+//! - `report`: the root at one moment, and what is read from it: the move to play, information, figures for
+//!   stoppers.
+//! - `drive`: the threads that gather and evaluate, and the one that watches the clock and says when the
+//!   search is over.
+//!
+//! Called by `engine`. Uses `chess`, `network` through its traits, and `time` for when to stop.
+
+mod drive;
+mod leaf;
+mod report;
+mod state;
+mod sync;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tree;
+
+pub use drive::{EndReason, NextStep, STACK_BYTES, SearchResult, WorkerPoolError};
+pub use report::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
+pub use state::{
+    CollisionScaling, ContemptError, ContemptMode, ContemptOptions, CounterValues, Exploration,
+    FirstPlayUrgency, FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy,
+    SearchParams, TemperatureParams,
+};
+
+pub(crate) use drive::{PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
+pub(crate) use leaf::buffer_bytes;
+pub use leaf::{leaves_under_way, worth_under_way};
+pub(crate) use report::root_evaluation;
+pub(crate) use state::{SearchClock, SearchContext, WorkerProgress};

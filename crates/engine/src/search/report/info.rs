@@ -1,0 +1,287 @@
+//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root
+//! move. All values are from the point of view of the side to move at the root.
+
+use std::time::Duration;
+
+use super::best_move::principal_variation;
+use super::snapshot::{NodeReading, RootMove, RootSnapshot, moves_to_mate};
+use crate::chess::{History, Move};
+use crate::network::cache::EvalCache;
+use crate::network::encode::Transform;
+use crate::network::policy_map;
+use crate::search::leaf::select;
+use crate::search::leaf::select::MovesLeftUtility;
+use crate::search::state::SearchContext;
+use crate::search::tree::{Inside, NodeValue, Proof, ProofOutcome};
+
+/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the
+/// objectivity goes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PvLine {
+    /// Expected result as the search sees it, `-1..=1`.
+    pub q: f32,
+    /// Win minus loss, `-1..=1`.
+    pub wl: f32,
+    /// Draw probability.
+    pub d: f32,
+    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly
+    /// certain.
+    pub mu: Option<f32>,
+    /// Visits of the first move.
+    pub nodes: u64,
+    /// Plies to the end of the game, if the network has a Moves Left Head.
+    pub moves_left: Option<f32>,
+    /// Moves to a forced mate: positive if we give it, negative if we get it.
+    pub mate: Option<i32>,
+    /// The moves, first the one to play.
+    pub moves: Vec<Move>,
+}
+
+/// The state of a search at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchInfo {
+    /// Average depth of this search's visits: positions on their way, the root included.
+    pub depth: u32,
+    /// Depth of the deepest visit, counted likewise.
+    pub seldepth: u32,
+    /// Time since `go`.
+    pub time: Duration,
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// New visits per second since `go`.
+    pub nps: u64,
+    /// Positions that the network evaluated per second since `go`.
+    pub eps: u64,
+    /// Fill of the evaluation cache, permille.
+    pub hashfull: u32,
+    /// Positions found in the endgame tables since `go`.
+    pub tablebase_hits: u64,
+    /// The best lines, best first.
+    pub lines: Vec<PvLine>,
+    /// Figures of every root move, if they are asked for.
+    pub move_stats: Option<RootStats>,
+}
+
+/// A change of win minus loss that any form of score shows.
+const FINEST_SCORE_STEP: f32 = 0.0001;
+
+impl SearchInfo {
+    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing
+    /// has.
+    pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
+        let head = |info: &SearchInfo| {
+            let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
+            (info.depth, info.seldepth, lines)
+        };
+        let has_moved = |(a, b): (&PvLine, &PvLine)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
+        let has_news = || head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved);
+        self.nodes != other.nodes && has_news()
+    }
+
+    pub(crate) fn text_lines(&self) -> usize {
+        self.lines.len() + self.move_stats.as_ref().map_or(0, |stats| stats.moves.len() + 1)
+    }
+}
+
+/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked`
+/// are its moves, best first.
+pub(crate) fn search_info(
+    context: &SearchContext,
+    snapshot: &RootSnapshot,
+    ranked: &[&RootMove],
+    inside: &Inside<'_>,
+) -> Option<SearchInfo> {
+    let (best, others) = ranked.split_first()?;
+    // A move without visits is taken to be worth what the root is, unless that is proven by another one.
+    let has_score = |root_move: &&&RootMove| root_move.is_visited() || snapshot.root.proof.is_none();
+    let shown = std::iter::once(best).chain(others.iter().filter(has_score));
+    let counts = snapshot.counts;
+    Some(SearchInfo {
+        depth: counts.mean_depth().saturating_sub(snapshot.plies as u32).max(1),
+        seldepth: counts.max_depth.saturating_sub(snapshot.plies as u32).max(1),
+        time: snapshot.elapsed,
+        nodes: snapshot.nodes.into(),
+        nps: snapshot.per_second(snapshot.new_nodes),
+        eps: snapshot.per_second(counts.evaluations),
+        hashfull: context.cache.hashfull(),
+        tablebase_hits: counts.tablebase_hits,
+        lines: shown
+            .take(context.reporting.lines.max(1))
+            .map(|root_move| line(context, snapshot, root_move, inside))
+            .collect(),
+        move_stats: None,
+    })
+}
+
+fn line(
+    context: &SearchContext,
+    snapshot: &RootSnapshot,
+    root_move: &RootMove,
+    inside: &Inside<'_>,
+) -> PvLine {
+    let SearchContext { rescale, history, backend_info, .. } = context;
+    let node = Some(root_move.node).filter(|node| node.visits > 0);
+    let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
+    let turn = history.current().turn();
+    let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };
+    let shown = rescale.shown(mean.into(), mover);
+    PvLine {
+        q: select::child_q(mean, snapshot.draw_score),
+        wl: shown.wl,
+        d: shown.d,
+        mu: shown.mu.filter(|_| backend_info.has_wdl),
+        nodes: root_move.node.visits.into(),
+        moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
+        mate: node.and_then(|node| mate(node.proof)),
+        moves: principal_variation(context, snapshot, root_move, inside),
+    }
+}
+
+fn mate(proof: Option<Proof>) -> Option<i32> {
+    let proof = proof.filter(|proof| proof.is_mate)?;
+    let moves = moves_to_mate(proof.plies + 1.0) as i32;
+    match proof.outcome {
+        ProofOutcome::Win => Some(moves),
+        ProofOutcome::Loss => Some(-moves),
+        ProofOutcome::Draw => None,
+    }
+}
+
+/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity
+/// goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanStats {
+    pub wl: f32,
+    pub d: f32,
+    /// Plies from the node to the end of the game.
+    pub m: f32,
+    /// Win minus loss, and what the draws are worth.
+    pub q: f32,
+}
+
+/// The figures of the root, or of the position after a root move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeStats {
+    pub visits: u32,
+    pub in_flight: u32,
+    /// Policy of the move. At the root that of all visited moves together.
+    pub policy: f32,
+    /// The mean of the visits, or `None` without any.
+    pub mean: Option<MeanStats>,
+    /// The value that the move is chosen by, contempt and all. First-play urgency without visits.
+    pub q: f32,
+    /// The network's value of the position, or the result if it is certain, or `None` if that is not known
+    /// any more.
+    pub v: Option<f32>,
+    pub is_certain: bool,
+}
+
+/// The figures of a root move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoveStats {
+    pub mv: Move,
+    pub policy_index: u16,
+    /// The figures of the position after it.
+    pub node: NodeStats,
+    /// The term that is added to Q for exploration.
+    pub u: f32,
+    /// The score by which the next visit is given.
+    pub s: f32,
+}
+
+/// The figures of the root and of its moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootStats {
+    /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
+    pub moves: Vec<MoveStats>,
+    pub root: NodeStats,
+}
+
+pub(crate) fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> RootStats {
+    let params = &context.params;
+    let visited_policy = snapshot.visited_policy();
+    let children_visits = snapshot.children.iter().map(|child| child.node.visits).sum();
+    let mean = snapshot.root.mean;
+    let (exploration, fpu) = params.formula_at(0);
+    let has_moves_left = context.backend_info.has_moves_left;
+    let terms = ScoreTerms {
+        draw_score: snapshot.draw_score,
+        fpu: select::fpu(fpu, select::parent_q(mean, snapshot.draw_score), visited_policy),
+        exploration: select::exploration(&exploration, children_visits),
+        moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
+    };
+    let mut history = context.history.clone();
+    let mut moves = Vec::new();
+    for mv in &context.history.legal_moves() {
+        if let Some(root_move) = snapshot.moves().find(|root_move| root_move.mv == *mv) {
+            moves.push(move_stats(context, &mut history, root_move, &terms));
+        }
+    }
+    moves.sort_by(|a, b| {
+        a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
+    });
+    RootStats { moves, root: root_node_stats(context, snapshot) }
+}
+
+struct ScoreTerms<'a> {
+    draw_score: f32,
+    fpu: f32,
+    exploration: f32,
+    moves_left: Option<MovesLeftUtility<'a>>,
+}
+
+fn move_stats(
+    context: &SearchContext,
+    history: &mut History,
+    root_move: &RootMove,
+    terms: &ScoreTerms,
+) -> MoveStats {
+    let RootMove { mv, policy, node, .. } = *root_move;
+    let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
+    let is_visited = root_move.is_visited();
+    let q = if is_visited { root_move.q } else { terms.fpu };
+    let is_certain = is_visited && node.is_certain;
+    history.push(mv);
+    let network_value = || network_value(&context.cache, history).map(|q| -q).filter(|_| is_visited);
+    let node_stats = NodeStats {
+        visits: node.visits,
+        in_flight: node.in_flight,
+        policy,
+        mean: is_visited.then(|| mean_stats(context, node.mean, terms.draw_score)),
+        q,
+        v: if is_certain { Some(q) } else { network_value() },
+        is_certain,
+    };
+    history.pop();
+    let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
+    let utility = terms.moves_left.filter(|_| is_visited);
+    let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
+    MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
+}
+
+fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
+    let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
+    // The root's own mean is from the point of view of the side that moved last.
+    let own = NodeValue { v: -mean.v, ..mean };
+    NodeStats {
+        visits,
+        in_flight,
+        policy: snapshot.visited_policy(),
+        mean: (visits > 0).then(|| mean_stats(context, own, snapshot.draw_score)),
+        q: select::parent_q(mean, snapshot.draw_score),
+        v: network_value(&context.cache, &context.history),
+        is_certain,
+    }
+}
+
+fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> MeanStats {
+    let SearchContext { rescale, history, .. } = context;
+    let shown = rescale.shown(mean.into(), history.current().turn());
+    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + draw_score * shown.d }
+}
+
+/// Returns what the network said of the last position, for its side to move, if the cache still knows.
+fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
+    let moves = history.legal_moves().len();
+    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
+}

@@ -1,0 +1,595 @@
+//! The root at one moment, read once for all who want to know: stoppers, information for the GUI, the move to
+//! play, figures of root moves, and benchmarks.
+//!
+//! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart, but
+//! whoever is given the same snapshot sees the same numbers.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use crate::chess::{History, Move};
+use crate::network::BackendInfo;
+use crate::search::leaf::select;
+use crate::search::state::{CounterValues, FoundMate, SearchContext, SearchCounters, SearchRoot};
+use crate::search::tree::verdict::{MoveProof, Verdict};
+use crate::search::tree::{
+    Bounds, Inside, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, verdict,
+};
+use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
+
+/// The state of a search, read at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct RootSnapshot {
+    pub(crate) elapsed: Duration,
+    /// Time from `go` to the end of the first evaluation, if there was one.
+    pub(crate) first_evaluation: Option<Duration>,
+    /// Visits that earlier searches left, and those made by this one.
+    pub(crate) nodes: u32,
+    pub(crate) new_nodes: u64,
+    pub(crate) counts: CounterValues,
+    pub(crate) root: NodeReading,
+    /// Value, draws and plies left at the root for the side to move, or `None` without visits.
+    pub(crate) evaluation: Option<RootEvaluation>,
+    /// Root moves that have a child, in the order in which the children were made.
+    pub(crate) children: Vec<RootMove>,
+    /// Root moves without a child, in the order of the rules, or none after [`RootSnapshot::read_children`].
+    pub(crate) unvisited: Vec<RootMove>,
+    /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is
+    /// pondered on.
+    pub(crate) plies: usize,
+    /// The worth of a draw to the side to move.
+    pub(crate) draw_score: f32,
+    /// The mate by checks at the search's root, or none after the move that is pondered on.
+    pub(crate) mate: Option<FoundMate>,
+    /// Width of the lower bounds by which moves are ranked.
+    lcb_factor: f32,
+}
+
+/// A node at one moment. Values are from the point of view of the side that moved into it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeReading {
+    pub(crate) visits: u32,
+    pub(crate) in_flight: u32,
+    /// Mean of the finished visits, meaningless without any.
+    pub(crate) mean: NodeValue,
+    /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
+    pub(crate) proof: Option<Proof>,
+    pub(crate) bounds: Bounds,
+    /// True if the game is over here or the result is proven.
+    pub(crate) is_certain: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RootMove {
+    pub(crate) mv: Move,
+    pub(crate) child: Option<NodeId>,
+    /// The figures of the child. No visits and nothing proven without a child.
+    pub(crate) node: NodeReading,
+    /// Value for the side to move at the root, which gets the draw score for a draw, meaningless without
+    /// visits.
+    pub(crate) q: f32,
+    /// The network's policy.
+    network_policy: f32,
+    /// The policy with the noise of the search.
+    pub(crate) policy: f32,
+    is_allowed: bool,
+}
+
+impl NodeReading {
+    /// The reading of a node that does not exist yet.
+    const NONE: NodeReading = NodeReading {
+        visits: 0,
+        in_flight: 0,
+        mean: NodeValue { v: 0.0, d: 0.0, m: 0.0 },
+        proof: None,
+        bounds: Bounds::OPEN,
+        is_certain: false,
+    };
+
+    pub(crate) fn of(node: &Node) -> NodeReading {
+        let (visits, started) = node.finished_and_started();
+        let MoveProof { bounds, proof } = MoveProof::of(node);
+        NodeReading {
+            visits,
+            in_flight: started - visits,
+            mean: node.mean(),
+            proof,
+            bounds,
+            is_certain: proof.is_some() || node.is_terminal(),
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.proof.is_some_and(Proof::is_loss)
+    }
+}
+
+impl RootMove {
+    /// Returns a move without a child, with the network's policy and no noise.
+    fn unvisited(mv: Move, policy: f32) -> RootMove {
+        let node = NodeReading::NONE;
+        RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
+    }
+
+    fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
+        let (edge, node) = (child.edge(), NodeReading::of(child));
+        let q = select::child_q(node.mean, draw_score);
+        RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
+    }
+
+    /// Returns the move that mates at the last position of `history`, if `leaf`, its node, was proven so.
+    fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
+        let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
+        let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
+        let mut root_move = RootMove { node: *leaf, ..RootMove::unvisited(mate.mv, 0.0) };
+        root_move.prove(mate.proof);
+        Some(root_move)
+    }
+
+    /// Makes the move a visited one with this proof.
+    fn prove(&mut self, proof: Proof) {
+        let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
+        let visits = self.node.visits.max(1);
+        self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
+        self.q = mean.v;
+    }
+}
+
+impl RootSnapshot {
+    /// Reads the present state. A move that becomes a child at this moment is left out.
+    pub(crate) fn read(
+        context: &SearchContext,
+        root: &SearchRoot,
+        counters: &SearchCounters,
+        first_evaluation: Option<Duration>,
+    ) -> RootSnapshot {
+        // Before the children: what becomes one meanwhile is told from the others by its move.
+        let unvisited = unvisited_moves(context, root);
+        let mut snapshot = RootSnapshot::read_children(context, root, counters, first_evaluation);
+        let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
+        *rest = unvisited;
+        if rest.len() + children.len() > context.root_node().edge_count() {
+            rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
+        }
+        snapshot
+    }
+
+    /// Reads the present state without the moves that have no child. The stoppers are asked after every
+    /// batch.
+    pub(crate) fn read_children(
+        context: &SearchContext,
+        root: &SearchRoot,
+        counters: &SearchCounters,
+        first_evaluation: Option<Duration>,
+    ) -> RootSnapshot {
+        let (tree, node) = (&context.tree, context.root_node());
+        let draw_score = root.draw_score(0);
+        let mut children: Vec<RootMove> = tree
+            .children(node)
+            .map(|(id, child)| RootMove {
+                policy: root.policy_of_child(child),
+                is_allowed: root.allows(child.edge().mv()),
+                ..RootMove::of_child(id, child, draw_score)
+            })
+            .collect();
+        tell_mate(context, root, &mut children);
+        let counts = counters.read();
+        let proof = root_proof(context, root, &children);
+        let reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(node) };
+        let nodes = reading.visits + counts.reverted;
+        RootSnapshot {
+            elapsed: context.clock.elapsed(),
+            first_evaluation,
+            nodes,
+            new_nodes: nodes.saturating_sub(root.reused_visits).into(),
+            counts,
+            root: reading,
+            evaluation: root_evaluation(tree, context.root, &context.backend_info),
+            children,
+            unvisited: Vec::new(),
+            plies: 0,
+            draw_score,
+            mate: root.mate,
+            lcb_factor: context.params.lcb_factor,
+        }
+    }
+
+    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while
+    /// nothing is known of that.
+    pub(crate) fn reported(
+        &self,
+        context: &SearchContext,
+        inside: &Inside<'_>,
+    ) -> Option<Cow<'_, RootSnapshot>> {
+        match context.expected_move {
+            None => Some(Cow::Borrowed(self)),
+            Some(mv) => self.after(mv, context, inside).map(Cow::Owned),
+        }
+    }
+
+    /// Returns the position after the root move `mv` as if it were the root. The counts stay those of the
+    /// whole search.
+    fn after(&self, mv: Move, context: &SearchContext, _inside: &Inside<'_>) -> Option<RootSnapshot> {
+        let SearchContext { tree, history, reply_moves, backend_info, .. } = context;
+        let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
+        let (node, draw_score) = (tree.node(id), -self.draw_score);
+        let mut after = history.clone();
+        after.push(mv);
+        let moves = after.legal_moves();
+        let evaluation = root_evaluation(tree, id, backend_info);
+        let reading = NodeReading::of(node);
+        let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
+        let limited = |root_move: RootMove| RootMove { is_allowed: allows(root_move.mv), ..root_move };
+        let (children, unvisited) = if node.state() == NodeState::Expanded {
+            let unvisited = tree
+                .unvisited(node)
+                .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
+            let mut unvisited: Vec<_> = unvisited.map(limited).collect();
+            let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));
+            let children: Vec<_> = children.map(limited).collect();
+            unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
+            (children, unvisited)
+        } else {
+            let mate = RootMove::mating(&after, &reading).filter(|mate| allows(mate.mv))?;
+            let others = moves.into_iter().filter(|&mv| mv != mate.mv);
+            let others = others.map(|mv| limited(RootMove::unvisited(mv, 0.0))).collect();
+            (vec![mate], others)
+        };
+        Some(RootSnapshot {
+            root: reading,
+            evaluation,
+            children,
+            unvisited,
+            plies: 1,
+            draw_score,
+            mate: None,
+            ..*self
+        })
+    }
+
+    pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
+        self.children.iter().chain(&self.unvisited)
+    }
+
+    pub(crate) fn visited_policy(&self) -> f32 {
+        self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
+    }
+
+    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then
+    /// unvisited, then certain losses. Of the moves whose result is open, the one with the best lower bound
+    /// goes before those with more visits.
+    pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
+        let allowed = self.moves().filter(|root_move| root_move.is_allowed);
+        let (mut visited, mut others): (Vec<_>, Vec<_>) =
+            allowed.partition(|root_move| root_move.is_visited());
+        visited.sort_by(|a, b| b.rank().compare(&a.rank()));
+        let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
+        if let Some(best) = best_by_bound(&visited, self.lcb_factor) {
+            visited[..=best].rotate_right(1);
+        }
+        others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
+        visited.extend(others);
+        visited.extend(losses);
+        visited
+    }
+
+    pub(super) fn per_second(&self, count: u64) -> u64 {
+        (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
+    }
+}
+
+/// The share of the most visits with which a move may be played for the lower bound of its value.
+const LCB_SHARE: f32 = 0.05;
+
+/// Returns the place of the open move with the best lower confidence bound, its value less `factor` divided
+/// by the root of its visits, among `ranked` moves with enough visits. `None` if the first move is certain:
+/// nothing goes before it.
+fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
+    let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
+    let enough = LCB_SHARE * first.node.visits as f32;
+    let bound = |root_move: &RootMove| root_move.q - factor / (root_move.node.visits as f32).sqrt();
+    let open = ranked
+        .iter()
+        .enumerate()
+        .filter(|(_, root_move)| !root_move.node.is_certain && root_move.node.visits as f32 >= enough);
+    // `max_by` prefers the last of equals, and the first has most visits.
+    let best = open.rev().max_by(|(_, a), (_, b)| bound(a).total_cmp(&bound(b)));
+    best.map(|(place, _)| place)
+}
+
+/// Tells `children` of the mate at the root, unless the tree knows one as near.
+fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
+    let is_evaluated = context.has_evaluated_root();
+    let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
+        return;
+    };
+    let is_first_move = |root_move: &RootMove| root_move.mv == mate.mv;
+    if !children.iter().any(is_first_move) {
+        children.extend(unvisited_moves(context, root).into_iter().find(is_first_move));
+    }
+    let is_as_near = |known: Proof| known.is_mate && known.plies <= mate.proof.plies;
+    if let Some(root_move) = children.iter_mut().find(|root_move| root_move.mv == mate.mv)
+        && !root_move.node.proof.is_some_and(is_as_near)
+    {
+        root_move.prove(mate.proof);
+    }
+}
+
+fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> {
+    let unvisited = context.tree.unvisited(context.root_node());
+    let moves = unvisited.map(|edge| RootMove {
+        policy: root.policy_of_unvisited(edge),
+        is_allowed: root.allows_index(edge.index),
+        ..RootMove::unvisited(root.moves()[usize::from(edge.index)], edge.policy())
+    });
+    moves.collect()
+}
+
+/// Returns the certain result of the root for the side that moved last, where moves that may be searched
+/// decide it.
+fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
+    let (tree, node) = (&context.tree, context.root_node());
+    // A move that becomes a child at this moment is in neither list.
+    let is_unvisited = children.len() < node.edge_count()
+        && (tree.unvisited(node).any(|edge| root.allows_index(edge.index))
+            || tree.unvisited(node).count() + children.len() < node.edge_count());
+    let allowed = children.iter().filter(|root_move| root_move.is_allowed);
+    let proofs =
+        allowed.map(|&RootMove { node: NodeReading { bounds, proof, .. }, .. }| MoveProof { bounds, proof });
+    let mut moves = is_unvisited.then_some(MoveProof::OPEN).into_iter().chain(proofs).peekable();
+    moves.peek()?;
+    match verdict::verdict(moves) {
+        Verdict::Proven(proof) => Some(proof),
+        Verdict::Open | Verdict::Bounded(_) => None,
+    }
+}
+
+impl RootMove {
+    pub(super) fn is_visited(&self) -> bool {
+        self.node.visits > 0
+    }
+
+    fn rank(&self) -> MoveRank {
+        MoveRank::new(&self.node, self.q, self.network_policy)
+    }
+}
+
+/// The figures by which a move is judged as one to play, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MoveRank {
+    class: ProofClass,
+    /// Plies to the certain end of the game, signed so that more is better, or 0 without a certain end.
+    delay: f32,
+    visits: u32,
+    q: f32,
+    policy: f32,
+}
+
+/// Classes of moves by what is proven of them, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ProofClass {
+    Mated,
+    LostByTables,
+    Open,
+    WonByTables,
+    Mate,
+}
+
+impl MoveRank {
+    pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
+        let (class, delay) = match node.proof {
+            Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }) => (ProofClass::Mate, -plies),
+            Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: false }) => {
+                (ProofClass::WonByTables, -plies)
+            }
+            Some(Proof { outcome: ProofOutcome::Loss, plies, is_mate: false }) => {
+                (ProofClass::LostByTables, plies)
+            }
+            Some(Proof { outcome: ProofOutcome::Loss, plies, is_mate: true }) => (ProofClass::Mated, plies),
+            _ => (ProofClass::Open, 0.0),
+        };
+        MoveRank { class, delay, visits: node.visits, q, policy }
+    }
+
+    /// Compares two moves. The better one to play is the greater.
+    pub(crate) fn compare(&self, other: &MoveRank) -> Ordering {
+        (self.class.cmp(&other.class))
+            .then(self.delay.total_cmp(&other.delay))
+            .then(self.visits.cmp(&other.visits))
+            .then(self.q.total_cmp(&other.q))
+            .then(self.policy.total_cmp(&other.policy))
+    }
+}
+
+/// Returns the moves of the winning side, or of the losing one, until a mate that is `plies` away.
+pub(super) fn moves_to_mate(plies: f32) -> u32 {
+    (plies as u32).div_ceil(2)
+}
+
+pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
+    let node = tree.node(root);
+    if node.visits() == 0 {
+        return None;
+    }
+    let mean = node.mean();
+    let m = backend.has_moves_left.then_some(Plies(mean.m.into()));
+    Some(RootEvaluation {
+        q: -f64::from(mean.v),
+        d: backend.has_wdl.then_some(mean.d.into()),
+        m,
+        m_spread: m.and_then(|m| moves_left_spread(tree, node, m)),
+    })
+}
+
+/// The share of the root's visits down to which a line of play is followed …
+const LINE_SHARE: f64 = 1.0 / 16.0;
+/// … and the number of plies for which it is.
+const LINE_PLIES: u32 = 6;
+
+/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being
+/// pruned only root moves count.
+fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
+    let inside = tree.try_enter();
+    let mut lines = MovesLeftSums {
+        tree,
+        plies: if inside.is_some() { LINE_PLIES } else { 1 },
+        mean: mean.0,
+        least: LINE_SHARE * f64::from(root.visits()),
+        visits: 0.0,
+        squares: 0.0,
+    };
+    lines.add_below(root, 1);
+    (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
+}
+
+struct MovesLeftSums<'a> {
+    tree: &'a Tree,
+    plies: u32,
+    /// Plies left at the root.
+    mean: f64,
+    /// The fewest visits with which a line is followed.
+    least: f64,
+    visits: f64,
+    /// Squared distances of the plies left from `mean`, by visits.
+    squares: f64,
+}
+
+impl MovesLeftSums<'_> {
+    /// Adds the lines through `node`, whose children are `plies` below the root.
+    fn add_below(&mut self, node: &Node, plies: u32) {
+        for (_, child) in self.tree.children(node) {
+            let n = f64::from(child.visits());
+            if n > self.least && plies < self.plies && child.child_count() > 0 {
+                self.add_below(child, plies + 1);
+            } else {
+                self.visits += n;
+                self.squares += n * (f64::from(child.mean().m) + f64::from(plies) - self.mean).powi(2);
+            }
+        }
+    }
+}
+
+/// The value at or below which a move loses nearly for certain, as Lc0 has it.
+const RESIGNABLE_Q: f32 = -0.98;
+
+pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
+    let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
+    let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
+    let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
+    let outcomes = || proofs().map(|proof| proof.outcome);
+    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
+    // Moves that may not be searched can have visits from an earlier search, and moves that turned out to
+    // lose are not in the race.
+    let visits_in_the_race = |root_move: &RootMove| {
+        if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
+    };
+    SearchStats {
+        elapsed: (*elapsed).into(),
+        since_first_eval: snapshot.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
+        nodes: snapshot.nodes.into(),
+        new_nodes: Nodes(snapshot.new_nodes),
+        terminal_visits: Nodes(counts.terminals),
+        batches: counts.batches,
+        depth: counts.mean_depth(),
+        root_visits: children.iter().map(visits_in_the_race).collect(),
+        best_by_q: (0..children.len())
+            .filter(|&i| children[i].is_visited() && children[i].is_allowed)
+            .max_by(|&a, &b| {
+                let [x, y] = [a, b].map(|i| &children[i]);
+                // Of equals the most visited one, and the first of those, as `most_visited` has it.
+                x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+            }),
+        root: snapshot.evaluation,
+        proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
+        // A result that only moves attain which may not be searched leaves the others open.
+        root_is_certain: root.proof.is_some_and(|proof| {
+            children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
+        }),
+        losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
+        is_resignable: allowed()
+            .filter(|root_move| root_move.is_visited())
+            .all(|root_move| root_move.q <= RESIGNABLE_Q),
+        // The root keeps the first mate that was found. A shorter one can follow.
+        mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
+        // The root's proof is for the side that moved last.
+        mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
+    }
+}
+
+/// Figures of a finished search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchSummary {
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// Visits made by this search.
+    pub new_nodes: u64,
+    /// Time from `go` to the answer.
+    pub time: Duration,
+    /// Time from `go` to the first evaluation, or `None` if there was none.
+    pub first_evaluation: Option<Duration>,
+    /// What the search has counted.
+    pub counts: CounterValues,
+    /// Time that the device computed, or `None` if time was real.
+    pub device_busy: Option<Duration>,
+    /// Memory of the tree, bytes.
+    pub tree_bytes: u64,
+    /// Mean value, draws and plies left at the root, from the side to move's point of view, or `None` if
+    /// nothing was visited.
+    pub root: Option<RootEvaluation>,
+    /// The root's moves with their visits, in the order of their policy. Moves that were never tried are
+    /// missing.
+    pub root_visits: Vec<(Move, u32)>,
+}
+
+pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> SearchSummary {
+    SearchSummary {
+        nodes: snapshot.nodes.into(),
+        new_nodes: snapshot.new_nodes,
+        time: snapshot.elapsed,
+        first_evaluation: snapshot.first_evaluation,
+        counts: snapshot.counts,
+        device_busy: context.clock.device_busy(),
+        tree_bytes: context.tree.bytes(),
+        root: snapshot.evaluation,
+        root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_move(visits: u32, q: f32) -> RootMove {
+        let mv = History::start().legal_moves()[0];
+        RootMove { q, node: NodeReading { visits, ..NodeReading::NONE }, ..RootMove::unvisited(mv, 0.1) }
+    }
+
+    fn best(factor: f32, moves: &[RootMove]) -> Option<usize> {
+        best_by_bound(&moves.iter().collect::<Vec<_>>(), factor)
+    }
+
+    #[test]
+    fn a_better_value_may_go_before_more_visits() {
+        // Bounds at factor 1: 0.2 − 0.05 = 0.15, 0.3 − 0.1 = 0.2, 0.5 − 0.25 = 0.25 and 0.9 − 0.236 = 0.664.
+        let moves = [open_move(400, 0.2), open_move(100, 0.3), open_move(20, 0.5), open_move(18, 0.9)];
+        assert_eq!(best(1.0, &moves[..2]), Some(1));
+        assert_eq!(best(1.0, &moves), Some(2), "18 visits are less than a twentieth of 400");
+        // 0.2 − 0.1 = 0.1 and 0.25 − 0.2 = 0.05
+        assert_eq!(best(2.0, &[open_move(400, 0.2), open_move(100, 0.25)]), Some(0));
+        assert_eq!(best(1.0, &[open_move(25, 0.5), open_move(25, 0.5)]), Some(0), "the first of equals");
+        assert_eq!(best(0.0, &moves), None);
+        assert_eq!(best(1.0, &[]), None);
+    }
+
+    #[test]
+    fn certain_moves_are_not_weighed_by_bounds() {
+        let certain = |mut root_move: RootMove, outcome| {
+            root_move.prove(Proof { outcome, plies: 3.0, is_mate: false });
+            root_move
+        };
+        let draw = || certain(open_move(30, 0.0), ProofOutcome::Draw);
+        assert_eq!(best(1.0, &[open_move(100, -0.2), draw()]), Some(0));
+        assert_eq!(best(1.0, &[draw(), open_move(20, 0.9)]), None);
+    }
+}

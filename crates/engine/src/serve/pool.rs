@@ -1,0 +1,558 @@
+//! The search threads and the queue in front of them.
+//!
+//! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together,
+//! and hands the results back. Between two such rounds it takes further searches from the queue. So batches
+//! are large though each search asks for few leaves, and a search finds what it would find alone, but for
+//! evaluations that another one has left in the cache.
+//!
+//! A search that is alone asks for too few leaves to keep a device busy, and waits for each batch. Workers
+//! search it as under UCI: with several batches under way at once, and on a CPU with all threads in one tree.
+//! On a CPU only a pool for one search at a time does so.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::chess::History;
+use crate::engine::{EngineError, EnginePlayer, EngineSetup, GoRequest, Listener, SearchAnswer, SharedBatch};
+use crate::network::cache::EvalCache;
+use crate::network::{Backend, BackendError, Evaluator};
+use crate::note::Note;
+use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
+
+/// Gatherings of one search before the others of its thread have their turn.
+const ROUNDS: u32 = 256;
+const PANIC: &str = "the search panicked";
+
+/// Positions of a game to search one after the other, so that each search goes on from what the one before
+/// has found below the moves that were played.
+pub struct Order {
+    pub game: Arc<History>,
+    /// The positions, by the number of the game's moves that are played.
+    pub plies: VecDeque<usize>,
+    /// Limits and root moves of each search. The time counts from its beginning.
+    pub request: GoRequest,
+    /// Options and network.
+    pub setup: Arc<EngineSetup>,
+    /// The evaluations that it shares with other searches.
+    pub cache: Arc<EvalCache>,
+    /// The time between two reports. `None` asks for none.
+    pub report_every: Option<Duration>,
+    /// The order with the largest number is searched first.
+    pub priority: i32,
+    /// Whose order it is: the owners of orders of one priority take turns.
+    pub owner: u64,
+    /// Ends the search once it is set. Relaxed: the search looks at it in every round.
+    pub stop: Arc<AtomicBool>,
+    /// Hears of the searches. Each has an answer, without a result if it did not begin or the backend failed.
+    /// A note says why.
+    pub listener: Box<dyn Listener>,
+}
+
+impl Order {
+    /// Returns the game up to the present position.
+    pub(super) fn position(&self) -> History {
+        let mut position = (*self.game).clone();
+        position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
+        position
+    }
+
+    /// Answers all that is left, without a search.
+    fn give_up(mut self, reason: Option<String>) {
+        reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
+        while !self.plies.is_empty() {
+            self.answer(SearchAnswer::default());
+        }
+    }
+
+    /// Answers the present position, and goes on to the next one.
+    fn answer(&mut self, answer: SearchAnswer) {
+        self.listener.answer(&self.position(), answer);
+        self.plies.pop_front();
+    }
+}
+
+/// Threads and open searches.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolSize {
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Orders that are open at once, all threads together. Each thread has at least one.
+    pub searches: usize,
+    /// Threads that search together where only one search is open.
+    pub(crate) workers: usize,
+    /// Orders that may wait.
+    pub(crate) queue: usize,
+}
+
+/// Too many orders wait.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the queue is full: {waiting} positions wait, of {most} that may")]
+pub struct QueueFull {
+    waiting: usize,
+    most: usize,
+}
+
+/// What the pool has done and has to do.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PoolStatus {
+    pub waiting: usize,
+    pub searching: usize,
+    /// Searches that are over, and their visits.
+    pub(super) searched: u64,
+    pub(super) nodes: u64,
+}
+
+/// Dropping it ends them after the orders that it has.
+#[derive(Debug)]
+pub struct SearchPool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    backend: Arc<dyn Backend>,
+    size: PoolSize,
+    /// Those who search where only one search is open. At most one thread has them at a time.
+    workers: Option<WorkerPool>,
+    state: Mutex<PoolState>,
+    /// There are orders, or no more will come.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    queue: Queue,
+    status: PoolStatus,
+    is_closed: bool,
+}
+
+impl PoolState {
+    /// Returns whether the search that begins is the only one, and may keep its thread to itself.
+    fn has_one_search(&self, size: &PoolSize) -> bool {
+        size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
+    }
+}
+
+impl SearchPool {
+    /// Starts the threads.
+    pub(crate) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<SearchPool, WorkerPoolError> {
+        let needs_workers = size.searches == 1 || backend.info().queues > 0;
+        let workers = needs_workers.then(|| WorkerPool::new(&*backend, size.workers)).transpose()?;
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Shared { backend, size, workers, state, changed };
+        let mut pool = SearchPool { shared: Arc::new(shared), threads: Vec::new() };
+        for index in 0..size.threads.max(1) {
+            let evaluator = pool.shared.backend.evaluator()?;
+            let (shared, batch) = (pool.shared.clone(), SharedBatch::default());
+            let thread = SearchThread { shared, evaluator, open: Vec::new(), batch };
+            let builder = thread::Builder::new().name(format!("search-{index}")).stack_size(STACK_BYTES);
+            pool.threads
+                .push(builder.spawn(move || thread.run()).map_err(|error| WorkerPoolError::thread(&error))?);
+        }
+        Ok(pool)
+    }
+
+    /// Queues all of `orders`, or none of them.
+    pub fn submit(&self, orders: Vec<Order>) -> Result<(), QueueFull> {
+        let mut state = self.shared.state.lock();
+        let (waiting, most) = (state.queue.len, self.shared.size.queue);
+        if waiting + orders.len() > most {
+            return Err(QueueFull { waiting, most });
+        }
+        orders.into_iter().for_each(|order| state.queue.push(order));
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Answers the orders that wait and whose `stop` is set. Those that are being searched end by themselves.
+    pub fn remove_stopped(&self) {
+        let removed = self.shared.state.lock().queue.remove_stopped();
+        removed.into_iter().for_each(|order| order.give_up(None));
+    }
+
+    pub fn status(&self) -> PoolStatus {
+        let state = self.shared.state.lock();
+        PoolStatus { waiting: state.queue.len, ..state.status }
+    }
+}
+
+impl Drop for SearchPool {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_closed = true;
+        self.shared.changed.notify_all();
+        // A thread that panicked outside its searches has nothing left to do.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// The orders that wait: those of the highest priority first, and in each priority one of every owner in
+/// turn.
+#[derive(Default)]
+struct Queue {
+    levels: BTreeMap<Reverse<i32>, VecDeque<Line>>,
+    len: usize,
+}
+
+/// The orders of one owner, never none.
+struct Line {
+    owner: u64,
+    orders: VecDeque<Order>,
+}
+
+impl Queue {
+    fn push(&mut self, order: Order) {
+        let level = self.levels.entry(Reverse(order.priority)).or_default();
+        match level.iter_mut().find(|line| line.owner == order.owner) {
+            Some(line) => line.orders.push_back(order),
+            None => level.push_back(Line { owner: order.owner, orders: VecDeque::from([order]) }),
+        }
+        self.len += 1;
+    }
+
+    fn pop(&mut self) -> Option<Order> {
+        let mut level = self.levels.first_entry()?;
+        let mut line = level.get_mut().pop_front()?;
+        let order = line.orders.pop_front();
+        if !line.orders.is_empty() {
+            level.get_mut().push_back(line);
+        }
+        if level.get().is_empty() {
+            level.remove();
+        }
+        self.len -= usize::from(order.is_some());
+        order
+    }
+
+    fn remove_stopped(&mut self) -> Vec<Order> {
+        let (mut kept, mut removed) = (Queue::default(), Vec::new());
+        for line in std::mem::take(&mut self.levels).into_values().flatten() {
+            for order in line.orders {
+                if order.stop.load(Ordering::Relaxed) { removed.push(order) } else { kept.push(order) }
+            }
+        }
+        *self = kept;
+        removed
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// One thread with its open searches.
+struct SearchThread {
+    shared: Arc<Shared>,
+    evaluator: Box<dyn Evaluator>,
+    open: Vec<OpenSearch>,
+    batch: SharedBatch,
+}
+
+struct OpenSearch {
+    order: Order,
+    player: EnginePlayer,
+    reported: Instant,
+    /// Whether it waits: for the network, or for time to pass.
+    waits: bool,
+    /// Whether there was no other search when it began, so that workers make it.
+    is_alone: bool,
+}
+
+impl SearchThread {
+    /// Searches until no more orders come. A panic costs the searches that are open, and no others.
+    fn run(mut self) {
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| self.search())) {
+                Ok(()) => return,
+                Err(_) => self.fail(PANIC),
+            }
+        }
+    }
+
+    fn search(&mut self) {
+        while self.take_orders() {
+            self.search_lone_one();
+            self.gather();
+            if let Err(error) = self.evaluate() {
+                self.fail(&error.to_string());
+            }
+        }
+    }
+
+    /// Opens searches until this thread has its part of all there are, and waits for orders if it has none.
+    /// Returns false if it has none and no more will come.
+    fn take_orders(&mut self) -> bool {
+        let PoolSize { threads, searches, .. } = self.shared.size;
+        let mut state = self.shared.state.lock();
+        loop {
+            // Few orders are shared out, so that no thread is idle.
+            let wanted = (state.queue.len + state.status.searching).min(searches).div_ceil(threads);
+            if self.open.len() >= wanted.max(1) {
+                return true;
+            }
+            match state.queue.pop() {
+                Some(order) => {
+                    state.status.searching += 1;
+                    let is_alone = state.has_one_search(&self.shared.size);
+                    drop(state);
+                    self.open(order, is_alone);
+                    state = self.shared.state.lock();
+                }
+                None if !self.open.is_empty() => return true,
+                None if state.is_closed => return false,
+                None => self.shared.changed.wait(&mut state),
+            }
+        }
+    }
+
+    fn open(&mut self, order: Order, is_alone: bool) {
+        match EnginePlayer::of_search(order.setup.clone(), order.cache.clone()) {
+            Ok(player) => {
+                let reported = Instant::now();
+                self.open.push(OpenSearch { order, player, reported, waits: false, is_alone });
+                self.begin(self.open.len() - 1);
+            }
+            Err(error) => self.give_up(order, Some(error.to_string())),
+        }
+    }
+
+    /// Begins the next search of an order, which leaves where that cannot be.
+    fn begin(&mut self, place: usize) {
+        let search = &mut self.open[place];
+        let is_stopped = search.order.stop.load(Ordering::Relaxed);
+        let begun = catch_unwind(AssertUnwindSafe(|| if is_stopped { Ok(()) } else { search.begin() }));
+        let failure = begun.map_or(Some(PANIC.into()), |begun| begun.err().map(|error| error.to_string()));
+        if is_stopped || failure.is_some() {
+            let order = self.open.remove(place).order;
+            self.give_up(order, failure);
+        }
+    }
+
+    fn give_up(&self, order: Order, reason: Option<String>) {
+        self.shared.state.lock().status.searching -= 1;
+        order.give_up(reason);
+    }
+
+    /// Lets workers search the only open search of this thread, if it was alone from its beginning.
+    fn search_lone_one(&mut self) {
+        while let (Some(workers), [search]) = (&self.shared.workers, &mut self.open[..])
+            && search.is_alone
+        {
+            let OpenSearch { order, player, reported, .. } = search;
+            player.search_with(workers, &mut || {
+                if order.stop.load(Ordering::Relaxed) {
+                    player.stop();
+                }
+                report_if_due(order, player, reported);
+            });
+            self.close(0);
+            let is_alone = self.shared.state.lock().has_one_search(&self.shared.size);
+            self.open.iter_mut().for_each(|search| search.is_alone = is_alone);
+        }
+    }
+
+    /// Lets every search go on until it waits for evaluations. Those that are over leave.
+    fn gather(&mut self) {
+        let mut place = 0;
+        while let Some(search) = self.open.get_mut(place) {
+            // What is begun in steps goes on so.
+            search.is_alone = false;
+            if search.order.stop.load(Ordering::Relaxed) {
+                search.player.stop();
+            }
+            match search.player.advance_within(ROUNDS) {
+                Some(NextStep::Over) => self.close(place),
+                step => {
+                    search.waits = step.is_some();
+                    report_if_due(&mut search.order, &search.player, &mut search.reported);
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    /// Evaluates all positions that wait, in batches that the backend takes.
+    fn evaluate(&mut self) -> Result<(), BackendError> {
+        let most = self.shared.backend.info().max_batch.max(1);
+        let waiting = self.open.iter_mut().filter(|search| search.waits);
+        let mut players: Vec<_> = waiting.map(|search| &mut search.player).collect();
+        self.batch.evaluate(&mut players, |slots| {
+            slots.chunks_mut(most).try_for_each(|batch| self.evaluator.evaluate(batch))
+        })
+    }
+
+    /// Answers a search that is over, and begins the order's next one.
+    fn close(&mut self, place: usize) {
+        let mut search = self.open.remove(place);
+        let OpenSearch { order, player, .. } = &mut search;
+        let is_last = order.plies.len() == 1;
+        let played = player.end_move();
+        let mut state = self.shared.state.lock();
+        // Before the answer: whoever has it may ask again, and is then alone.
+        state.status.searching -= usize::from(is_last);
+        state.status.searched += 1;
+        state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
+        drop(state);
+        self.shared.backend.take_notes().into_iter().for_each(|note| order.listener.note(note));
+        let answer = played.map_or_else(SearchAnswer::default, |played| {
+            let mut result = played.result;
+            result.info = player.report();
+            SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
+        });
+        order.answer(answer);
+        if !is_last {
+            self.open.insert(place, search);
+            self.begin(place);
+        }
+    }
+
+    /// Answers all open searches, which cannot go on.
+    fn fail(&mut self, reason: &str) {
+        self.shared.state.lock().status.searching -= self.open.len();
+        for OpenSearch { order, player, .. } in self.open.drain(..) {
+            // Workers may still search it after a panic.
+            player.stop();
+            order.give_up(Some(reason.into()));
+        }
+    }
+}
+
+impl OpenSearch {
+    fn begin(&mut self) -> Result<(), EngineError> {
+        let request = GoRequest { received: Instant::now(), ..self.order.request.clone() };
+        (self.reported, self.waits) = (request.received, false);
+        self.player.begin_search(&self.order.position(), request)
+    }
+}
+
+fn report_if_due(order: &mut Order, player: &EnginePlayer, reported: &mut Instant) {
+    let is_due = order.report_every.is_some_and(|gap| reported.elapsed() >= gap);
+    if is_due && let Some(info) = player.report() {
+        order.listener.info(&order.position(), &info);
+        *reported = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam::channel::{Sender, unbounded};
+
+    use super::*;
+    use crate::search::SearchInfo;
+    use crate::serve::Searcher;
+    use crate::time::{GoLimits, Nodes};
+
+    /// Tells the number of an order when it is answered, and whether it was searched.
+    struct Told(u32, Sender<(u32, bool)>);
+
+    impl Listener for Told {
+        fn info(&mut self, _: &History, _: &SearchInfo) {}
+        fn note(&mut self, _: Note) {}
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
+            self.1.send((self.0, answer.result.is_some())).unwrap();
+        }
+    }
+
+    /// Makes numbered orders of one visit each.
+    struct Orders {
+        searcher: Searcher,
+        sender: Sender<(u32, bool)>,
+    }
+
+    impl Orders {
+        fn order(&self, number: u32, owner: u64, priority: i32) -> Order {
+            let request = GoRequest::new(GoLimits { nodes: Some(Nodes(1)), ..GoLimits::default() });
+            let listener = Box::new(Told(number, self.sender.clone()));
+            let order = self.searcher.order(Arc::new(History::start()), &[0], request, listener);
+            Order { owner, priority, stop: Arc::default(), ..order }
+        }
+    }
+
+    #[test]
+    fn owners_take_turns_and_higher_priorities_come_first() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let mut queue = Queue::default();
+        for (number, owner, priority) in
+            [(1, 7, 0), (2, 7, 0), (3, 7, 0), (4, 8, 0), (5, 9, -1), (6, 8, 5), (7, 8, 0)]
+        {
+            queue.push(orders.order(number, owner, priority));
+        }
+        queue.push(orders.order(8, 9, 0));
+        // Owner 7 has come first and 9 last, and each has one turn before the next round.
+        let expected = [6, 1, 4, 8, 2, 7, 3, 5];
+        for (left, number) in (0..8).rev().zip(expected) {
+            queue.pop().unwrap().give_up(None);
+            assert_eq!((receiver.try_recv().unwrap(), queue.len), ((number, false), left));
+        }
+        assert!(queue.pop().is_none() && queue.levels.is_empty());
+    }
+
+    #[test]
+    fn stopped_orders_leave_the_queue_and_others_keep_their_places() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 0), sender };
+        let mut queue = Queue::default();
+        for number in 1..=6 {
+            let order = orders.order(number, u64::from(number % 2), i32::from(number == 6));
+            order.stop.store(number % 3 == 0, Ordering::Relaxed);
+            queue.push(order);
+        }
+        assert_eq!(queue.remove_stopped().len(), 2);
+        assert_eq!(queue.len, 4);
+        std::iter::from_fn(|| queue.pop()).for_each(|order| order.give_up(None));
+        let numbers: Vec<_> = receiver.try_iter().map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 2, 5, 4]);
+    }
+
+    #[test]
+    fn a_full_queue_takes_all_orders_of_a_query_or_none() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(1, 3), sender };
+        let pool = &orders.searcher.pool;
+        // The only place is taken by a search without an end.
+        let blocker = orders.order(0, 1, 0);
+        let stop = blocker.stop.clone();
+        let endless = GoRequest::new(GoLimits { infinite: true, ..GoLimits::default() });
+        pool.submit(vec![Order { request: endless, ..blocker }]).unwrap();
+        while pool.status().searching == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let several =
+            |numbers: std::ops::Range<u32>| numbers.map(|number| orders.order(number, 1, 0)).collect();
+        pool.submit(several(1..3)).unwrap();
+        assert_eq!(pool.submit(several(3..5)), Err(QueueFull { waiting: 2, most: 3 }));
+        assert_eq!(
+            pool.submit(several(5..9)).unwrap_err().to_string(),
+            "the queue is full: 2 positions wait, of 3 that may"
+        );
+        pool.submit(several(9..10)).unwrap();
+        assert_eq!(pool.status().waiting, 3);
+        stop.store(true, Ordering::Relaxed);
+        let answered: Vec<_> = receiver.iter().take(4).collect();
+        assert_eq!(answered, [(0, true), (1, true), (2, true), (9, true)]);
+    }
+
+    #[test]
+    fn a_pool_that_ends_answers_what_it_was_given() {
+        let (sender, receiver) = unbounded();
+        let orders = Orders { searcher: Searcher::random(2, 100), sender };
+        orders.searcher.pool.submit((0..50).map(|number| orders.order(number, 1, 0)).collect()).unwrap();
+        drop(orders);
+        let mut numbers: Vec<_> = receiver.iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..50).collect::<Vec<_>>());
+    }
+}

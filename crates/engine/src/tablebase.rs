@@ -1,0 +1,622 @@
+//! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
+//!
+//! The search asks for the result of a leaf ([`Tablebase::probe`]), the engine for the moves worth searching
+//! at the root ([`Tablebase::root_moves`]): those that keep the best result by distances to the next capture
+//! or pawn move (DTZ) exactly under the fifty-move rule, or without such tables by results alone. The order
+//! of moves is that of Lc0's and Stockfish's root probes.
+//!
+//! Files are read by the crate `shakmaty-syzygy`. A [`Tablebase`] is opened once and shared. Every method may
+//! be called from any thread.
+
+use std::cmp::Reverse;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::{fs, io};
+
+use shakmaty::Chess;
+use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, SyzygyError, Wdl};
+use thiserror::Error;
+
+use crate::chess::{History, Move, Position};
+use crate::foreign::{in_our_words, our_words, record};
+use crate::note::Note;
+use crate::options::option_group;
+
+/// The ending of the names of files with results.
+const WDL_EXTENSION: &str = "rtbw";
+/// The ending of the names of files with distances to the next capture or pawn move.
+const DTZ_EXTENSION: &str = "rtbz";
+
+/// The reason why no tables are in use. The texts follow the option's name.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum TablebaseError {
+    #[error("there is no folder {}", .0.display())]
+    Missing(PathBuf),
+    #[error("cannot read the folder {}: {reason}. Name folders that hold .{WDL_EXTENSION} files", path.display())]
+    Folder { path: PathBuf, reason: String },
+    #[error("no .{WDL_EXTENSION} file in {0}. Name folders that hold Syzygy tables")]
+    Empty(String),
+    #[error("no table can be used: {}", .0.join("; "))]
+    Unusable(Vec<String>),
+}
+
+/// The result of a position with best play under the fifty-move rule, for the side to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeResult {
+    /// The side to move wins in time.
+    Win,
+    /// Nobody wins in time: wins and losses that the fifty-move rule frustrates count as draws.
+    Draw,
+    /// The side to move loses in time.
+    Loss,
+}
+
+impl From<Wdl> for ProbeResult {
+    fn from(wdl: Wdl) -> ProbeResult {
+        match wdl {
+            Wdl::Win => ProbeResult::Win,
+            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
+            Wdl::Loss => ProbeResult::Loss,
+        }
+    }
+}
+
+/// The tables of some folders. Files are opened when they are first needed.
+#[derive(Debug)]
+pub struct Tablebase {
+    tables: shakmaty_syzygy::Tablebase<Chess>,
+    wdl_files: usize,
+    dtz_files: usize,
+    max_pieces: usize,
+    /// The names of the tables of results, such as `KQPvKR`.
+    names: Vec<String>,
+    /// Folders and files that cannot be used, with the reason.
+    unusable: Vec<String>,
+    /// The error of the first table that could not be read when it was needed.
+    read_error: OnceLock<String>,
+}
+
+impl Tablebase {
+    /// Opens all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows
+    /// `;`).
+    ///
+    /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
+    ///
+    /// # Errors
+    /// Fails if no folder holds a table. The error names the first folder and says why.
+    pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
+        let mut tablebase = Tablebase {
+            tables: shakmaty_syzygy::Tablebase::new(),
+            wdl_files: 0,
+            dtz_files: 0,
+            max_pieces: 0,
+            names: Vec::new(),
+            unusable: Vec::new(),
+            read_error: OnceLock::new(),
+        };
+        let mut first_error = None;
+        for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
+            match table_files(&folder) {
+                Ok(files) => files.iter().for_each(|file| tablebase.add(file)),
+                Err(error) => {
+                    tablebase.unusable.push(error.to_string());
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match (tablebase.wdl_files, first_error) {
+            (1.., _) => Ok(tablebase),
+            (0, Some(error)) => Err(error),
+            (0, None) if tablebase.unusable.is_empty() => Err(TablebaseError::Empty(folders.into())),
+            (0, None) => Err(TablebaseError::Unusable(tablebase.unusable)),
+        }
+    }
+
+    fn add(&mut self, path: &Path) {
+        let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+        match begins_as_table(path).and_then(|()| self.tables.add_file(path)) {
+            Ok(()) if has_extension(path, DTZ_EXTENSION) => self.dtz_files += 1,
+            Ok(()) => {
+                self.wdl_files += 1;
+                self.max_pieces = self.max_pieces.max(pieces_in_name(name));
+                self.names.push(name.into());
+            }
+            Err(error) => {
+                let is_of_name = error.kind() == io::ErrorKind::InvalidInput;
+                let reason = match usual_name(path).filter(|_| is_of_name) {
+                    Some(usual) => format!("call it {usual}"),
+                    None => in_our_words(&error),
+                };
+                self.unusable.push(format!("not a table: {} ({reason})", path.display()));
+            }
+        }
+    }
+
+    /// Returns the largest number of pieces, kings and pawns included, in a table of results.
+    pub fn max_pieces(&self) -> usize {
+        self.max_pieces
+    }
+
+    /// Returns whether `position` could be in the tables. They hold no castling rights.
+    fn covers(&self, position: &Position) -> bool {
+        position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
+    }
+
+    /// Returns the result of `position`, if it is in the tables and its fifty-move counter is 0: else results
+    /// are not exact.
+    pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
+        if position.rule50() > 0 || !self.covers(position) {
+            return None;
+        }
+        self.wdl(position).map(ProbeResult::from)
+    }
+
+    /// Returns the result of `position` as if its fifty-move counter were 0.
+    fn wdl(&self, position: &Position) -> Option<Wdl> {
+        self.found(self.tables.probe_wdl_after_zeroing(position.chess()))
+    }
+
+    fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
+        if let Err(SyzygyError::ProbeFailed { metric, material, error }) = &probed {
+            self.read_error.get_or_init(|| {
+                record("the endgame tables", error);
+                fault_of(*metric, material, error)
+            });
+        }
+        probed.ok()
+    }
+
+    /// Returns which table could not be read when it was needed, if there was one, and why.
+    pub fn read_error(&self) -> Option<&str> {
+        self.read_error.get().map(String::as_str)
+    }
+
+    /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be
+    /// used.
+    pub fn description(&self) -> String {
+        let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
+        let mut text = format!(
+            "{} Syzygy tables ({wdl_files} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
+            wdl_files + dtz_files
+        );
+        for reason in unusable {
+            text += "\n";
+            text += reason;
+        }
+        text
+    }
+}
+
+fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
+    let io_error = |error: io::Error| {
+        let (path, reason) = (folder.to_path_buf(), in_our_words(&error));
+        match error.kind() {
+            io::ErrorKind::NotFound => TablebaseError::Missing(path),
+            _ => TablebaseError::Folder { path, reason },
+        }
+    };
+    let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(io_error)?.collect();
+    let mut files: Vec<_> = entries
+        .map_err(io_error)?
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|path| has_extension(path, WDL_EXTENSION) || has_extension(path, DTZ_EXTENSION))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
+}
+
+/// Returns the number of pieces of a table by its name: five for `KQPvKR`. Some programs write small letters.
+fn pieces_in_name(name: &str) -> usize {
+    name.chars().filter(|c| *c != 'v').count()
+}
+
+/// Returns the name that a table must have, if it has another: `KQvK.rtbw` for `KQVK.RTBW`.
+fn usual_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, extension) = name.split_once('.')?;
+    let usual = format!("{}.{}", stem.to_ascii_uppercase().replace('V', "v"), extension.to_ascii_lowercase());
+    (usual != name && usual.matches('v').count() == 1).then_some(usual)
+}
+
+/// Checks the first bytes of a table. What is no regular file is not opened: a pipe has no end.
+fn begins_as_table(path: &Path) -> io::Result<()> {
+    let table = if has_extension(path, DTZ_EXTENSION) { Chess::TBZ } else { Chess::TBW };
+    let mut start = [0; 4];
+    if path.metadata()?.is_file() {
+        File::open(path)?.read_exact(&mut start)?;
+    }
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it does not begin as a table does");
+    (start == table.magic).then_some(()).ok_or_else(damaged)
+}
+
+/// Says what is wrong with a table.
+fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
+    let reason = match error {
+        ProbeError::Read { error } if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".into(),
+        ProbeError::Read { error } => our_words(error),
+        ProbeError::Magic { .. } => "it does not begin as a table does".into(),
+        ProbeError::CorruptedTable { .. } => "it is damaged".into(),
+    };
+    let extension = match metric {
+        Metric::Wdl => WDL_EXTENSION,
+        Metric::Dtz => DTZ_EXTENSION,
+    };
+    format!("the table {material}.{extension} cannot be read: {reason}")
+}
+
+/// The look at all tables that comes before games that need them.
+mod damage {
+    use shakmaty::{CastlingMode, Chess, Color, FromSetup, Role, Setup, Square};
+    use shakmaty_syzygy::SyzygyError;
+
+    use super::{Tablebase, fault_of};
+
+    /// Random positions of a table that are looked up …
+    const SAMPLES: usize = 8;
+    /// … and how often the pieces are placed for them, since many positions are impossible.
+    const PLACEMENTS: usize = 400;
+
+    impl Tablebase {
+        /// Looks some random positions of every table up, and returns which tables are damaged, with the
+        /// reason. What is deep within a table may be damaged all the same.
+        pub fn damage(&self) -> Vec<String> {
+            let mut random = fastrand::Rng::with_seed(0);
+            let mut damaged = Vec::new();
+            for name in &self.names {
+                let positions = std::iter::repeat_with(|| random_position(name, &mut random));
+                let fault = positions.take(PLACEMENTS).flatten().take(SAMPLES).find_map(|position| {
+                    match self.tables.probe_wdl_after_zeroing(&position) {
+                        // A table that a capture leads to may be the one.
+                        Err(SyzygyError::ProbeFailed { metric, material, error }) => {
+                            Some(fault_of(metric, &material, &error))
+                        }
+                        _ => None,
+                    }
+                });
+                damaged.extend(fault.filter(|fault| !damaged.contains(fault)));
+            }
+            damaged
+        }
+    }
+
+    /// Places the pieces of a table at random, or `None` if that makes no possible position.
+    fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
+        let mut setup = Setup::empty();
+        setup.turn = Color::from_white(random.bool());
+        for (side, color) in name.split('v').zip([Color::White, Color::Black]) {
+            for role in side.chars().filter_map(Role::from_char) {
+                let square = Square::new(random.u32(..64));
+                if setup.board.occupied().contains(square) {
+                    return None;
+                }
+                setup.board.set_piece_at(square, role.of(color));
+            }
+        }
+        Chess::from_setup(setup, CastlingMode::Standard).ok()
+    }
+}
+
+/// The first ply at which a draw by the fifty-move rule can be claimed.
+const FIFTY_MOVES: i64 = 100;
+
+/// The pace at which a win is to be brought home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootPace {
+    /// Any move that keeps the win will do. The search chooses among them.
+    Free,
+    /// Only the moves will do that lead to the next capture, pawn move or mate soonest.
+    Fastest,
+}
+
+/// The kind of tables that root moves were chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootTables {
+    /// Tables of distances (DTZ): the fifty-move counter is taken into account.
+    Dtz,
+    /// Tables of results only (WDL): a win is kept, but not brought nearer.
+    Wdl,
+}
+
+/// Root moves that keep the best result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RootMoves {
+    /// The moves, at least one.
+    pub moves: Vec<Move>,
+    /// The tables by which they were chosen.
+    pub tables: RootTables,
+    /// Positions found in the tables.
+    pub(crate) hits: u64,
+}
+
+/// The prospect after a root move, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Prospect {
+    Loss,
+    /// A loss that the fifty-move rule prevents or comes near to: plies by then on its counter.
+    LateLoss(i64),
+    Draw,
+    /// A win that the fifty-move rule may prevent, or that has to be hurried: plies by then on its counter.
+    LateWin(Reverse<i64>),
+    Win,
+}
+
+impl Prospect {
+    /// Returns the prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the
+    /// move.
+    fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
+        let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
+        // Rounded distances may be one ply too short.
+        let rounding = i64::from(dtz.precise().is_none());
+        let in_time = plies + rule50 + rounding <= FIFTY_MOVES;
+        match plies {
+            0 => Prospect::Draw,
+            1.. if in_time && pace == RootPace::Free => Prospect::Win,
+            1.. => Prospect::LateWin(Reverse(plies + rule50)),
+            // With half of the time to spare the defender need not count plies.
+            _ if rule50 - 2 * plies < FIFTY_MOVES => Prospect::Loss,
+            _ => Prospect::LateLoss(rule50 - plies),
+        }
+    }
+}
+
+impl Tablebase {
+    /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result
+    /// that one of them can reach, or `None` if the tables do not know all of them.
+    ///
+    /// If a position has occurred twice since the last capture or pawn move the pace is
+    /// [`RootPace::Fastest`]: aimless moves would lead to a draw by repetition.
+    pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
+        let root = game.current();
+        if candidates.is_empty() || !self.covers(root) {
+            return None;
+        }
+        let pace = if has_repeated(game) { RootPace::Fastest } else { pace };
+        let by_distance = |mv| Some(Prospect::of(self.dtz_of_move(root, mv)?, root.rule50(), pace));
+        if let Some(moves) = best(candidates, by_distance) {
+            return Some(RootMoves { moves, tables: RootTables::Dtz, hits: candidates.len() as u64 });
+        }
+        let by_result = |mv| Some(-self.wdl(&root.play(mv))?);
+        let moves = best(candidates, by_result)?;
+        Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
+    }
+
+    /// Returns the plies to the next capture, pawn move or mate on the way that begins with `mv`, that move
+    /// included: positive for a win, negative for a loss, beyond 100 if the fifty-move rule comes first, 0
+    /// for a draw.
+    fn dtz_of_move(&self, root: &Position, mv: Move) -> Option<MaybeRounded<Dtz>> {
+        let after = root.play(mv);
+        if after.rule50() == 0 {
+            return Some(MaybeRounded::Precise(Dtz::before_zeroing(-self.wdl(&after)?)));
+        }
+        if after.is_check() && after.legal_moves().is_empty() {
+            return Some(MaybeRounded::Precise(Dtz(1)));
+        }
+        let dtz = -self.found(self.tables.probe_dtz(after.chess()))?;
+        Some(dtz.map(|dtz| dtz.add_plies(1)))
+    }
+}
+
+/// Returns the moves that `rank` puts highest, or `None` if it has no rank for one of them.
+fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
+    let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
+    let highest = ranks.iter().copied().max()?;
+    Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
+}
+
+/// Returns whether a position has occurred twice since the last capture or pawn move.
+fn has_repeated(game: &History) -> bool {
+    let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
+    reversible.into_iter().any(|index| game.repetitions_at(index) > 0)
+}
+
+option_group! {
+    /// The options that name the endgame tables, and choose how they select the root moves.
+    pub struct TablebaseOptions {
+        /// Folders with Syzygy tables (.rtbw, .rtbz), separated by a colon, or on Windows by a semicolon.
+        syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths", common;
+        /// Search only the root moves that lead soonest to the next capture, pawn move or mate. Otherwise all
+        /// moves that keep the win are searched. It needs DTZ tables.
+        syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
+    }
+}
+
+/// The tables that the options name, opened once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TablesInForce {
+    /// The folders that were opened, or could not be.
+    folders: String,
+    tablebase: Option<Arc<Tablebase>>,
+    /// True when the failure of a file has been reported.
+    read_error_reported: bool,
+}
+
+/// The root moves of a search, and what else the tables say of the root.
+#[derive(Debug)]
+pub(crate) struct FilteredRootMoves {
+    /// Root moves to search. Empty means all.
+    pub(crate) root_moves: Vec<Move>,
+    /// The number of root moves that keep the best result, or `None` where the tables don't know.
+    pub(crate) choices: Option<usize>,
+    /// Tables to probe below the root.
+    pub(crate) below: Option<Arc<Tablebase>>,
+    pub(crate) hits: u64,
+}
+
+impl TablesInForce {
+    /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything
+    /// new.
+    pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<Note> {
+        if options.syzygy_path == self.folders {
+            return self.take_read_error();
+        }
+        *self = TablesInForce { folders: options.syzygy_path.clone(), ..TablesInForce::default() };
+        if self.folders.is_empty() {
+            return None;
+        }
+        match Tablebase::open(&self.folders) {
+            Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description().into()),
+            // GUIs name a folder for tables whether there are any or not.
+            Err(TablebaseError::Missing(folder)) => Some(
+                format!("SyzygyPath: there is no folder {}, so there are no tables", folder.display()).into(),
+            ),
+            Err(error) => {
+                Some(Note::Error(format!("SyzygyPath: {error}. The search continues without tables")))
+            }
+        }
+    }
+
+    /// Lets tables that could not be opened be tried again.
+    pub(crate) fn forget_failure(&mut self) {
+        if self.tablebase.is_none() {
+            self.folders.clear();
+        }
+    }
+
+    fn take_read_error(&mut self) -> Option<Note> {
+        let error = self.tablebase.as_ref()?.read_error()?;
+        let is_news = !std::mem::replace(&mut self.read_error_reported, true);
+        let note =
+            || Note::Error(format!("SyzygyPath: {error}. Positions of this table are searched instead"));
+        is_news.then(note)
+    }
+
+    /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.
+    pub(crate) fn filter_root_moves(
+        &self,
+        game: &History,
+        wanted: Vec<Move>,
+        options: &TablebaseOptions,
+    ) -> FilteredRootMoves {
+        let untouched = |root_moves| FilteredRootMoves {
+            root_moves,
+            choices: None,
+            below: self.tablebase.clone(),
+            hits: 0,
+        };
+        let Some(tablebase) = &self.tablebase else { return untouched(wanted) };
+        let pace = if options.syzygy_fast_play { RootPace::Fastest } else { RootPace::Free };
+        let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
+        let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
+        FilteredRootMoves {
+            choices: Some(found.moves.len()),
+            root_moves: found.moves,
+            // Where distances show the way every leaf in the tables would be the same win, and the search
+            // blind.
+            below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),
+            hits: found.hits,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes files of so many bytes that begin as tables of results do.
+    fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let mut table = Chess::TBW.magic.to_vec();
+            table.resize(*bytes, 0);
+            fs::write(folder.path().join(name), table).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let error = Tablebase::open("/no/such/folder").unwrap_err().to_string();
+        assert_eq!(error, "there is no folder /no/such/folder");
+        let empty = folder_with(&[("README", 0)]);
+        let error = Tablebase::open(empty.path().to_str().unwrap()).unwrap_err();
+        assert!(matches!(error, TablebaseError::Empty(_)), "{error}");
+        // The second file is cut short.
+        let folder = folder_with(&[("KQvK.rtbw", 80), ("KRvK.rtbw", 79)]);
+        let folders = std::env::join_paths([Path::new("/no/such/folder"), folder.path()]).unwrap();
+        let tables = Tablebase::open(folders.to_str().unwrap()).unwrap();
+        let description = tables.description();
+        assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
+        assert!(description.contains("KRvK.rtbw"), "{description}");
+        assert!(description.contains("\nthere is no folder /no/such/folder"), "{description}");
+        // The first one is damaged, which is noticed when it is needed.
+        let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
+        assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
+        assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
+        assert_eq!(tables.damage(), [tables.read_error().unwrap()], "whoever asks is told before");
+    }
+
+    #[test]
+    fn what_is_no_table_is_told_at_once() {
+        let folder = folder_with(&[("KQvK.rtbw", 80)]);
+        fs::write(folder.path().join("KRvK.rtbw"), [0; 80]).unwrap();
+        let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
+        let description = tables.description();
+        assert!(description.contains("KRvK.rtbw (it does not begin as a table does)"), "{description}");
+    }
+
+    /// A regression: such tables were counted, but never asked.
+    #[test]
+    fn names_in_small_letters_are_read_and_others_are_told() {
+        let folder = folder_with(&[("kqpvkr.rtbw", 80)]);
+        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().max_pieces(), 5);
+        let folder = folder_with(&[("KQVK.RTBW", 80)]);
+        let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no table can be used: ") && error.contains("(call it KQvK.rtbw)"),
+            "{error}"
+        );
+    }
+
+    fn precise(dtz: i32, rule50: u32) -> Prospect {
+        Prospect::of(MaybeRounded::Precise(Dtz(dtz)), rule50, RootPace::Free)
+    }
+
+    #[test]
+    fn a_win_in_time_is_a_win_and_its_length_does_not_matter() {
+        assert_eq!(precise(1, 0), Prospect::Win);
+        assert_eq!(precise(40, 60), Prospect::Win);
+        assert_eq!(precise(40, 61), Prospect::LateWin(Reverse(101)));
+        assert_eq!(precise(101, 0), Prospect::LateWin(Reverse(101)));
+    }
+
+    #[test]
+    fn a_rounded_distance_may_be_one_ply_longer() {
+        let rounded = |rule50| Prospect::of(MaybeRounded::Rounded(Dtz(40)), rule50, RootPace::Free);
+        assert_eq!((rounded(59), rounded(60)), (Prospect::Win, Prospect::LateWin(Reverse(100))));
+    }
+
+    #[test]
+    fn in_a_hurry_only_the_shortest_way_is_best() {
+        let hurried = |dtz| Prospect::of(MaybeRounded::Precise(Dtz(dtz)), 10, RootPace::Fastest);
+        assert!(hurried(3) > hurried(5) && hurried(5) > precise(0, 10));
+    }
+
+    #[test]
+    fn a_loss_is_dragged_out_only_when_the_fifty_move_rule_is_near() {
+        assert_eq!(precise(-1, 0), precise(-40, 19));
+        assert!(precise(-60, 41) > precise(-58, 41), "beyond fifty moves against just in time");
+        assert!(precise(0, 41) > precise(-60, 41), "a draw for certain is better");
+    }
+
+    #[test]
+    fn the_order_of_prospects() {
+        let rising = [
+            precise(-1, 0),
+            precise(-101, 0),
+            precise(0, 0),
+            precise(103, 0),
+            precise(101, 0),
+            precise(9, 0),
+        ];
+        assert!(rising.is_sorted_by(|a, b| a < b), "{rising:?}");
+    }
+}

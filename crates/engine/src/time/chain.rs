@@ -1,0 +1,274 @@
+//! The chain of all rules that may end a search, in their order.
+
+use std::borrow::Cow;
+
+use super::facts::MoveFacts;
+use super::nodestime::{NodesPerMilli, NodesTimeOptions};
+use super::report::MoveReport;
+use super::smart_pruning::SmartPruning;
+use super::stats::{Hints, SearchStats};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, StopReason, Stopper};
+use super::units::{Millis, Nodes};
+use crate::options::option_group;
+
+option_group! {
+    /// The options of the rules that end a search.
+    pub struct StopperOptions {
+        /// Nodes as time.
+        nodestime: NodesTimeOptions;
+        /// Stop when no move can overtake the best move in the remaining visits divided by this factor. 0
+        /// turns smart pruning off.
+        smart_pruning_factor: f64 = 1.33, in 0.0..=10.0, "SmartPruningFactor", "smart-pruning-factor";
+        /// Minimum number of batches before smart pruning can stop a search.
+        smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
+        /// Stop when a new node changes the distribution of visits by less than this (KLD gain). 0 turns this
+        /// off.
+        minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node", hidden;
+        /// Number of nodes between two measurements of the KLD gain.
+        kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval", hidden;
+        /// Count only the visits of this search for `go nodes`, without those kept from earlier searches.
+        nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts", hidden;
+    }
+}
+
+/// The time after the first evaluation for which an only move may wait for a reply to ponder on.
+const REPLY_PATIENCE: Millis = Millis(50.0);
+
+/// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as
+/// time passes.
+#[derive(Debug)]
+pub struct Chain {
+    stoppers: Vec<Box<dyn Stopper>>,
+    open_ended: bool,
+    legal_moves: u32,
+    inc: Millis,
+    /// The rate of nodes as time, or `None` where real time counts.
+    node_rate: Option<NodesPerMilli>,
+    /// The time left on the clock, or on the node clock in its place.
+    clock: Option<Millis>,
+}
+
+impl Chain {
+    pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
+        let open_ended = facts.limits.is_open_ended();
+        let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
+        if !open_ended {
+            push_limits_before_manager(&mut stoppers, facts, options);
+            stoppers.extend(managers);
+            push_limits_after_manager(&mut stoppers, facts, options);
+        }
+        Chain {
+            stoppers,
+            open_ended,
+            legal_moves: facts.legal_moves,
+            inc: facts.limits.inc.max(Millis::ZERO),
+            node_rate: options.nodestime.rate(facts.pieces),
+            clock: facts.limits.mover_clock().map(|clock| clock.time),
+        }
+    }
+
+    /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first
+    /// and then tightened by each rule that is asked.
+    pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        *hints = Hints::default();
+        let stats = self.on_our_clock(stats);
+        let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
+        if let Some(NodesPerMilli(rate)) = self.node_rate {
+            // What is left is nodes, not time: batches must not depend on how fast the machine is.
+            hints.limit_remaining_visits(hints.remaining_time.0 * rate);
+            hints.remaining_time = Millis::INFINITY;
+        }
+        reason
+    }
+
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight, or `None`
+    /// if no clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`],
+    /// because managers revise their budgets.
+    pub fn deadline(&self) -> Option<Millis> {
+        if self.node_rate.is_some() {
+            return None;
+        }
+        let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline());
+        deadlines.reduce(Millis::min)
+    }
+
+    /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of
+    /// [`Chain::deadline`]. `None` where nodes are not counted as time.
+    pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
+        // Rounded up, so that the clock is empty when all are made.
+        let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
+        self.node_rate.zip(self.clock).map(nodes).map(Nodes)
+    }
+
+    /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no
+    /// rule ends an infinite or ponder search, but it may run out of visits or fail.
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.open_ended
+    }
+
+    /// Returns the manager's report on this move, or `None` where no clock limits the search.
+    pub fn report(&self) -> Option<MoveReport> {
+        self.stoppers.iter().find_map(|stopper| stopper.report())
+    }
+
+    pub(super) fn legal_moves(&self) -> u32 {
+        self.legal_moves
+    }
+
+    pub(super) fn inc(&self) -> Millis {
+        self.inc
+    }
+
+    /// Returns the time of a search on the clock of the rules: under `nodestime` that which the new nodes
+    /// stand for.
+    pub(crate) fn time_used(&self, elapsed: Millis, new_nodes: Nodes) -> Millis {
+        self.node_rate.map_or(elapsed, |rate| rate.time_of(new_nodes))
+    }
+
+    /// Returns `stats` as the rules see them: under `nodestime` with the time that the new nodes stand for.
+    pub(super) fn on_our_clock<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
+        if self.node_rate.is_none() {
+            return Cow::Borrowed(stats);
+        }
+        let elapsed = self.time_used(stats.elapsed, stats.new_nodes);
+        let since_first_eval = stats.since_first_eval.map(|_| elapsed);
+        Cow::Owned(SearchStats { elapsed, since_first_eval, ..stats.clone() })
+    }
+}
+
+fn push_limits_before_manager(
+    stoppers: &mut Vec<Box<dyn Stopper>>,
+    facts: &MoveFacts,
+    options: &StopperOptions,
+) {
+    if let Some(limit) = facts.limits.nodes {
+        stoppers.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
+    }
+    if let Some(movetime) = facts.limits.movetime {
+        stoppers.push(Box::new(MoveTimeLimit::new(movetime, facts.overhead)));
+    }
+}
+
+fn push_limits_after_manager(
+    stoppers: &mut Vec<Box<dyn Stopper>>,
+    facts: &MoveFacts,
+    options: &StopperOptions,
+) {
+    if let Some(depth) = facts.limits.depth {
+        stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
+    }
+    if let Some(moves) = facts.limits.mate {
+        // A search for mate goes on until it is found: no rule may call it hopeless.
+        stoppers.push(Box::new(MateLimit { moves }));
+        return;
+    }
+    if options.minimum_kld_gain > 0.0 {
+        stoppers.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
+    }
+    if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
+        let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
+        stoppers.push(Box::new(SmartPruning::new(
+            options.smart_pruning_factor,
+            options.smart_pruning_minimum_batches,
+            facts.legal_moves,
+            reply_patience,
+        )));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::GoLimits;
+
+    fn chain(limits: GoLimits, options: &StopperOptions) -> Chain {
+        Chain::new(&MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() }, options, None)
+    }
+
+    fn stats(elapsed: f64, nodes: u64) -> SearchStats {
+        SearchStats {
+            elapsed: Millis(elapsed),
+            since_first_eval: Some(Millis(elapsed)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
+            root_visits: vec![nodes as u32 / 2; 2],
+            ..SearchStats::default()
+        }
+    }
+
+    #[test]
+    fn smart_pruning_reads_the_hints_of_those_before_it() {
+        let limits = GoLimits { nodes: Some(Nodes(1_000)), ..GoLimits::default() };
+        let mut chain = chain(limits, &StopperOptions::default());
+        let mut hints = Hints::default();
+        assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
+        // 200 nodes are left. 200/1.33 < 600 − 150.
+        let decided = SearchStats { root_visits: vec![600, 150], ..stats(300.0, 800) };
+        assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
+        assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));
+    }
+
+    #[test]
+    fn open_ended_searches_do_not_end_by_themselves() {
+        for limits in [
+            GoLimits { infinite: true, nodes: Some(Nodes(1)), depth: Some(1), ..GoLimits::default() },
+            GoLimits { ponder: true, movetime: Some(Millis(1.0)), mate: Some(9), ..GoLimits::default() },
+        ] {
+            let mut chain = chain(limits, &StopperOptions::default());
+            let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
+            assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
+            assert!(chain.is_open_ended() && chain.deadline().is_none());
+        }
+    }
+
+    /// A regression: beside a mate, the other lines that were wanted were not searched.
+    #[test]
+    fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
+        let options = StopperOptions::default();
+        let stops = |limits: GoLimits, lines| {
+            let facts = MoveFacts { limits, legal_moves: 20, lines, ..MoveFacts::default() };
+            let won = SearchStats { proven_win: true, root_is_certain: true, ..stats(300.0, 800) };
+            Chain::new(&facts, &options, None).should_stop(&won, &mut Hints::default()).is_some()
+        };
+        let limits = |time: Option<f64>| GoLimits { time: time.map(Millis), ..GoLimits::default() };
+        let nodes = GoLimits { nodes: Some(Nodes(1_000)), ..limits(None) };
+        let depth = GoLimits { depth: Some(9), ..limits(None) };
+        for analysis in [nodes, depth] {
+            assert_eq!([1, 3].map(|lines| stops(analysis.clone(), lines)), [true, false]);
+        }
+        assert_eq!([1, 3].map(|lines| stops(limits(Some(60_000.0)), lines)), [true, true]);
+    }
+
+    #[test]
+    fn a_search_for_mate_is_not_pruned() {
+        let limits = GoLimits { mate: Some(3), ..GoLimits::default() };
+        let mut chain = chain(limits, &StopperOptions::default());
+        let found = |mate_in| SearchStats { proven_win: true, mate_in, ..stats(1_000.0, 100) };
+        assert_eq!(chain.should_stop(&found(Some(4)), &mut Hints::default()), None);
+        assert_eq!(chain.should_stop(&found(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
+    }
+
+    #[test]
+    fn the_nearest_deadline_counts() {
+        let limits = GoLimits { movetime: Some(Millis(500.0)), ..GoLimits::default() };
+        assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(500.0)));
+        assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline(), None);
+    }
+
+    #[test]
+    fn under_nodestime_only_nodes_pass() {
+        let nodestime = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
+        let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let limits = GoLimits { movetime: Some(Millis(100.0)), ..GoLimits::default() };
+        let clock = |time| GoLimits { time: Some(Millis(time)), ..GoLimits::default() };
+        let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
+        assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(Nodes(13)), Some(Nodes(1))));
+        let mut chain = chain(limits, &options);
+        assert_eq!(chain.max_new_nodes(), None);
+        let mut hints = Hints::default();
+        assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
+        assert_eq!(chain.deadline(), None);
+        assert!((hints.remaining_visits.0 - 1.0).abs() < 1e-6 && hints.remaining_time == Millis::INFINITY);
+        assert_eq!(chain.should_stop(&stats(0.1, 1_000), &mut hints), Some(StopReason::MoveTime));
+    }
+}

@@ -1,0 +1,326 @@
+//! The time managers, one file each, and their choice by name.
+
+use std::time::Duration;
+
+use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
+use super::manager::TimeManager;
+use super::parameters::{Named, Registered, registered};
+use crate::options::{OptionGroup, OptionKind, OptionSpec, OptionValue, option_group};
+use crate::params::{ParamError, Params};
+pub(crate) use alphazero::Alphazero;
+pub(crate) use argo::Argo;
+pub(crate) use legacy::Legacy;
+pub(crate) use simple::Simple;
+pub use smooth::Smooth;
+pub(crate) use stockfish::Stockfish;
+
+mod alphazero;
+mod argo;
+mod iterations;
+mod legacy;
+mod simple;
+pub mod smooth;
+mod stockfish;
+
+pub const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
+    Smooth => boxed,
+    Legacy => boxed,
+    Alphazero => boxed,
+    Simple => boxed,
+    Stockfish => boxed,
+    Argo => boxed,
+];
+
+fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
+    Box::new(manager)
+}
+
+/// The manager if the option `TimeManager` is not set. `docs/results/time-management.md` has the evidence.
+pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
+
+/// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
+///
+/// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
+pub(crate) fn manager_with_slowmover(
+    text: Option<&str>,
+    slowmover: f64,
+) -> Result<Box<dyn TimeManager>, ParamError> {
+    match text.map(str::to_ascii_lowercase).as_deref() {
+        _ if slowmover == 1.0 => manager_from(text.unwrap_or(DEFAULT_MANAGER)),
+        None | Some("legacy" | "legacy()") => manager_from(&format!("legacy(slowmover={slowmover})")),
+        Some(text) => Err(ParamError::Value {
+            key: "Slowmover".into(),
+            value: slowmover.to_string(),
+            expected: format!("1 with TimeManager={text}, or TimeManager=legacy(slowmover=...)"),
+        }),
+    }
+}
+
+/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`, in any
+/// case of letters.
+///
+/// # Errors
+/// Returns a [`ParamError`] that names what is wrong and what would be valid.
+pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
+    let params = Params::parse(&text.to_ascii_lowercase())?;
+    params.refuse_repeated_keys()?;
+    let mut lists = params.lists();
+    let (Some((name, own)), None, 1) = (lists.next(), lists.next(), params.entries().len()) else {
+        return Err(ParamError::Value {
+            key: "TimeManager".into(),
+            value: text.into(),
+            expected: format!("one manager, NAME or NAME(key=value,...), with NAME one of {}", names()),
+        });
+    };
+    let Some(manager) = MANAGERS.iter().find(|manager| manager.name == name) else {
+        let (kind, valid) = ("time manager".into(), names());
+        return Err(ParamError::Unknown { kind, name: name.into(), valid });
+    };
+    (manager.create)(own)
+}
+
+/// Returns the list that `text` describes, with all that a preset of `smooth` stands for.
+pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
+    let params = Params::parse(&text.to_ascii_lowercase())?;
+    let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
+    let Some(whole) = own.map(|(_, own)| smooth::with_preset(own)).transpose()? else { return Ok(params) };
+    Ok(params.with_list(Smooth::NAME, |_| Some(whole)).unwrap_or(params))
+}
+
+/// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists,
+/// and the parameter's.
+///
+/// # Errors
+/// Returns [`ParamError::Unknown`], which names the numbers of that list, if it has no such number.
+pub fn number_at(path: &[&str]) -> Result<OptionSpec, ParamError> {
+    let (key, lists) = path.split_last().map_or(("", path), |(key, lists)| (*key, lists));
+    let owner = lists.last().copied().unwrap_or_default();
+    let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
+    let mut owners =
+        managers.chain(ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters)));
+    let mut specs = owners.find(|(name, _)| *name == owner).map_or_else(Vec::new, |(_, specs)| specs());
+    if lists.iter().rev().nth(1) == Some(&Blend::NAME) {
+        specs.extend(BlendMemberParams::declared());
+    }
+    specs.retain(|spec| matches!(spec.kind, OptionKind::Integer { .. } | OptionKind::Decimal { .. }));
+    let names = specs.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+    specs.into_iter().find(|spec| spec.name == key).ok_or_else(|| ParamError::Unknown {
+        kind: format!("number of {owner}"),
+        name: key.into(),
+        valid: names,
+    })
+}
+
+fn names() -> String {
+    MANAGERS.iter().map(|manager| manager.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The time manager that the user names, or the default where nobody has named one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManagerChoice {
+    named: Option<String>,
+}
+
+impl ManagerChoice {
+    /// Returns the manager that the user has named, be it the default, or `None` if the option was left
+    /// alone.
+    pub fn named(&self) -> Option<&str> {
+        self.named.as_deref()
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.named().unwrap_or(DEFAULT_MANAGER)
+    }
+}
+
+impl OptionValue for ManagerChoice {
+    type Range = ();
+
+    fn kind(default: &ManagerChoice, (): &()) -> OptionKind {
+        OptionKind::Text { default: default.text() }
+    }
+
+    fn parse(text: &str, range: &()) -> Option<ManagerChoice> {
+        Some(ManagerChoice { named: Some(String::parse(text, range)?) })
+    }
+
+    fn text(&self) -> String {
+        self.as_str().into()
+    }
+}
+
+option_group! {
+    /// The options of the clock.
+    pub struct TimeOptions {
+        /// Time manager and its parameters: name(parameter=value,…).
+        time_manager: ManagerChoice = ManagerChoice::default(), "TimeManager", "time-manager", common;
+        /// Always measure a move's time from `go`, never from the `position` command before it.
+        strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
+        /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
+        slowmover: f64 = 1.0, in 0.0..=100.0, "Slowmover", "slowmover", hidden;
+        /// Time reserved on every clock for lag and the GUI, in milliseconds.
+        move_overhead: Duration = Duration::from_millis(200), in 0..=100_000_000, "MoveOverheadMs", "move-overhead" before "SmartPruningFactor", common;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::{GoLimits, MoveFacts};
+    use crate::time::units::{GamePly, Millis, Nodes};
+    use proptest::prelude::*;
+
+    /// Returns the first budget of a fresh manager, ms.
+    fn budget(name: &str, facts: &MoveFacts) -> f64 {
+        manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
+    }
+
+    fn name_of(manager: &mut dyn TimeManager) -> &'static str {
+        let limits = GoLimits { time: Some(Millis(1e3)), ..GoLimits::default() };
+        let stopper = manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).unwrap();
+        stopper.report().unwrap().manager
+    }
+
+    proptest! {
+        #[test]
+        fn budgets_stay_within_the_clock_and_grow_with_it(
+            time_ms in -1e4..1e8, more_ms in 0.0..1e7, inc_ms in -10.0..1e6, overhead_ms in 0.0..1e4,
+            reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
+            first_move: bool, reused_nodes in 0u64..1_000_000,
+        ) {
+            let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..GoLimits::default() };
+            let facts = MoveFacts {
+                limits, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
+                reused_nodes: Nodes(reused_nodes),
+                pieces: 20, legal_moves: 30, ..MoveFacts::default()
+            };
+            let mut richer = facts.clone();
+            richer.limits.time = Some(Millis(time_ms + more_ms));
+            for Registered { name, .. } in MANAGERS {
+                let less = budget(name, &facts);
+                prop_assert!(less >= 0.0 && less <= facts.available().unwrap().0, "{} {}", name, less);
+                // ArGO's manager has steps at 5, 10, 30 and 60 s on purpose.
+                if *name != "argo" {
+                    prop_assert!(budget(name, &richer) >= less * (1.0 - 1e-9) - 1e-6, "{}", name);
+                }
+            }
+        }
+    }
+
+    /// Situations that no opening formula is made for, worked by hand with 200 ms of overhead.
+    #[test]
+    fn huge_clocks_resumed_games_and_last_moves() {
+        let limits = |time_ms, inc_ms, movestogo| GoLimits {
+            time: Some(Millis(time_ms)),
+            inc: Millis(inc_ms),
+            movestogo,
+            ..GoLimits::default()
+        };
+        let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
+            limits: limits(time_ms, inc_ms, movestogo),
+            overhead: Millis(200.0),
+            game_ply: GamePly(game_ply),
+            first_move: game_ply > 0,
+            pieces: 20,
+            legal_moves: 30,
+            ..MoveFacts::default()
+        };
+        // Eleven days without increment: 999,999,800/51.5 = 19,417,471.84 on average, for smooth ·2/0.7.
+        let huge = facts(1e9, 0.0, None, 0);
+        // Move 60 of a game that was played elsewhere so far: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 =
+        // 7.7614 moves for 60,000 + 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut
+        // to 0.3 of the clock. legacy: ·5.8 for the first move after a long book. simple: (1.4 +
+        // 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
+        let resumed = facts(60_000.0, 600.0, None, 120);
+        let last_move = facts(10_000.0, 0.0, Some(1), 0);
+        let below_overhead = facts(150.0, 0.0, None, 0);
+        for (name, expected) in [
+            ("smooth", [55_478_490.98, 18_000.0, 9_800.0, 0.0]),
+            ("legacy", [19_417_471.84, 47_720.0, 9_800.0, 0.0]),
+            ("alphazero", [119_999_976.0, 7_176.0, 1_176.0, 0.0]),
+            ("simple", [13_999_997.2, 5_250.44, 137.2, 0.0]),
+        ] {
+            let found = [&huge, &resumed, &last_move, &below_overhead].map(|facts| budget(name, facts));
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() <= 1e-4 * expected, "{name}: {found} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_manager_is_made_by_its_name() {
+        for Registered { name, .. } in MANAGERS {
+            assert_eq!(name_of(&mut *manager_from(name).unwrap()), *name);
+            let mut manager = manager_from(&format!("{name}()")).unwrap();
+            assert_eq!(name_of(&mut *manager), *name);
+            assert!(manager.start_move(&MoveFacts::default()).is_none(), "no clock, no budget");
+            let limits = GoLimits { time: Some(Millis(1e3)), infinite: true, ..GoLimits::default() };
+            assert!(manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).is_none());
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_by_their_path() {
+        let range = |path: &[&str]| {
+            number_at(path).map(|spec| match spec.kind {
+                OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
+                OptionKind::Decimal { min, max, .. } => (min, max, false),
+                other => panic!("{other:?} is no number"),
+            })
+        };
+        assert_eq!(range(&["smooth", "max-tree-reuse"]), Ok((0.0, 0.99, false)));
+        assert_eq!(range(&["smooth", "mle-mlh", "scale"]), Ok((0.01, 100.0, false)));
+        assert_eq!(range(&["smooth", "blend", "mle-mlh", "weight"]), Ok((0.0, 1000.0, false)));
+        assert_eq!(range(&["stockfish", "emergency-move-horizon"]), Ok((0.0, 50.0, true)));
+        let fault = |path: &[&str]| range(path).unwrap_err().to_string();
+        assert!(
+            fault(&["smooth", "mle-mlh", "weight"])
+                .starts_with("unknown number of mle-mlh \"weight\". Valid: scale")
+        );
+        assert!(fault(&["smooth", "target"]).starts_with("unknown number of smooth \"target\""), "a word");
+    }
+
+    #[test]
+    fn slowmover_belongs_to_legacy() {
+        let name = |text, slowmover| {
+            manager_with_slowmover(text, slowmover).map(|mut manager| name_of(&mut *manager))
+        };
+        assert_eq!(name(None, 1.0), Ok("smooth"));
+        assert_eq!(name(None, 1.5), Ok("legacy"));
+        assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));
+        assert_eq!(name(Some("argo"), 1.0), Ok("argo"));
+        assert_eq!(name(Some(DEFAULT_MANAGER), 1.0), Ok("smooth"));
+        let error = name(Some("argo"), 1.5).unwrap_err().to_string();
+        assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
+        assert!(name(None, 101.0).is_err());
+    }
+
+    #[test]
+    fn letters_may_be_large_and_whole_numbers_decimal() {
+        assert_eq!(name_of(&mut *manager_from("SMOOTH(MLE-MLH(Floor=5),TARGET=Tree)").unwrap()), "smooth");
+        assert!(manager_with_slowmover(Some("Legacy"), 1.5).is_ok());
+        assert!(manager_from("stockfish(emergency-move-horizon=30.0)").is_ok());
+        for text in ["30.5", "30.", "30.0e1"] {
+            assert!(manager_from(&format!("stockfish(emergency-move-horizon={text})")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_stands_once() {
+        let error = |text: &str| manager_from(text).unwrap_err().to_string();
+        assert_eq!(error("smooth(init-nps=2,INIT-NPS=3)"), "init-nps=3: expected each parameter once");
+        assert!(error("smooth(blend(mle-mlh(floor=4,floor=4)))").contains("once"));
+        assert!(manager_from("smooth(blend(mle-legacy(midpoint=40),mle-legacy(midpoint=60)))").is_ok());
+    }
+
+    #[test]
+    fn errors_name_what_is_valid() {
+        let error = |text: &str| manager_from(text).unwrap_err().to_string();
+        assert!(error("hasty").starts_with("unknown time manager \"hasty\". Valid: "));
+        assert!(error("").contains("expected one manager"));
+        assert!(error("legacy,legacy").contains("expected one manager"));
+        assert!(error("legacy(speed=1)").contains("unknown parameter of legacy \"speed\". Valid: slowmover"));
+        assert!(error("legacy(steepness=x)").contains("steepness=x: expected a number"));
+        assert!(error("legacy(steepness=7").contains("a ')' is missing"));
+    }
+}

@@ -1,0 +1,261 @@
+//! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the
+//! game.
+//!
+//! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the
+//! weight of a move, `stopper` holds a search to it, `params` the parameters and presets. `piggybank` belongs
+//! to `preset=lc0`.
+
+mod params;
+mod piggybank;
+mod plan;
+mod stopper;
+
+pub use params::Preset;
+pub(crate) use params::with_preset;
+pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
+pub(crate) use plan::{PiggybankDeposit, PlanInput};
+
+use crate::params::{ParamError, Params};
+use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
+use crate::time::facts::{MoveFacts, MoverClock};
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::Named;
+use crate::time::stoppers::{FirstEvaluationWait, Stopper};
+use crate::time::units::Millis;
+
+use piggybank::Piggybank;
+use stopper::{MoveContext, SmoothStopper};
+
+/// First guess of the best move's share of the visits, and the average moves that take it halfway.
+const BEST_SHARE: f64 = 0.6;
+const BEST_SHARE_RATE: f64 = 4.0;
+
+/// The figures of the previous move from which the next one learns.
+#[derive(Clone, Copy, Debug)]
+struct PreviousMove {
+    /// Nodes at its end, counted as the target counts them.
+    nodes: f64,
+    /// Its time as a multiple of the average move time.
+    weight: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Smooth {
+    config: SmoothConfig,
+    nps: f64,
+    measured_s: f64,
+    tree_reuse: LearnedShare,
+    timeuse: LearnedShare,
+    best_share: LearnedShare,
+    previous: Option<PreviousMove>,
+    /// What the lead at the start of the current move was worth, in new nodes.
+    lead_nodes: f64,
+    /// Time that the previous move left of its budget, ms.
+    left_ms: f64,
+    piggybank: Piggybank,
+    message: Option<String>,
+    missing_head_reported: bool,
+}
+
+impl Smooth {
+    pub(crate) fn with(config: SmoothConfig) -> Self {
+        let params = config.values.params;
+        let max_reuse = params.max_tree_reuse;
+        Smooth {
+            nps: params.init_nps,
+            measured_s: 0.0,
+            tree_reuse: LearnedShare::new(
+                params.init_tree_reuse,
+                params.tree_reuse_update_rate,
+                0.0,
+                max_reuse,
+            ),
+            timeuse: LearnedShare::new(
+                params.init_timeuse,
+                params.timeuse_update_rate,
+                params.min_timeuse,
+                1.0,
+            ),
+            best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
+            previous: None,
+            lead_nodes: 0.0,
+            left_ms: 0.0,
+            piggybank: Piggybank::default(),
+            message: None,
+            missing_head_reported: false,
+            config,
+        }
+    }
+
+    fn plan_move(&mut self, facts: &MoveFacts, clock: MoverClock) -> Box<dyn Stopper> {
+        let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
+        let reused_nodes = self.counted_reuse(facts);
+        if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
+            self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
+        }
+        let position = moves_left_input(facts);
+        let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
+        self.report_missing_head(facts, estimate.source);
+        let moves_left = estimate.moves;
+        let SmoothValues { params, piggybank: bank, .. } = self.config.values;
+        let to_control = facts.time_to_control(moves_left).unwrap_or_default();
+        let cap_ms = bank.max_moves * to_control.0 / moves_left;
+        self.piggybank.prepare(&bank, time_ms, cap_ms);
+        let piggybank_ms = self.piggybank.balance_ms();
+        self.lead_nodes = match params.timeuse {
+            TimeUse::Tree => facts.pruning_lead(),
+            TimeUse::Average | TimeUse::Next => 0.0,
+        };
+        let (timeuse, returned_ms) = match params.timeuse {
+            TimeUse::Next => (1.0, std::mem::take(&mut self.left_ms)),
+            TimeUse::Average | TimeUse::Tree => (self.timeuse.value(), 0.0),
+        };
+        let input = PlanInput {
+            time_ms,
+            inc_ms,
+            overhead_ms: facts.overhead.0,
+            movestogo: facts.limits.movestogo,
+            moves_left,
+            future_weight: params.future_weight(facts.root, share_of_game),
+            nps: self.nps,
+            tree_reuse: self.tree_reuse.value(),
+            reused_nodes,
+            share_of_new: match params.target {
+                NodeTarget::Tree => 1.0,
+                NodeTarget::BestMove => self.best_share.value(),
+            },
+            timeuse,
+            min_timeuse: params.min_timeuse,
+            lead_nodes: self.lead_nodes,
+            returned_ms,
+            max_move_budget: params.max_move_budget,
+            min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
+            reserve_ms: facts.reserve.0,
+            piggybank_ms,
+            deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
+        };
+        let average_ms = input.plan().average_ms;
+        let nps = NpsEstimator::new(params.nps_rule(average_ms), self.nps, self.measured_s);
+        let context = MoveContext {
+            limits: facts.limits.clone(),
+            position,
+            input,
+            draw_ms: bank.max_use * piggybank_ms,
+            wait: FirstEvaluationWait::new(facts),
+            began_ms: facts.elapsed.0,
+            config: self.config.clone(),
+        };
+        Box::new(SmoothStopper::new(context, nps))
+    }
+
+    /// Returns the reused nodes as the target counts them, without those made while pondering.
+    fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
+        let in_tree = facts.reused_nodes.as_f64();
+        let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
+        let counted = match (self.config.values.params.target, self.config.values.params.reuse) {
+            (NodeTarget::BestMove, _) => most,
+            (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
+                facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
+            }
+            (NodeTarget::Tree, _) => in_tree,
+        };
+        if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
+    }
+
+    fn report_missing_head(&mut self, facts: &MoveFacts, source: &str) {
+        if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
+            self.missing_head_reported = true;
+            let text = "The network has no Moves Left Head: moves left are estimated without it";
+            self.message = Some(format!("{text} ({source})."));
+        }
+    }
+}
+
+fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
+    MovesLeftInput {
+        game_ply: facts.game_ply,
+        pieces: facts.pieces,
+        m: facts.root.and_then(|root| root.m),
+        m_spread: facts.root.and_then(|root| root.m_spread),
+    }
+}
+
+impl From<SmoothValues> for Smooth {
+    fn from(params: SmoothValues) -> Self {
+        Smooth::with(params.into())
+    }
+}
+
+impl Named for Smooth {
+    const NAME: &'static str = "smooth";
+    const SUMMARY: &'static str = "Ends every move with the same number of nodes in the tree, and uses all time by the end of the game.";
+    type Params = SmoothValues;
+
+    fn from_list(list: &Params) -> Result<Self, ParamError> {
+        SmoothConfig::from_params(list).map(Smooth::with)
+    }
+}
+
+impl TimeManager for Smooth {
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let Some(clock) = facts.limits.mover_clock() else {
+            // A search without a clock comes between two moves of the game: what the next one finds in the
+            // tree is its work too.
+            self.previous = None;
+            return None;
+        };
+        Some(self.plan_move(facts, clock))
+    }
+
+    fn finish_move(&mut self, outcome: &MoveOutcome) {
+        let report = &outcome.report;
+        if let Some(nps) = report.nps {
+            self.nps = nps.0;
+            self.measured_s = report.nps_measured.as_secs();
+        }
+        let is_overdrawn = report.overdraft > Millis::ZERO;
+        // The last figures that the stopper saw may be a batch old.
+        let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
+        self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
+        let weight = match report.average {
+            Some(average) if average > Millis::ZERO => outcome.used / average,
+            _ => 0.0,
+        };
+        self.left_ms = (report.budget - outcome.used).0.max(0.0);
+        let stats = &outcome.stats;
+        let best = f64::from(stats.most_visits().best);
+        let nodes = match self.config.values.params.target {
+            NodeTarget::Tree => stats.nodes.as_f64(),
+            NodeTarget::BestMove => best,
+        };
+        self.previous = Some(PreviousMove { nodes, weight });
+        // Forced moves and those that the user stopped say nothing about how much of a budget is used.
+        if outcome.legal_moves <= 1 || outcome.reason.is_none() {
+            return;
+        }
+        // Smart pruning ends a search where its lead is out of reach of the rest of the budget: what is made
+        // beyond the lead at the start is proportional to the budget beyond it.
+        let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
+        let beyond_lead_ms = report.budget.0 - lead_ms;
+        let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };
+        if beyond_lead_ms > 0.0 {
+            self.timeuse.learn(used_share, weight);
+        }
+        if stats.nodes.0 > 0 {
+            self.best_share.learn(best / stats.nodes.as_f64(), weight);
+        }
+    }
+
+    fn asks_network(&self, has_moves_left: bool) -> bool {
+        self.config.values.params.move_weight != MoveWeight::Even
+            || has_moves_left && self.config.moves_left.uses_head()
+    }
+
+    fn take_message(&mut self) -> Option<String> {
+        self.message.take()
+    }
+}
+
+#[cfg(test)]
+mod tests;

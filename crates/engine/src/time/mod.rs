@@ -1,0 +1,55 @@
+//! Time management: decides how long to think about each move of a game.
+//!
+//! The engine holds a [`Timekeeper`] for each game. At `go` it takes what is known of the move
+//! ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them. The search asks
+//! the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]. When the move is made, the
+//! manager is told the [`MoveOutcome`](manager::MoveOutcome) and learns from it.
+//!
+//! Everything here is pure: nothing reads the machine's clock. Elapsed times and statistics come in as
+//! numbers, so that every rule can be tested and replayed without waiting. This module knows nothing of tree,
+//! network or chess. It uses [`crate::params`] and [`crate::options`] only. Times, nodes, rates and plies
+//! cross its border in the types of [`units`].
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own, scores for expected results |
+//! | `facts`, `stats` | what comes in: the `go` command and what is known of the move, the running statistics |
+//! | `stoppers`, `smart_pruning` | the trait and the rules that end a search |
+//! | `chain`, `timekeeper` | the rules in their order, one game's state around them, with what moves cost beyond the time measured |
+//! | `manager`, `managers/`, `report` | the trait with the outcome of a move, one file per time manager, the report on a move |
+//! | `estimators/` | moves left and other quantities that managers guess and learn |
+//! | `parameters` | how managers and estimators are registered |
+//! | `nodestime` | nodes in the place of time, under every manager |
+//! | `move_start` | the moment from which a move's time counts |
+//! | `game_clock` | time controls as people write them, and the clock of one side during a game |
+
+mod chain;
+pub mod estimators;
+mod facts;
+mod game_clock;
+mod manager;
+pub mod managers;
+mod move_start;
+mod nodestime;
+pub mod parameters;
+mod report;
+pub mod smart_pruning;
+mod stats;
+pub mod stoppers;
+mod timekeeper;
+pub mod units;
+
+pub use chain::{Chain, StopperOptions};
+pub use facts::{GoLimits, MoveFacts, RootEvaluation};
+pub use game_clock::{GameClock, NoTimeControl, TimeControl};
+pub use manager::TimeManager;
+pub use managers::{DEFAULT_MANAGER, manager_from, number_at, spelled_out};
+pub(crate) use managers::{TimeOptions, manager_with_slowmover};
+pub use move_start::{GoTimes, MoveStart};
+pub use nodestime::{NodesPerMilli, NodesTimeOptions};
+pub(crate) use report::MoveReport;
+pub use stats::{Hints, SearchStats};
+pub use stoppers::StopReason;
+pub use timekeeper::{SearchEnd, Timekeeper};
+pub(crate) use units::expected_result;
+pub use units::{GamePly, Millis, Nodes, Nps, Plies, centipawns};

@@ -1,0 +1,192 @@
+//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread of the CPU and
+//! fp32.
+//!
+//! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
+//! clock is ignored. The nodes of every move are subtracted, and increments are added. Managers and stoppers
+//! see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
+
+use super::facts::{GoLimits, MoveFacts};
+use super::units::{Millis, Nodes};
+use crate::options::option_group;
+
+option_group! {
+    /// The options by which nodes count as time.
+    #[derive(Copy)]
+    pub struct NodesTimeOptions {
+        /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one
+        /// thread of the CPU and fp32, games are then the same under any load. 0 turns this off.
+        nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
+        /// Raise the rate of nodestime towards the endgame, as the speed of real engines rises.
+        dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic", hidden;
+    }
+}
+
+/// The number of pieces below which searches get faster, as more of their visits end where the result is
+/// known, …
+const ENDGAME_PIECES: u32 = 12;
+/// … and the share by which the dynamic rate has risen when only the kings are left. Both are measured, see
+/// `docs/results/time-management.md`.
+const ENDGAME_GAIN: f64 = 0.6;
+
+impl NodesTimeOptions {
+    /// Returns the rate with `pieces` pieces on the board, or `None` if nodes as time are switched off.
+    pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
+        let gone =
+            f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
+        let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
+        (self.nodes_per_ms > 0).then_some(NodesPerMilli(f64::from(self.nodes_per_ms) * gain))
+    }
+}
+
+/// A rate of nodes that pass for one millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct NodesPerMilli(pub f64);
+
+impl NodesPerMilli {
+    pub fn time_of(self, nodes: Nodes) -> Millis {
+        Millis(nodes.as_f64() / self.0)
+    }
+
+    pub(crate) fn nodes_in(self, time: Millis) -> Nodes {
+        Nodes((time.0 * self.0).round() as u64)
+    }
+}
+
+/// The clock of one game. It is kept in milliseconds: nodes divided by the rate of the move that used them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NodeClock {
+    left: Option<Millis>,
+    /// The time that the game began with, which is added again at each time control.
+    period: Millis,
+    movestogo: Option<u32>,
+}
+
+impl NodeClock {
+    pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
+        let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
+        let movestogo = facts.limits.movestogo.filter(|&n| n > 0);
+        if self.left.is_none() {
+            self.period = gui.time;
+        } else if has_new_period(self.movestogo, movestogo) {
+            self.add(self.period);
+            if movestogo.is_none() {
+                // What is left for the rest of the game may be less than a period. Only the GUI knows.
+                self.left = self.left.map(|left| left.min(gui.time));
+            }
+        }
+        self.movestogo = movestogo;
+        let left = *self.left.get_or_insert(gui.time);
+        let limits = GoLimits { time: Some(left), ..facts.limits.clone() };
+        MoveFacts { limits, elapsed: Millis::ZERO, ..facts.clone() }
+    }
+
+    /// Subtracts a move's time (its nodes divided by its rate) and adds the increment.
+    pub(crate) fn press(&mut self, used: Millis, inc: Millis) {
+        self.add(inc - used);
+    }
+
+    fn add(&mut self, time: Millis) {
+        self.left = self.left.map(|left| (left + time).max(Millis::ZERO));
+    }
+}
+
+/// Returns true if a time control was passed: there are more moves to go than before, or the last one before
+/// it was made.
+fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
+    before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptionGroup;
+
+    fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
+        let limits =
+            GoLimits { time: Some(Millis(time)), inc: Millis(100.0), movestogo, ..GoLimits::default() };
+        MoveFacts { limits, ..MoveFacts::default() }
+    }
+
+    /// A regression: the same game was promised for any machine, without the conditions.
+    #[test]
+    fn the_help_names_the_conditions_of_the_same_game() {
+        let help = NodesTimeOptions::declared()[0].help;
+        let page = include_str!("../../../../docs/reference/time-management.md");
+        let readme = include_str!("../../../../README.md");
+        for text in [help, page, readme] {
+            let names_all = |line: &str| line.contains("one thread of the CPU") && line.contains("fp32");
+            assert!(text.lines().any(names_all), "{help}");
+        }
+    }
+
+    #[test]
+    fn the_gui_is_asked_once() {
+        let mut clock = NodeClock::default();
+        let shown = |facts: MoveFacts| facts.limits.time;
+        assert_eq!(shown(clock.replace_clock(&facts(10_000.0, None))), Some(Millis(10_000.0)));
+        clock.press(Millis(1_500.0), Millis(100.0));
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(8_600.0)));
+        clock.press(Millis(1e9), Millis(100.0));
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(0.0)));
+    }
+
+    #[test]
+    fn each_time_control_adds_the_period_again() {
+        let mut clock = NodeClock::default();
+        clock.replace_clock(&facts(10_000.0, Some(2)));
+        clock.press(Millis(4_000.0), Millis(0.0));
+        clock.replace_clock(&facts(1.0, Some(1)));
+        clock.press(Millis(4_000.0), Millis(0.0));
+        let next = clock.replace_clock(&facts(1.0, Some(40)));
+        assert_eq!(next.limits.time, Some(Millis(12_000.0)));
+    }
+
+    /// A regression: periods of one move, and the end of the game without a time control, got nothing any
+    /// more.
+    #[test]
+    fn the_last_move_before_a_time_control_is_followed_by_a_period() {
+        let play = |moves: &[(f64, Option<u32>)]| -> Vec<f64> {
+            let mut clock = NodeClock::default();
+            let play = |&(gui, movestogo)| {
+                let shown = clock.replace_clock(&facts(gui, movestogo)).limits.time.unwrap();
+                clock.press(shown * 0.9, Millis::ZERO);
+                shown.0.round()
+            };
+            moves.iter().map(play).collect()
+        };
+        let one = (2_000.0, Some(1));
+        assert_eq!(play(&[one, one, one]), [2_000.0, 2_200.0, 2_220.0]);
+        let two = (2_000.0, Some(2));
+        for none in [None, Some(0)] {
+            assert_eq!(play(&[two, one, (9_000.0, none), (9_000.0, none)]), [2_000.0, 200.0, 2_020.0, 202.0]);
+            assert_eq!(play(&[two, one, (500.0, none)])[2], 500.0, "no more than the GUI shows");
+        }
+    }
+
+    #[test]
+    fn searches_without_a_clock_pass_through() {
+        let mut clock = NodeClock::default();
+        let infinite = MoveFacts {
+            limits: GoLimits { infinite: true, ..facts(5.0, None).limits },
+            ..MoveFacts::default()
+        };
+        assert_eq!(clock.replace_clock(&infinite), infinite);
+    }
+
+    #[test]
+    fn the_dynamic_rate_rises_towards_the_endgame() {
+        let fixed = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
+        assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(10.0))));
+        let dynamic = NodesTimeOptions { dynamic: true, ..fixed };
+        assert_eq!(
+            (dynamic.rate(32), dynamic.rate(12), dynamic.rate(7), dynamic.rate(2)),
+            (
+                Some(NodesPerMilli(10.0)),
+                Some(NodesPerMilli(10.0)),
+                Some(NodesPerMilli(13.0)),
+                Some(NodesPerMilli(16.0))
+            )
+        );
+        assert_eq!(NodesTimeOptions::default().rate(20), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! The statistics that stoppers get from the search, and the hints that they give back.
+
+use super::facts::{MostVisits, RootEvaluation};
+use super::units::{ExpectedNodes, Millis, Nodes, Nps};
+
+/// Statistics of a running search. Counters start at `go`, or at `ponderhit`, where the search of our move
+/// begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchStats {
+    /// Time since the `go` line was read.
+    pub elapsed: Millis,
+    /// Time since the first evaluation of this search came back, from the network or out of the cache, or
+    /// `None` before it.
+    pub since_first_eval: Option<Millis>,
+    /// Visits under the root, reused ones included.
+    pub nodes: Nodes,
+    /// Visits made by this search: its playouts, also where one descent carries several visits.
+    pub new_nodes: Nodes,
+    /// Visits made by this search that ended where the result is known: at terminals, proven nodes and in
+    /// endgame tables.
+    pub terminal_visits: Nodes,
+    /// Batches that came back.
+    pub batches: u64,
+    /// Average depth, plies.
+    pub depth: u32,
+    /// Visits of the root's moves, in a fixed order during one search, empty before the root is expanded. 0
+    /// for moves that may not be searched or certainly lose.
+    pub root_visits: Vec<u32>,
+    /// Index into `root_visits` of the move with the best Q among those visited.
+    pub best_by_q: Option<usize>,
+    /// The root's evaluation: visit-weighted averages, or `None` before the first evaluation.
+    pub root: Option<RootEvaluation>,
+    /// True if a root move wins by force.
+    pub proven_win: bool,
+    /// True if the root's result is certain: more visits tell nothing new.
+    pub root_is_certain: bool,
+    /// Root moves that are proven to lose.
+    pub losing_moves: u32,
+    /// True if every root move that was searched loses nearly for certain, so that a better score is worth
+    /// more than time.
+    pub is_resignable: bool,
+    /// Moves to the mate that was found for the side to move, if any.
+    pub mate_in: Option<u32>,
+    /// Moves to the mate that was found against the side to move, if any.
+    pub mated_in: Option<u32>,
+}
+
+impl SearchStats {
+    /// Returns whether the side to move mates in so many moves or fewer.
+    pub(crate) fn has_mate_in(&self, moves: u32) -> bool {
+        self.mate_in.is_some_and(|found| found <= moves)
+    }
+
+    pub(crate) fn most_visits(&self) -> MostVisits {
+        MostVisits::of(&self.root_visits)
+    }
+
+    /// Returns true if nearly all visits end where the result is known already, so that hardly anything is
+    /// left to be found.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        const LEAST_NODES: Nodes = Nodes(20_000);
+        let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
+        self.new_nodes >= LEAST_NODES && not_terminal.0 < self.new_nodes.0 / 20
+    }
+
+    /// Returns the index of the most visited root move, the first of equals, or `None` without visits.
+    pub fn most_visited(&self) -> Option<usize> {
+        let most = self.most_visits().best;
+        self.root_visits.iter().position(|&n| n == most && n > 0)
+    }
+}
+
+/// The hints that stoppers give those after them in the chain and the search. The chain resets them before it
+/// asks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hints {
+    /// The manager's estimate of new nodes per second, if it has one.
+    pub nps: Option<Nps>,
+    /// Time until the clock ends the search, infinite where no clock limits it.
+    pub remaining_time: Millis,
+    /// Visits that can still be made before a limit ends the search, infinite where there is none.
+    pub remaining_visits: ExpectedNodes,
+    /// Time since `go` before which a lead is no reason for smart pruning to end the search.
+    pub least_time: Millis,
+    /// True if smart pruning is on: root moves that cannot become the most visited in what remains need no
+    /// further visits.
+    pub prunes_root_moves: bool,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Hints {
+            nps: None,
+            remaining_time: Millis::INFINITY,
+            remaining_visits: ExpectedNodes(f64::INFINITY),
+            least_time: Millis::ZERO,
+            prunes_root_moves: false,
+        }
+    }
+}
+
+impl Hints {
+    pub(crate) fn limit_remaining_time(&mut self, time: Millis) {
+        self.remaining_time = self.remaining_time.min(time.max(Millis::ZERO));
+    }
+
+    pub(crate) fn limit_remaining_visits(&mut self, visits: f64) {
+        self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
+    }
+
+    /// Returns the lead in visits that no root move can make up any more, or `None` while there is no such
+    /// lead.
+    pub(crate) fn decisive_lead(&self) -> Option<u32> {
+        // Saturates. More visits than that are not made.
+        let lead = self.remaining_visits.0 as u32;
+        (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
+    }
+
+    /// Returns the size of the largest batch, `1..=wanted`, that should be back before the search ends, if
+    /// `nps` evaluations are made per second (the device's measured rate, though the manager's estimate will
+    /// do).
+    ///
+    /// Half of the remaining time is left as a margin, because the rate of a single batch scatters.
+    pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
+        let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
+        let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };
+        cap.min(self.remaining_visits.0).min(f64::from(wanted)).max(1.0) as u32
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::time) fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
+        let mut root_visits = vec![0, 0];
+        root_visits[best] = nodes as u32;
+        SearchStats {
+            elapsed: Millis(elapsed_ms),
+            since_first_eval: Some(Millis(elapsed_ms)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
+            root_visits,
+            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
+            ..SearchStats::default()
+        }
+    }
+
+    #[test]
+    fn most_visits_in_any_order() {
+        let stats = |visits: &[u32]| SearchStats { root_visits: visits.into(), ..SearchStats::default() };
+        assert_eq!(stats(&[]).most_visits(), MostVisits { best: 0, second: 0 });
+        assert_eq!(stats(&[]).most_visited(), None);
+        assert_eq!(stats(&[0, 0]).most_visited(), None);
+        assert_eq!(stats(&[3, 9, 5]).most_visits(), MostVisits { best: 9, second: 5 });
+        assert_eq!(stats(&[9, 3, 9]).most_visits(), MostVisits { best: 9, second: 9 });
+        assert_eq!(stats(&[3, 9, 5]).most_visited(), Some(1));
+    }
+
+    #[test]
+    fn batches_shrink_when_the_deadline_is_near() {
+        let mut hints = Hints::default();
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 256);
+        assert_eq!(hints.batch_cap(256, Nps(0.0)), 256, "no clock, no cap");
+        hints.limit_remaining_time(Millis(100.0));
+        // 1000 nodes/s for 0.1 s are 100 nodes. Half of that is safe.
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 50);
+        assert_eq!(hints.batch_cap(256, Nps(0.0)), 1);
+        hints.limit_remaining_visits(7.0);
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 7);
+        hints.limit_remaining_time(Millis(-1.0));
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 1);
+    }
+}

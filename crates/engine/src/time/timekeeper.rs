@@ -1,0 +1,299 @@
+//! The time management of one game: the manager and the options around it. The engine holds one for each
+//! game.
+
+use super::chain::{Chain, StopperOptions};
+use super::facts::MoveFacts;
+use super::manager::{MoveOutcome, TimeManager};
+use super::nodestime::NodeClock;
+use super::stats::SearchStats;
+use super::stoppers::StopReason;
+use super::units::Millis;
+
+/// The time management of one side in one game. The engine makes new ones at `ucinewgame` and when the option
+/// `TimeManager` changes.
+#[derive(Debug)]
+pub struct Timekeeper {
+    manager: Box<dyn TimeManager>,
+    options: StopperOptions,
+    nodestime: NodeClock,
+    /// The clock at the first move of the game.
+    first_clock: Option<Millis>,
+    lag: LagMeter,
+    /// The GUI's clock at the last `go`.
+    clock: Option<Millis>,
+}
+
+/// The overhead is at least this multiple of the largest lag that was seen.
+const LAG_MARGIN: f64 = 2.0;
+
+/// Number of moves that a game may last longer than expected.
+const RESERVE_MOVES: f64 = 40.0;
+/// Lag of each of them that the plan does not include, as a share of the overhead.
+const RESERVE_COST: f64 = 0.5;
+/// Largest reserve for them, as a share of the game's first clock.
+const RESERVE_SHARE: f64 = 0.1;
+
+#[derive(Clone, Debug)]
+pub struct SearchEnd<'a> {
+    /// The statistics at the moment of `bestmove`, counted from `go`.
+    pub stats: &'a SearchStats,
+    /// The rule that ended it, with [`StopReason::Budget`] where the controller ended it at the deadline, or
+    /// `None` after `stop` and after failures.
+    pub reason: Option<StopReason>,
+}
+
+impl Timekeeper {
+    pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
+        Timekeeper {
+            manager,
+            options,
+            nodestime: NodeClock::default(),
+            first_clock: None,
+            lag: LagMeter::default(),
+            clock: None,
+        }
+    }
+
+    pub(crate) fn set_options(&mut self, options: StopperOptions) {
+        self.options = options;
+    }
+
+    /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned
+    /// for it or learnt from it.
+    pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
+        if facts.limits.ponder {
+            return Chain::new(facts, &self.options, None);
+        }
+        self.clock = facts.limits.time.filter(|_| !facts.limits.infinite);
+        match self.clock {
+            Some(clock) => self.lag.clock_read(clock),
+            None => self.lag.clock_is_unwatched(),
+        }
+        let facts = &self.prepare(facts);
+        let stopper = self.manager.start_move(facts);
+        Chain::new(facts, &self.options, stopper)
+    }
+
+    /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
+    pub fn clock_was_set(&mut self) {
+        self.lag.clock_is_unwatched();
+    }
+
+    /// Takes the message for the user that has come up since the last call, for an `info string`.
+    pub(crate) fn take_message(&mut self) -> Option<String> {
+        self.manager.take_message()
+    }
+
+    /// Tells the manager how the move went. Call it once per search, after `bestmove`.
+    pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
+        let Some(report) = chain.report() else { return };
+        let stats = chain.on_our_clock(end.stats);
+        self.nodestime.press(stats.elapsed, chain.inc());
+        if let Some(clock) = self.clock.take() {
+            self.lag.move_made(clock, stats.elapsed, chain.inc());
+        }
+        self.manager.finish_move(&MoveOutcome {
+            used: stats.elapsed,
+            stats: stats.into_owned(),
+            legal_moves: chain.legal_moves(),
+            reason: end.reason,
+            report,
+        });
+    }
+
+    /// Returns the facts for the manager: under `nodestime` with the node clock in the place of the GUI's,
+    /// otherwise with an overhead that covers the lag that was seen, always with the reserve for long games.
+    fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
+        let facts = match self.options.nodestime.rate(facts.pieces) {
+            Some(_) => self.nodestime.replace_clock(facts),
+            None => {
+                let overhead = facts.overhead.max(self.lag.lag() * LAG_MARGIN);
+                MoveFacts { overhead, ..facts.clone() }
+            }
+        };
+        let smart_pruning_factor =
+            if facts.wants_best_move_only() { self.options.smart_pruning_factor } else { 0.0 };
+        MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
+    }
+
+    /// Returns the time that is kept back from every move. Each move costs the clock some lag that no plan
+    /// includes. Without increment a game that lasts much longer than expected would be lost by that alone.
+    /// Nothing is kept back where the increment covers the lag, nor for more moves than are left to a time
+    /// control.
+    fn reserve(&mut self, facts: &MoveFacts) -> Millis {
+        let Some(clock) = facts.limits.mover_clock() else { return Millis::ZERO };
+        let first_clock = *self.first_clock.get_or_insert(clock.time);
+        let to_control =
+            facts.limits.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
+        let cost = (facts.overhead * RESERVE_COST - clock.inc).max(Millis::ZERO);
+        (cost * to_control.min(RESERVE_MOVES)).min(first_clock * RESERVE_SHARE)
+    }
+}
+
+/// Share of the largest lag that is kept after another move without lag.
+const DECAY: f64 = 0.9;
+/// A clock that lost more than this was set by hand or belongs to another game: that is not lag.
+const MAX_LAG: Millis = Millis(500.0);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LagMeter {
+    /// The time that the clock should show at the next `go`.
+    expected: Option<Millis>,
+    lag: Millis,
+}
+
+impl LagMeter {
+    pub(crate) fn clock_read(&mut self, time: Millis) {
+        // A time control that was passed has added time, so that no lag shows.
+        if let Some(expected) = self.expected.take() {
+            let missing = expected - time;
+            let seen = if missing <= MAX_LAG { missing } else { Millis::ZERO };
+            self.lag = seen.max(self.lag * DECAY);
+        }
+    }
+
+    /// Notes that a search without a clock begins: what the clock loses meanwhile is no lag.
+    pub(crate) fn clock_is_unwatched(&mut self) {
+        self.expected = None;
+    }
+
+    pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
+        self.expected = Some(time - used + inc);
+    }
+
+    /// Returns the lag to expect for one move: the largest of the recent ones, of which old ones count less
+    /// and less.
+    pub(crate) fn lag(&self) -> Millis {
+        self.lag
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::GoLimits;
+    use crate::time::managers::manager_from;
+    use crate::time::nodestime::NodesTimeOptions;
+    use crate::time::stats::Hints;
+    use crate::time::units::{GamePly, Nodes, Nps};
+
+    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each, with the nps as the
+    /// manager estimated it at the end.
+    fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
+        let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
+        let options = StopperOptions { nodestime, ..StopperOptions::default() };
+        let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
+        let mut moves = Vec::new();
+        for i in 0..30 {
+            let limits =
+                GoLimits { time: Some(Millis(speed(i) * 1e5)), inc: Millis(100.0), ..GoLimits::default() };
+            let limits = if i == 0 { GoLimits { time: Some(Millis(30_000.0)), ..limits } } else { limits };
+            let (game_ply, pieces) = (GamePly(2 * i as u32), 17 - i as u32 / 2);
+            let facts = MoveFacts {
+                limits,
+                overhead: Millis(50.0),
+                game_ply,
+                pieces,
+                legal_moves: 30,
+                ..MoveFacts::default()
+            };
+            let mut chain = keeper.start_move(&facts);
+            let mut hints = Hints::default();
+            let mut stats = SearchStats::default();
+            let reason = loop {
+                stats.new_nodes += Nodes(7);
+                stats.nodes += Nodes(7);
+                stats.batches += 1;
+                stats.elapsed += Millis(speed(i + stats.new_nodes.0));
+                stats.since_first_eval = Some(stats.elapsed);
+                stats.root_visits = vec![(stats.nodes.0 / 2) as u32; 2];
+                if let Some(reason) = chain.should_stop(&stats, &mut hints) {
+                    break reason;
+                }
+            };
+            keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(reason) });
+            moves.push((stats.new_nodes.0, chain.report().and_then(|report| report.nps)));
+        }
+        moves
+    }
+
+    #[test]
+    fn long_games_without_increment_keep_a_reserve() {
+        let reserve = |time, inc, movestogo| {
+            let limits =
+                GoLimits { time: Some(Millis(time)), inc: Millis(inc), movestogo, ..GoLimits::default() };
+            let facts = MoveFacts { limits, overhead: Millis(50.0), ..MoveFacts::default() };
+            Timekeeper::new(manager_from("smooth").unwrap(), StopperOptions::default()).reserve(&facts).0
+        };
+        // 40 moves at 50/2 ms
+        assert_eq!(reserve(300_000.0, 0.0, None), 1_000.0);
+        assert_eq!(reserve(3_000.0, 0.0, None), 300.0, "a tenth of the first clock");
+        assert_eq!(reserve(300_000.0, 600.0, None), 0.0, "the increment pays");
+        assert_eq!(reserve(300_000.0, 10.0, None), 600.0);
+        assert_eq!(reserve(300_000.0, 0.0, Some(3)), 50.0);
+        assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
+    }
+
+    /// A regression: the guess of 20,000 nodes a second was given up so slowly that 15,870 were left after
+    /// one move and 8,604 after seven, where 1,000 were made.
+    #[test]
+    fn the_first_moves_show_the_real_nodes_per_second() {
+        for manager in ["smooth", "smooth(preset=lc0)"] {
+            for (_, nps) in &game_under_nodestime(manager, |_| 1.0)[..3] {
+                let nps = nps.unwrap().0;
+                assert!((800.0..1_200.0).contains(&nps), "{manager} {nps}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_game_at_any_speed_under_every_manager() {
+        for manager in ["smooth", "smooth(preset=lc0)", "legacy", "alphazero", "simple", "stockfish", "argo"]
+        {
+            let steady = game_under_nodestime(manager, |_| 1.0);
+            let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
+            assert_eq!(steady, jumpy, "{manager}");
+            let total: u64 = steady.iter().map(|(nodes, _)| nodes).sum();
+            // The clock: 30,000 nodes and 100 after each move, up to 60 % more by the dynamic rate.
+            assert!(total <= 33_000 * 8 / 5, "{manager} {total}");
+        }
+    }
+
+    #[test]
+    fn lag_is_what_the_clock_lost_beyond_our_use() {
+        let mut meter = LagMeter::default();
+        meter.clock_read(Millis(1000.0));
+        assert_eq!(meter.lag(), Millis(0.0));
+        // 1000 − 40 + 10 should be left, 958 are: 12 ms were lost on the way.
+        meter.move_made(Millis(1000.0), Millis(40.0), Millis(10.0));
+        meter.clock_read(Millis(958.0));
+        assert_eq!(meter.lag(), Millis(12.0));
+        // A prompt move: the old lag counts a little less.
+        meter.move_made(Millis(958.0), Millis(8.0), Millis(10.0));
+        meter.clock_read(Millis(960.0));
+        assert!((meter.lag().0 - 10.8).abs() < 1e-9);
+        // A new time control.
+        meter.move_made(Millis(960.0), Millis(10.0), Millis(0.0));
+        meter.clock_read(Millis(60_950.0));
+        assert!((meter.lag().0 - 9.72).abs() < 1e-9);
+    }
+
+    /// A regression: a short analysis between two moves counted as lag.
+    #[test]
+    fn clocks_set_by_hand_analyses_and_moves_without_a_budget_show_no_lag() {
+        let made = |meter: &mut LagMeter| meter.move_made(Millis(60_000.0), Millis(100.0), Millis::ZERO);
+        let lag_after = |before: &dyn Fn(&mut LagMeter), clock| {
+            let mut meter = LagMeter::default();
+            before(&mut meter);
+            meter.clock_read(Millis(clock));
+            meter.lag()
+        };
+        assert_eq!(lag_after(&made, 30_000.0), Millis::ZERO);
+        let analysis = |meter: &mut LagMeter| {
+            made(meter);
+            meter.clock_is_unwatched();
+        };
+        assert_eq!(lag_after(&analysis, 59_500.0), Millis::ZERO);
+        assert_eq!(lag_after(&|meter| meter.clock_read(Millis(1_000.0)), 500.0), Millis::ZERO);
+    }
+}

@@ -1,0 +1,125 @@
+//! Writes an analysed game as PGN: evaluation, WDL, moves left and times of each move in its comment, glyphs
+//! behind moves that gave points away, and the lines of the search as variations.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::judgement::Mark;
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
+use crate::matches::{MoveScore, eval_of_white};
+use crate::pgn::Games;
+use crate::pgn::{hours, tag, write_wrapped};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{Color, Move, Position};
+
+/// Most plies of a variation.
+const LONGEST: usize = 12;
+/// The tag that says who wrote the comments.
+const ANNOTATOR: &str = "Annotator";
+
+/// Writes one game, with an empty line behind it. `engine` describes what analysed it.
+pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
+    for (name, value) in game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR) {
+        tag(out, name, value)?;
+    }
+    tag(out, ANNOTATOR, &format!("Zeitnot {VERSION}, {engine}"))?;
+    writeln!(out)?;
+    write_wrapped(out, &movetext(game))?;
+    writeln!(out)
+}
+
+/// Says whether [`write_pgn`] has written the first game of a file.
+pub fn is_analysis(path: &Path) -> bool {
+    let first = Games::open(path).ok().and_then(|mut games| games.next()?.ok());
+    let annotator = first.as_ref().and_then(|game| game.tags.get(ANNOTATOR)).unwrap_or_default();
+    // Matches name the version alone.
+    annotator.starts_with("Zeitnot ") && annotator.contains(", ")
+}
+
+fn movetext(game: &AnalysedGame) -> String {
+    let boards = game.boards();
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for (ply, played) in game.recorded.moves.iter().enumerate() {
+        let (before, judgement) = (&boards[ply], game.judgement(ply));
+        let _ = write!(text, "{} {}", number(before), before.format_san(played.r#move));
+        if let Some(nag) = judgement.mark.map(Mark::nag) {
+            let _ = write!(text, " ${nag}");
+        }
+        let book = if played.is_book { "{book} " } else { "" };
+        let _ = write!(text, " {{{}}} {book}", comment(game, ply, &boards[ply + 1]));
+        for line in other_lines(&game.positions[ply], played.r#move) {
+            let _ = write!(text, "({}) ", variation(before, line));
+        }
+    }
+    text + game.recorded.tags.get("Result").unwrap_or("*")
+}
+
+/// The lines that begin with another move than the one that was played.
+fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item = &AnalysedLine> {
+    position.lines.iter().filter(move |line| line.moves.first().is_some_and(|&first| first != played))
+}
+
+/// The number of the move from a position, with one dot or three.
+fn number(before: &Position) -> String {
+    let dots = if before.turn().is_white() { "." } else { "..." };
+    format!("{}{dots}", before.game_ply() / 2 + 1)
+}
+
+fn variation(start: &Position, line: &AnalysedLine) -> String {
+    let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
+    if let Some(first) = moves.first_mut() {
+        let _ = write!(first, " {{[%eval {}]}}", eval_of_white(line.score, start.turn()));
+    }
+    moves.join(" ")
+}
+
+/// The moves of a line in SAN, the first one and those of White with their numbers.
+fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
+    let mut position = start.clone();
+    let mut texts = Vec::with_capacity(moves.len());
+    for (ply, &mv) in moves.iter().enumerate() {
+        let san = position.format_san(mv);
+        let is_numbered = ply == 0 || position.turn().is_white();
+        texts.push(if is_numbered { format!("{} {san}", number(&position)) } else { san });
+        position = position.play(mv);
+    }
+    texts
+}
+
+/// The comment of a move: what the position after it is worth, and the times.
+fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
+    let (played, found) = (&game.recorded.moves[ply], &game.positions[ply + 1]);
+    let best = found.best();
+    let mut text = String::new();
+    // No evaluation is written where the game is over by mate.
+    if best.score != MoveScore::Mate(0) {
+        let _ = write!(text, "[%eval {}] ", eval_of_white(best.score, after.turn()));
+    }
+    if let Some(ms) = played.clock_ms {
+        let _ = write!(text, "[%clk {}] ", hours(ms));
+    }
+    if let Some(ms) = game.used_ms[ply] {
+        let _ = write!(text, "[%emt {}] ", hours(ms));
+    }
+    let [win, draw, loss] = permille_of_white(best, after.turn());
+    let _ = write!(text, "wdl={win}/{draw}/{loss}");
+    if let Some(plies) = best.moves_left {
+        let _ = write!(text, " ml={plies:.0}");
+    }
+    let _ = write!(text, " n={}", found.nodes);
+    if let Some(ms) = game.planned_ms[ply] {
+        let _ = write!(text, " planned={:.3}", ms / 1000.0);
+    }
+    text
+}
+
+/// Returns White's win, draw and loss, permille. Their sum is 1,000.
+pub(super) fn permille_of_white(line: &AnalysedLine, turn: Color) -> [u32; 3] {
+    let wl = if turn.is_white() { line.wl } else { -line.wl };
+    let share = |value: f64| (1000.0 * value.clamp(0.0, 1.0)).round() as u32;
+    let win = share((1.0 - line.d + wl) / 2.0);
+    let loss = share((1.0 - line.d - wl) / 2.0).min(1000 - win);
+    [win, 1000 - win - loss, loss]
+}

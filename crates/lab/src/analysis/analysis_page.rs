@@ -1,0 +1,260 @@
+//! The page of analysed games: the viewer with what was found of them, what they have in common, and how it
+//! was found.
+
+use super::analysed_pgn::permille_of_white;
+use super::judgement::{Mark, MateStory};
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary, groups};
+use crate::matches::{MoveScore, eval_of_white};
+use crate::report::{Align, Page, Table};
+use crate::viewer::{self, Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use zeitnot_engine::chess::Position;
+
+/// Most turning points of a game.
+const MOST_TURNS: usize = 8;
+/// Winning chances, percent, that a move must change to have decided a game.
+const DECIDED: f64 = 5.0;
+/// Winning chances, percent, with less than which a game is not yet won.
+const NOT_YET_WON: f64 = 55.0;
+
+/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the
+/// players.
+pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
+    let title = match games {
+        [game] => {
+            let AnalysisSummary { white, black, result, .. } = &game.summary;
+            format!("{} – {}  {}", white.name, black.name, result.replace("1/2", "½"))
+        }
+        games => format!("{} games", games.len()),
+    };
+    let viewed = games.iter().map(|game| (&game.viewed, game.pgn.as_str()));
+    let page = Page::new(title).program(&VIEWER, &viewer::data(viewed));
+    let summaries: Vec<_> = games.iter().map(|game| &game.summary).collect();
+    groups::add_to(page, &summaries)
+        .heading("How this was found")
+        .paragraph(&format!(
+            "Winning chances, the accuracy of moves and games, and the limits of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are \
+             those that lichess publishes (lichess.org/page/accuracy). The evaluations are Zeitnot's, so figures differ a little from \
+             those of other engines. A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the \
+             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}. A visit is one look of the search at a \
+             position below the move.",
+            super::judgement::ERROR_OF_ONE_VISIT,
+            super::judgement::visits_for(Mark::Inaccuracy),
+            super::judgement::visits_for(Mark::Mistake),
+        ))
+        .paragraph(&format!(
+            "The planned time is what Zeitnot's time manager would spend on the move with the same clock. It knows the evaluation, how \
+             long the game may last, and how much a longer look may change. Manager: {manager}."
+        ))
+        .paragraph(&format!("Analysed by {engine}."))
+}
+
+pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
+    use Align::{Left, Right};
+    let columns = [
+        ("player", Left),
+        ("game", Right),
+        ("result", Left),
+        ("moves", Right),
+        ("accuracy, %", Right),
+        ("?!", Right),
+        ("?", Right),
+        ("??", Right),
+        ("too few visits to judge", Right),
+        ("as the engine, %", Right),
+        ("time used, s", Right),
+        ("planned, s", Right),
+    ];
+    let mut table = Table::new("", &columns);
+    for game in games {
+        for (side, result) in [(&game.white, game.result.as_str()), (&game.black, "")] {
+            let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
+            let seconds = |ms: Option<f64>| figure(ms.map(|ms| ms / 1000.0));
+            table.row([
+                side.name.clone(),
+                game.game.to_string(),
+                result.to_owned(),
+                side.moves.to_string(),
+                figure(side.accuracy),
+                side.inaccuracies.to_string(),
+                side.mistakes.to_string(),
+                side.blunders.to_string(),
+                side.unclear.to_string(),
+                format!("{:.0}", 100.0 * side.agreement),
+                seconds(side.used_ms),
+                seconds(side.planned_ms),
+            ]);
+        }
+    }
+    table
+}
+
+pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
+    let boards = game.boards();
+    let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
+    let plies = viewed_moves(game, &boards);
+    let turns = turns(game, &plies);
+    let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
+    (viewed.figures, viewed.turns) = (figures(summary), turns);
+    viewed
+}
+
+fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
+    let AnalysisSummary { white, black, .. } = summary;
+    let row = |name: &str, figure: &dyn Fn(&super::SideSummary) -> String| {
+        [name.to_owned(), figure(white), figure(black)]
+    };
+    let mut rows = vec![
+        row("Accuracy", &|side| match side.accuracy {
+            Some(accuracy) => format!("{accuracy:.0} %"),
+            None => "too few visits to judge".into(),
+        }),
+        row("?! Inaccuracies", &|side| side.inaccuracies.to_string()),
+        row("? Mistakes", &|side| side.mistakes.to_string()),
+        row("?? Blunders", &|side| side.blunders.to_string()),
+    ];
+    if white.unclear + black.unclear > 0 {
+        rows.push(row("Too few visits to judge", &|side| side.unclear.to_string()));
+    }
+    rows
+}
+
+/// Returns the last position in which the winner had not yet won, by White's winning chances in all
+/// positions.
+fn last_open(white_wins: &[f64], result: Option<i8>) -> Option<usize> {
+    let chances = |&white: &f64| match result {
+        Some(1) => Some(white),
+        Some(-1) => Some(100.0 - white),
+        _ => None,
+    };
+    let open =
+        white_wins.iter().rposition(|white| chances(white).is_some_and(|chances| chances < NOT_YET_WON))?;
+    (open + 1 < white_wins.len()).then_some(open)
+}
+
+/// What is said of the move after which the winner was ahead to the end, by White's winning chances before
+/// and after it.
+fn of_decision(name: &str, from: f64, to: f64) -> String {
+    if (to - from).abs() >= DECIDED {
+        return format!(
+            "{name} decided the game: White’s winning chances went from {from:.0} % to {to:.0} % and not back."
+        );
+    }
+    let (winner, chances) = if to >= 50.0 { ("White", to) } else { ("Black", 100.0 - to) };
+    format!("After {name} {winner} was ahead to the end, first with winning chances of {chances:.0} %.")
+}
+
+/// The move that decided the game, and the worst ones in their order.
+fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
+    let judged = |ply: usize| game.judgement(ply);
+    let mut worst: Vec<_> = (0..plies.len()).filter(|&ply| judged(ply).mark.is_some()).collect();
+    worst.sort_by(|&a, &b| {
+        let [a, b] = [judged(a), judged(b)];
+        b.mark.cmp(&a.mark).then(b.loss().total_cmp(&a.loss()))
+    });
+    worst.truncate(MOST_TURNS);
+    worst.sort_unstable();
+    if worst.is_empty() {
+        let unclear = (0..plies.len()).filter(|&ply| judged(ply).is_unclear).count();
+        let text = match unclear {
+            0 => "No move gave away 5 % or more.".to_owned(),
+            _ => format!(
+                "Too few visits to judge: some moves seem to give away 5 % or more, but only a loss of {:.0} % would be certain.",
+                game.least_certain_loss()
+            ),
+        };
+        return vec![Remark { text, plies: Vec::new() }];
+    }
+    let wins: Vec<_> = (0..game.positions.len()).map(|index| game.white_wins(index)).collect();
+    let decisive = last_open(&wins, game.recorded.tags.result()).map(|ply| {
+        let before = &game.boards()[ply];
+        let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
+        Remark { text: of_decision(&name, wins[ply], wins[ply + 1]), plies: vec![ply + 1] }
+    });
+    let worst = worst.into_iter().map(|ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
+    decisive.into_iter().chain(worst).collect()
+}
+
+fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
+    let (found, turn) = (&game.positions[index], board.turn());
+    let eval = |score| match score {
+        MoveScore::Mate(0) => "mate".to_owned(),
+        score => eval_of_white(score, turn),
+    };
+    let best = found.best();
+    let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
+    ViewedPosition {
+        win: Some(game.white_wins(index)),
+        wdl: Some(permille_of_white(best, turn)),
+        eval: eval(best.score),
+        ml: best.moves_left,
+        lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),
+    }
+}
+
+/// The moves with their marks and times, and what is said of them.
+pub(super) fn viewed_moves(game: &AnalysedGame, boards: &[Position]) -> Vec<ViewedMove> {
+    (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect()
+}
+
+fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
+    let played = &game.recorded.moves[ply];
+    let judged = game.judgement(ply);
+    let name = move_name(before, played.r#move, judged.glyph());
+    let best = game.positions[ply].best().moves.first();
+    let best = best.map_or(String::new(), |&best| before.format_san(best));
+    // Rounded down, so that no `?!` reads as the loss of a `?`.
+    let loss = judged.loss().floor();
+    let note = match (judged.mate, judged.mark) {
+        _ if played.is_book => format!("{name} is from the opening book."),
+        _ if judged.is_best => format!("{name} is best."),
+        (Some(MateStory::Allowed(0)), _) => format!("{name} runs into mate: {best} was best."),
+        (Some(MateStory::Allowed(moves)), _) => format!("{name} allows mate in {moves}: {best} was best."),
+        (Some(MateStory::Missed(moves)), _) => format!("{name} misses mate in {moves}: {best} was best."),
+        (_, Some(_)) => format!("{name} gave away {loss:.0} %: {best} was best."),
+        _ if judged.is_unclear => {
+            format!(
+                "{name} seems to give away {loss:.0} %, but these are too few visits to judge. {best} looks better."
+            )
+        }
+        _ if loss >= 1.0 => format!("{name} is good. {best} may be better, by {loss:.0} %."),
+        _ => format!("{name} is as good as {best}."),
+    };
+    ViewedMove {
+        clock: played.clock_ms,
+        used: game.used_ms[ply],
+        planned: game.planned_ms[ply],
+        mark: judged.glyph().to_owned(),
+        note,
+        has_better: judged.mark.is_some() || judged.is_unclear,
+        chances: Some((judged.before, judged.after)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: a move by which the chances went from 53 % to 57 % was said to have decided the game.
+    #[test]
+    fn a_small_step_decides_nothing() {
+        assert_eq!(
+            of_decision("14…Bb7", 53.0, 57.0),
+            "After 14…Bb7 White was ahead to the end, first with winning chances of 57 %."
+        );
+        assert_eq!(
+            of_decision("2.a3", 46.0, 44.0),
+            "After 2.a3 Black was ahead to the end, first with winning chances of 56 %."
+        );
+        assert!(of_decision("9…g5", 54.0, 80.0).starts_with("9…g5 decided the game: "));
+    }
+
+    #[test]
+    fn the_last_open_position_is_before_the_move_that_decided() {
+        let wins = [50.0, 70.0, 54.0, 80.0, 97.0];
+        assert_eq!(last_open(&wins, Some(1)), Some(2));
+        assert_eq!(last_open(&wins, Some(0)), None, "a draw");
+        assert_eq!(last_open(&wins, None), None, "unfinished");
+        assert_eq!(last_open(&wins, Some(-1)), None, "White lost all the same, on time");
+        assert_eq!(last_open(&[50.0, 40.0, 3.0], Some(-1)), Some(0), "40 % for White are 60 % for Black");
+    }
+}

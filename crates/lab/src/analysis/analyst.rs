@@ -1,0 +1,372 @@
+//! Searches the positions of games, many at once, and asks what a time manager would have spent on each move.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use serde::{Deserialize, Serialize};
+
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
+use crate::matches::MoveScore;
+use crate::pgn::{RecordedControl, RecordedGame, used_ms};
+use crate::replay::{
+    ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
+};
+use zeitnot_engine::chess::{History, Move, Terminal};
+use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
+use zeitnot_engine::serve::Searcher;
+pub use zeitnot_engine::time::RootEvaluation;
+use zeitnot_engine::time::{GoLimits, Plies, TimeControl, centipawns, manager_from};
+
+/// New visits, and the time that they took. Of searches at once each has a part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchEffort {
+    pub(super) new_nodes: u64,
+    pub(super) time_ms: f64,
+}
+
+/// The time between two looks whether the run is stopped.
+const STOP_TICK: Duration = Duration::from_millis(20);
+
+/// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
+/// the tree of the one before. Where there are fewer games than positions may be searched at once, each is
+/// divided into parts, of which that holds.
+#[derive(Debug)]
+pub struct Analyst {
+    searcher: Searcher,
+    limits: GoLimits,
+    /// Parts of a game.
+    parts: usize,
+    open: Vec<OpenGame>,
+    /// Parts of all games that are not finished.
+    open_parts: usize,
+    sender: Sender<SearchedPosition>,
+    searched: Receiver<SearchedPosition>,
+    effort: SearchEffort,
+    /// The time at which the last position was done.
+    last: Instant,
+}
+
+/// A game under way.
+#[derive(Debug)]
+struct OpenGame {
+    place: u64,
+    recorded: RecordedGame,
+    positions: Vec<Option<AnalysedPosition>>,
+    /// Positions that are still to be searched.
+    left: usize,
+}
+
+#[derive(Debug)]
+struct SearchedPosition {
+    place: u64,
+    root: History,
+    answer: SearchAnswer,
+    notes: Vec<Note>,
+    ends_part: bool,
+}
+
+/// Hears of the searches of a part.
+struct PartListener {
+    place: u64,
+    /// Positions without an answer.
+    left: usize,
+    notes: Vec<Note>,
+    sender: Sender<SearchedPosition>,
+}
+
+impl Listener for PartListener {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        self.left -= 1;
+        let (place, notes, ends_part) = (self.place, std::mem::take(&mut self.notes), self.left == 0);
+        // Where the run has ended nobody wants it.
+        let _ = self.sender.send(SearchedPosition { place, root: root.clone(), answer, notes, ends_part });
+    }
+}
+
+impl Analyst {
+    pub fn new(searcher: Searcher, limits: GoLimits) -> Analyst {
+        let (sender, searched) = unbounded();
+        Analyst {
+            searcher,
+            limits,
+            parts: 1,
+            open: Vec::new(),
+            open_parts: 0,
+            sender,
+            searched,
+            effort: SearchEffort::default(),
+            last: Instant::now(),
+        }
+    }
+
+    /// Describes network and backend. Of the network's file the name alone, as pages and games are passed on.
+    pub fn description(&self) -> String {
+        self.searcher.setup.backend().info().description_without_folder()
+    }
+
+    pub fn network_sha256(&self) -> Option<&str> {
+        self.searcher.setup.network_sha256()
+    }
+
+    /// Positions that are searched at once.
+    pub fn concurrency(&self) -> usize {
+        self.searcher.size.searches
+    }
+
+    /// Divides games so that so many of them are enough.
+    pub fn divide_games(&mut self, games: usize) {
+        self.parts = self.concurrency().div_ceil(games.max(1));
+    }
+
+    /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
+    /// been now.
+    pub fn add_effort(&mut self, effort: SearchEffort) {
+        self.effort.new_nodes += effort.new_nodes;
+        self.effort.time_ms += effort.time_ms;
+    }
+
+    /// Returns whether the games that are open are too few.
+    pub fn has_room(&self) -> bool {
+        self.open_parts < self.concurrency()
+    }
+
+    /// Begins the game at `place`. Returns the number of positions to search.
+    pub fn begin(&mut self, place: u64, recorded: RecordedGame) -> Result<usize, EngineError> {
+        if self.open.is_empty() {
+            self.last = Instant::now();
+        }
+        let mut game = history_of(&recorded);
+        let over = |game: &History| game.terminal(&game.legal_moves()).map(game_over);
+        let mut positions = vec![over(&game)];
+        for played in &recorded.moves {
+            game.push(played.r#move);
+            positions.push(over(&game));
+        }
+        let game = Arc::new(game);
+        let plies: Vec<_> = (0..positions.len()).filter(|&ply| positions[ply].is_none()).collect();
+        let parts = plies.chunks(plies.len().div_ceil(self.parts).max(1));
+        self.open_parts += parts.len();
+        let orders = parts.map(|part| {
+            let sender = self.sender.clone();
+            let listener = PartListener { place, left: part.len(), notes: Vec::new(), sender };
+            let request = GoRequest::new(self.limits.clone());
+            self.searcher.order(game.clone(), part, request, Box::new(listener))
+        });
+        self.searcher.submit(orders.collect())?;
+        let left = plies.len();
+        self.open.push(OpenGame { place, recorded, positions, left });
+        Ok(left)
+    }
+
+    /// Waits until a position is searched. Returns the games that are whole then, with their places, or
+    /// `None` if no game is open or `is_stopped` says that the run is.
+    pub fn advance(
+        &mut self,
+        plan: &SpendingPlan,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Option<Vec<(u64, AnalysedGame)>>, EngineError> {
+        if self.open.iter().all(|game| game.left > 0) {
+            let searched = loop {
+                if self.open.is_empty() || is_stopped() {
+                    return Ok(None);
+                }
+                if let Ok(searched) = self.searched.recv_timeout(STOP_TICK) {
+                    break searched;
+                }
+            };
+            self.take_in(searched)?;
+        }
+        let whole: Vec<_> = self.open.extract_if(.., |game| game.left == 0).collect();
+        let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
+            let positions: Vec<_> = positions.into_iter().flatten().collect();
+            let planned_ms = plan.spend(&recorded, &positions, self.nps());
+            let control = control_of(&recorded).or(plan.control);
+            let used_ms = used_ms(&recorded, plan.control);
+            (place, AnalysedGame { recorded, positions, control, used_ms, planned_ms })
+        });
+        Ok(Some(analysed.collect()))
+    }
+
+    fn take_in(&mut self, searched: SearchedPosition) -> Result<(), EngineError> {
+        let SearchedPosition { place, root, answer, notes, ends_part } = searched;
+        let failure = answer.result.as_ref().and_then(|result| result.failure.clone());
+        let refuse = |reason| Err(EngineError::NoResult { position: root.current().to_fen(), reason });
+        let SearchAnswer { best: Some(best), result: Some(result), .. } = answer else {
+            return refuse(failure.unwrap_or_else(|| Note::join(&notes)));
+        };
+        if let Some(reason) = failure {
+            return refuse(reason);
+        }
+        let lines = lines(best, &result);
+        if lines.is_empty() {
+            return refuse("no evaluation has come back in time".into());
+        }
+        let now = Instant::now();
+        let effort = SearchEffort {
+            new_nodes: result.summary.new_nodes,
+            time_ms: (now - self.last).as_secs_f64() * 1e3,
+        };
+        self.last = now;
+        self.add_effort(effort);
+        self.open_parts -= usize::from(ends_part);
+        if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
+            game.positions[root.len() - 1] =
+                Some(AnalysedPosition { lines, nodes: result.summary.nodes, effort });
+            game.left -= 1;
+        }
+        Ok(())
+    }
+
+    fn nps(&self) -> f64 {
+        1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
+    }
+}
+
+/// The lines of a search, that of the move to play first.
+fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
+    let mut lines: Vec<_> = result.info.iter().flat_map(|info| &info.lines).map(line).collect();
+    // Temperature may have chosen another move than the most visited one.
+    lines.sort_by_key(|line| line.moves.first() != Some(&best));
+    lines
+}
+
+fn line(line: &PvLine) -> AnalysedLine {
+    AnalysedLine {
+        wl: line.wl.into(),
+        d: line.d.into(),
+        score: match line.mate {
+            Some(moves) => MoveScore::Mate(moves),
+            None => MoveScore::Centipawns(centipawns(line.wl.into()).round() as i32),
+        },
+        moves_left: line.moves_left.map(f64::from),
+        moves: line.moves.clone(),
+    }
+}
+
+/// What is known of a position in which the game is over.
+fn game_over(terminal: Terminal) -> AnalysedPosition {
+    let (wl, d, score) = match terminal {
+        Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),
+        _ => (0.0, 1.0, MoveScore::Centipawns(0)),
+    };
+    let line = AnalysedLine { wl, d, score, moves_left: Some(0.0), moves: Vec::new() };
+    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default() }
+}
+
+/// The clocks that a time manager gets to see.
+#[derive(Clone, Debug)]
+pub struct SpendingPlan {
+    /// The time manager, as in the option `TimeManager`.
+    pub manager: String,
+    /// The time control of games whose tags have none.
+    pub control: Option<TimeControl>,
+    /// Time that is kept back of every clock, ms.
+    pub overhead_ms: f64,
+}
+
+impl SpendingPlan {
+    /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes
+    /// `nps` new visits per second. Where the game has clocks, it sees them as they were. Else its own, which
+    /// runs down by what it spends. Without a time control there are no times.
+    pub(super) fn spend(
+        &self,
+        game: &RecordedGame,
+        positions: &[AnalysedPosition],
+        nps: f64,
+    ) -> Vec<Option<f64>> {
+        let mut spent = vec![None; game.moves.len()];
+        let turn = game.start.turn();
+        for (side, color) in [turn, !turn].into_iter().enumerate() {
+            let recorded = RecordedControl::of(game, color);
+            // Nobody plans a move of days.
+            if recorded.as_ref().is_some_and(RecordedControl::is_per_move) {
+                continue;
+            }
+            let Some(control) = recorded.as_ref().map(RecordedControl::first).or(self.control) else {
+                continue;
+            };
+            let Ok(manager) = manager_from(&self.manager) else { return spent };
+            let moves = searched_moves(game, positions, side, control);
+            let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
+            let speed = Speed::constant(nps);
+            let options = ReplayOptions {
+                control,
+                later: recorded.map(|control| control.later().to_vec()).unwrap_or_default(),
+                clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
+                model: EngineModel {
+                    speed,
+                    nps_scatter: 0.0,
+                    batch: 8,
+                    batch_latency_ms: 0.0,
+                    ..EngineModel::default()
+                },
+                overhead_ms: self.overhead_ms,
+                ..ReplayOptions::default()
+            };
+            let replayed = replay(&moves, manager, &options);
+            for (own, played) in replayed.moves.iter().enumerate() {
+                spent[side + 2 * own] = Some(played.used_ms);
+            }
+        }
+        spent
+    }
+}
+
+/// Returns every second move from `first` on, with the clock before it and what the search found.
+fn searched_moves(
+    game: &RecordedGame,
+    positions: &[AnalysedPosition],
+    first: usize,
+    control: TimeControl,
+) -> Vec<ReplayMove> {
+    let own = positions.iter().skip(first).step_by(2);
+    let moves = recorded_moves(game, first, Some(control)).into_iter().zip(own);
+    let moves = moves.map(|(recorded, found)| {
+        let best = found.best();
+        let m = best.moves_left.map(Plies);
+        let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
+        ReplayMove { root, plies_to_mate: plies_to_mate(best.score), ..recorded }
+    });
+    moves.collect()
+}
+
+fn plies_to_mate(score: MoveScore) -> Option<u32> {
+    match score {
+        MoveScore::Centipawns(_) => None,
+        MoveScore::Mate(moves) => Some(2 * moves.unsigned_abs() - u32::from(moves > 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pgn::Games;
+    use zeitnot_engine::time::Millis;
+
+    /// A regression: a move that mates got as much time as any other.
+    #[test]
+    fn the_manager_hears_of_mates() {
+        let game = Games::new("text", &b"1. f3 e5 2. g4 Qh4# 0-1\n"[..]).next().unwrap().unwrap();
+        let control = Some(TimeControl { time: Millis(60_000.0), ..TimeControl::default() });
+        let plan = SpendingPlan { manager: "smooth".into(), control, overhead_ms: 0.0 };
+        let found = |score| {
+            let line = AnalysedLine { wl: 0.9, d: 0.0, score, moves_left: None, moves: Vec::new() };
+            AnalysedPosition { lines: vec![line], nodes: 1, effort: SearchEffort::default() }
+        };
+        let [open, mating] = [MoveScore::Centipawns(0), MoveScore::Mate(1)].map(|last| {
+            let unclear = MoveScore::Centipawns(0);
+            plan.spend(&game, &[unclear, unclear, unclear, last].map(found), 1_000.0)[3].unwrap()
+        });
+        assert!(open > 500.0 && mating < 50.0, "{open} ms, {mating} ms");
+        assert_eq!(plies_to_mate(MoveScore::Mate(-2)), Some(4));
+    }
+}

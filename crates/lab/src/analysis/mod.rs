@@ -1,0 +1,221 @@
+//! Analysis of recorded games: every position is searched, every move judged.
+//!
+//! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
+//! manager would have spent on each move. `judgement` says how good the moves were. `pgn` writes the game
+//! with comments and variations, [`page`](fn@page) one page with all games in the
+//! [viewer](crate::viewer) and what `groups` adds up over them. [`AnalysisJournal`] keeps a row of each
+//! game, from which a run that was stopped goes on. The command `analyse` calls this module. It uses `engine`
+//! and what lies below it.
+
+mod analysed_pgn;
+mod analysis_page;
+mod analyst;
+mod groups;
+mod journal;
+mod judgement;
+
+pub use analysed_pgn::is_analysis;
+pub use analysis_page::{page, table};
+pub(crate) use analyst::SearchEffort;
+pub use analyst::{Analyst, SpendingPlan};
+pub use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
+
+use groups::{MoveSums, TimesOfMove};
+use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Phase;
+use crate::matches::MoveScore;
+use crate::pgn::RecordedGame;
+use crate::viewer::{control_in_words, decided_by_clock, ending_of, timed_moves};
+use zeitnot_engine::chess::{History, Move, Position};
+use zeitnot_engine::time::TimeControl;
+
+/// A line that a search found, from the point of view of the side that moves first in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AnalysedLine {
+    /// Win minus loss, `-1..=1`.
+    pub(crate) wl: f64,
+    /// Probability of a draw.
+    pub(crate) d: f64,
+    pub(crate) score: MoveScore,
+    /// Plies to the end of the game, if the network has a Moves Left Head.
+    pub(crate) moves_left: Option<f64>,
+    /// The moves, or none where the game is over.
+    pub(crate) moves: Vec<Move>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AnalysedPosition {
+    /// The lines, the best first, at least one.
+    pub(crate) lines: Vec<AnalysedLine>,
+    /// Visits of the root, those kept from the position before included, or 0 where the game is over.
+    pub(crate) nodes: u64,
+    pub(crate) effort: SearchEffort,
+}
+
+impl AnalysedPosition {
+    pub(crate) fn best(&self) -> &AnalysedLine {
+        &self.lines[0]
+    }
+}
+
+/// A recorded game with what was found of its positions.
+#[derive(Clone, Debug)]
+pub struct AnalysedGame {
+    pub(crate) recorded: RecordedGame,
+    /// What was found of each position, that after the last move included.
+    pub(crate) positions: Vec<AnalysedPosition>,
+    /// The time control, if it is known. Of several periods the first.
+    pub(crate) control: Option<TimeControl>,
+    /// The time that was used for each move, ms: as recorded, or by the clocks before and after it.
+    pub(crate) used_ms: Vec<Option<f64>>,
+    /// Time that a time manager would have spent on each move, ms, where there is a clock.
+    pub(crate) planned_ms: Vec<Option<f64>>,
+}
+
+impl AnalysedGame {
+    /// The position before each move, and the last one.
+    pub(crate) fn boards(&self) -> Vec<Position> {
+        let moves = self.recorded.moves.iter().map(|played| played.r#move);
+        let mut boards = vec![self.recorded.start.clone()];
+        moves.for_each(|played| boards.push(boards[boards.len() - 1].play(played)));
+        boards
+    }
+
+    pub(crate) fn judgement(&self, ply: usize) -> Judgement {
+        let [before, after] = [&self.positions[ply], &self.positions[ply + 1]];
+        let played = &self.recorded.moves[ply];
+        let judged = Judgement::of(played.r#move, before, after);
+        // What the book says is no player's choice.
+        if played.is_book {
+            Judgement { mark: None, is_unclear: false, mate: None, ..judged }
+        } else {
+            judged
+        }
+    }
+
+    /// lichess' accuracy of White and Black, percent, or `None` where there are no moves or too few visits to
+    /// judge.
+    pub(crate) fn accuracy(&self) -> [Option<f64>; 2] {
+        if self.least_certain_loss() > Mark::Mistake.least_loss() {
+            return [None; 2];
+        }
+        let white_begins = self.recorded.start.turn().is_white();
+        let wins: Vec<_> = (0..self.positions.len()).map(|index| self.white_wins(index)).collect();
+        let counts: Vec<_> = self.recorded.moves.iter().map(|played| !played.is_book).collect();
+        game_accuracy(&wins, white_begins, &counts)
+    }
+
+    /// White's winning chances in a position, percent.
+    pub(crate) fn white_wins(&self, index: usize) -> f64 {
+        let chances = self.positions[index].best().score.win_percent();
+        let is_white = self.recorded.start.turn().is_white() == index.is_multiple_of(2);
+        if is_white { chances } else { 100.0 - chances }
+    }
+
+    /// The loss of winning chances, percent, that the visits of a position can tell from none. That of the
+    /// median position.
+    pub(crate) fn least_certain_loss(&self) -> f64 {
+        let mut visits: Vec<_> =
+            self.positions.iter().map(|found| found.nodes).filter(|&nodes| nodes > 0).collect();
+        visits.sort_unstable();
+        visits.get(visits.len() / 2).map_or(0.0, |&visits| least_certain_loss(visits))
+    }
+}
+
+fn history_of(game: &RecordedGame) -> History {
+    History::from_position(game.start.clone(), game.variant)
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SideSummary {
+    /// The tag `White` or `Black`.
+    pub(crate) name: String,
+    /// Moves, those of the book left out.
+    pub(crate) moves: u32,
+    /// Share of them that the search would have played too.
+    pub(crate) agreement: f64,
+    /// lichess' accuracy, percent, or `None` without moves, or with too few visits to judge.
+    pub(crate) accuracy: Option<f64>,
+    /// Winning chances that a move gave away in the mean, 0 to 1.
+    pub(crate) mean_loss: f64,
+    /// Moves that got `?!`.
+    pub(crate) inaccuracies: u32,
+    /// Moves that got `?`.
+    pub(crate) mistakes: u32,
+    /// Moves that got `??`.
+    pub(crate) blunders: u32,
+    /// Moves that seem bad, with too few visits to judge.
+    pub(crate) unclear: u32,
+    /// Time used, ms, where the game has clocks.
+    pub(crate) used_ms: Option<f64>,
+    /// Time that the time manager would have used for the same moves, ms.
+    pub(crate) planned_ms: Option<f64>,
+    /// True if the clock decided the game against it.
+    pub(crate) lost_by_clock: bool,
+    /// Sums over its moves in each phase of the game.
+    pub(crate) phases: [MoveSums; 3],
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnalysisSummary {
+    /// Its place in the files, from 1. Those that were not analysed count.
+    pub(crate) game: u64,
+    /// The tag `Result`.
+    pub(crate) result: String,
+    /// The time control, if it is known.
+    pub(crate) control: Option<String>,
+    pub(crate) white: SideSummary,
+    pub(crate) black: SideSummary,
+}
+
+impl AnalysisSummary {
+    pub(crate) fn of(game: &AnalysedGame) -> AnalysisSummary {
+        let tag = |name| game.recorded.tags.get(name).unwrap_or("?").to_owned();
+        let accuracy = game.accuracy();
+        AnalysisSummary {
+            game: game.recorded.number,
+            result: tag("Result"),
+            control: game.control.map(control_in_words),
+            white: SideSummary { name: tag("White"), accuracy: accuracy[0], ..side(game, true) },
+            black: SideSummary { name: tag("Black"), accuracy: accuracy[1], ..side(game, false) },
+        }
+    }
+}
+
+/// Computes the figures of White or Black.
+fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
+    let (recorded, boards) = (&game.recorded, game.boards());
+    let first = usize::from(is_white != recorded.start.turn().is_white());
+    let base_ms = game.control.map(|control| control.time.0);
+    let mut phases = [MoveSums::default(); 3];
+    for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
+        let phase = Phase::of(boards[ply].piece_count() as u32);
+        let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
+        let times =
+            TimesOfMove { used: game.used_ms[ply], planned: game.planned_ms[ply], clock, base: base_ms };
+        phases[phase as usize].add(game.judgement(ply), times);
+    }
+    let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
+    let share = |sum: f64| sum / f64::from(all.moves.max(1));
+    let [inaccuracies, mistakes, blunders] = all.marks;
+    let (moves, _) = timed_moves(recorded, &analysis_page::viewed_moves(game, &boards), base_ms, is_white);
+    let ending = ending_of(&recorded.tags, is_white);
+    SideSummary {
+        name: String::new(),
+        moves: all.moves,
+        agreement: share(f64::from(all.best)),
+        accuracy: None,
+        mean_loss: share(all.loss) / 100.0,
+        inaccuracies,
+        mistakes,
+        blunders,
+        unclear: all.unclear,
+        used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
+        planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
+        lost_by_clock: base_ms.is_some_and(|base| decided_by_clock(&moves, base, ending).is_some()),
+        phases,
+    }
+}

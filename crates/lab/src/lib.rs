@@ -1,0 +1,148 @@
+//! The laboratory of Zeitnot: measurements with many games. The engine does without it.
+//!
+//! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is
+//! computed from rows, and the *page* that shows it:
+//!
+//! | folder | what it measures |
+//! |---|---|
+//! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
+//! | `tuning` | better values of options, by the games of `matches` |
+//! | [`replay`] | time managers on whole games in virtual time |
+//! | `moves_left` | moves-left estimators on recorded games |
+//! | `analysis` | the moves of recorded games, for the players who want to learn from them |
+//!
+//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of
+//! several machines are put together), `viewer` (the page's board and graphs), [`pgn`] (recorded games) and
+//! `uci_process` (external engines). [`Phase`] says what opening, middlegame and endgame are, and
+//! [`LabError`] why a measurement could not be made. [`report`] makes tables, plots and pages of results. The commands
+//! `analyse`, `match`, `tune`, `timelab`, `movesleft` and `report` call these modules.
+//!
+//! # Layers
+//!
+//! A module uses those below its row only (`tests/architecture.rs`).
+//!
+//! | module | job |
+//! |---|---|
+//! | [`tuning`] | comparisons of option values by matches |
+//! | [`matches`](mod@matches) | games of two engines, and what they prove |
+//! | [`analysis`] | the moves of recorded games |
+//! | [`replay`] | time managers on whole games in virtual time |
+//! | [`moves_left`] | moves-left estimators on recorded games |
+//! | `viewer` | the page's board and graphs |
+//! | `uci_process` | external engines |
+//! | [`runner`] | jobs in order on threads |
+//! | [`pgn`] | recorded games |
+//! | [`rows`] | CSV files, lines of JSON, and how the rows of several machines are put together |
+//! | [`report`] | tables, plots and pages |
+
+// Tests may unwrap. Everything else says what went wrong.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+pub mod analysis;
+pub mod matches;
+pub mod moves_left;
+pub mod pgn;
+pub mod replay;
+pub mod report;
+pub mod rows;
+pub mod runner;
+pub mod tuning;
+mod uci_process;
+mod viewer;
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+pub use pgn::GameError;
+pub use rows::RowError;
+pub use uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
+use zeitnot_engine::engine::EngineError;
+use zeitnot_engine::network::BackendError;
+
+/// The reason why a measurement cannot be made, go on, or be written down.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The engine refuses an option or a position, or does not search.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// An external engine fails.
+    #[error(transparent)]
+    External(#[from] UciProcessError),
+    /// A network could not be evaluated.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// Recorded games cannot be read.
+    #[error(transparent)]
+    Games(#[from] GameError),
+    /// Files could not be read or written.
+    #[error(transparent)]
+    Rows(#[from] RowError),
+    /// The system starts no thread.
+    #[error("the system starts no thread to work on: {0}")]
+    Thread(std::io::Error),
+    /// A thread died.
+    #[error("a thread panicked; this is a bug, please report it")]
+    Panic,
+    /// The folder holds another run.
+    #[error("{}: holds {what}; choose another --out, or the same options", path.display())]
+    OtherRun {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// What it holds.
+        what: &'static str,
+    },
+    /// A file has fewer games than the rows beside it name.
+    #[error(
+        "{}: lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
+        path.display()
+    )]
+    MissingGames {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file has games, and no rows beside it say which.
+    #[error(
+        "{}: has games of which no games.csv is beside it; bring that back, or choose another --out",
+        path.display()
+    )]
+    MissingRows {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document
+/// means it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// 25 pieces or more.
+    Opening,
+    /// 13 to 24 pieces.
+    Middlegame,
+    /// 12 pieces or fewer.
+    Endgame,
+}
+
+impl Phase {
+    /// All of them, in their order.
+    pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
+
+    /// Returns the phase with this many pieces on the board.
+    pub fn of(pieces: u32) -> Phase {
+        match pieces {
+            25.. => Phase::Opening,
+            13..25 => Phase::Middlegame,
+            _ => Phase::Endgame,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Opening => "opening",
+            Phase::Middlegame => "middlegame",
+            Phase::Endgame => "endgame",
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! One game from its opening to its result, step by step: what a side may spend, who moves, and the rules
+//! that end it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::external::ExternalPlayer;
+use super::openings::GameAssignment;
+use super::record::{MoveRecord, MoveScore};
+use super::{Side, Team};
+use crate::LabError;
+use zeitnot_engine::chance::GOLDEN;
+use zeitnot_engine::chess::{Color, History, Move, Terminal};
+use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
+use zeitnot_engine::options::option_group;
+use zeitnot_engine::search::NextStep;
+use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
+use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SideLimit {
+    /// This many visits for every move.
+    Nodes(u64),
+    Clock(TimeControl),
+}
+
+impl fmt::Display for SideLimit {
+    /// Writes a time control as in PGN, or `N nodes`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SideLimit::Nodes(nodes) => write!(f, "{nodes} nodes"),
+            SideLimit::Clock(control) => control.fmt(f),
+        }
+    }
+}
+
+/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes
+/// under `nodestime`.
+#[derive(Clone, Copy, Debug)]
+struct SideBudget {
+    nodes: Option<u64>,
+    clock: Option<GameClock>,
+}
+
+impl SideBudget {
+    fn new(limit: SideLimit) -> SideBudget {
+        match limit {
+            SideLimit::Nodes(nodes) => SideBudget { nodes: Some(nodes), clock: None },
+            SideLimit::Clock(control) => SideBudget { nodes: None, clock: Some(GameClock::new(control)) },
+        }
+    }
+
+    /// Returns what `go` tells the side.
+    fn limits(&self) -> GoLimits {
+        let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
+        GoLimits { nodes: self.nodes.map(Nodes), ..limits }
+    }
+}
+
+/// The rules that all games of a match have in common.
+#[derive(Clone, Debug)]
+pub struct MatchRules {
+    pub limits: [SideLimit; 2],
+    pub adjudication: Adjudication,
+    /// The seed, which with the game's number decides what players draw at random.
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GameOutcome {
+    /// This side has won.
+    Win(Color),
+    Draw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Termination {
+    Rules(Terminal),
+    TimeForfeit,
+    /// A search returned no legal move. That is a bug.
+    IllegalMove,
+    /// By a rule of [`Adjudication`].
+    Adjudication,
+}
+
+impl Termination {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Termination::Rules(Terminal::Checkmate) => "checkmate",
+            Termination::Rules(Terminal::Stalemate) => "stalemate",
+            Termination::Rules(Terminal::FiftyMoves) => "fifty-moves",
+            Termination::Rules(Terminal::ThreefoldRepetition) => "repetition",
+            Termination::Rules(Terminal::InsufficientMaterial) => "insufficient-material",
+            Termination::TimeForfeit => "time-forfeit",
+            Termination::IllegalMove => "illegal-move",
+            Termination::Adjudication => "adjudication",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GameEnd {
+    pub(super) outcome: GameOutcome,
+    pub(super) termination: Termination,
+}
+
+#[derive(Clone, Debug)]
+pub struct GameRecord {
+    pub(crate) assignment: GameAssignment,
+    pub(crate) history: History,
+    /// The engines' moves. Those of the opening are not among them.
+    pub(crate) moves: Vec<MoveRecord>,
+    /// The move that came after the flag had fallen, which is none of the game.
+    pub(crate) late: Option<MoveRecord>,
+    pub(crate) end: GameEnd,
+}
+
+impl GameRecord {
+    /// Returns the half points that A has: 0, 1 or 2.
+    pub(crate) fn half_points_of_a(&self) -> u8 {
+        match self.end.outcome {
+            GameOutcome::Draw => 1,
+            GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
+            GameOutcome::Win(_) => 0,
+        }
+    }
+
+    /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
+    pub(crate) fn mover(&self, index: usize) -> Side {
+        let first = self.history.position(self.first_position()).turn();
+        let is_white = first.is_white() == index.is_multiple_of(2);
+        if is_white { self.assignment.white } else { self.assignment.white.other() }
+    }
+
+    /// Returns the index in `history` of the position in which the engines began.
+    pub(crate) fn first_position(&self) -> usize {
+        self.history.len() - 1 - self.moves.len()
+    }
+}
+
+#[derive(Debug)]
+enum Player {
+    Own(Box<EnginePlayer>),
+    External(Box<ExternalPlayer>),
+}
+
+#[derive(Debug)]
+pub(super) struct OngoingGame {
+    assignment: GameAssignment,
+    history: History,
+    players: [Player; 2],
+    clocks: [SideBudget; 2],
+    adjudicator: Adjudicator,
+    moves: Vec<MoveRecord>,
+    late: Option<MoveRecord>,
+    activity: Activity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    Waiting,
+    /// It ponders: it makes up for the time that the opponent's clock ran, in the tree that it had then.
+    Pondering,
+    Thinking,
+}
+
+#[derive(Debug)]
+pub(super) enum GameNeed {
+    /// The mover's search waits: for evaluations by its network, or for time to pass.
+    Evaluation,
+    Nothing(GameEnd),
+}
+
+impl OngoingGame {
+    /// Starts a game between two engines (A, B) that goes on from the last position of `opening`.
+    pub(super) fn new(
+        assignment: GameAssignment,
+        opening: History,
+        teams: &[Team; 2],
+        rules: &MatchRules,
+    ) -> Result<OngoingGame, LabError> {
+        let sides = [assignment.white, assignment.white.other()].map(Side::index);
+        let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
+        let player = |side: usize| -> Result<Player, LabError> {
+            Ok(match &teams[side] {
+                Team::Own(setup) => {
+                    let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
+                    Player::Own(Box::new(player))
+                }
+                Team::External(engine) => {
+                    Player::External(Box::new(ExternalPlayer::new(engine.clone(), &opening)?))
+                }
+            })
+        };
+        let players = [player(sides[0])?, player(sides[1])?];
+        Ok(OngoingGame {
+            assignment,
+            history: opening,
+            players,
+            clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
+            adjudicator: Adjudicator::default(),
+            moves: Vec::new(),
+            late: None,
+            activity: Activity::Waiting,
+        })
+    }
+
+    /// Goes on until the mover's search waits, as a rule for evaluations, or the game is over.
+    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
+        loop {
+            if self.activity == Activity::Waiting {
+                if let Some(end) = self.end_by_rules() {
+                    return Ok(GameNeed::Nothing(end));
+                }
+                self.activity = Activity::Thinking;
+                if self.begin_pondering()? {
+                    self.activity = Activity::Pondering;
+                } else {
+                    self.begin_move()?;
+                }
+            }
+            if let Some(player) = self.searcher()
+                && player.advance() != NextStep::Over
+            {
+                return Ok(GameNeed::Evaluation);
+            }
+            if self.activity == Activity::Pondering {
+                self.activity = Activity::Thinking;
+                self.begin_move()?;
+            } else if let Some(end) = self.make_move(rules)? {
+                return Ok(GameNeed::Nothing(end));
+            }
+        }
+    }
+
+    fn begin_move(&mut self) -> Result<(), LabError> {
+        let side = self.side_to_move();
+        let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
+        match &mut self.players[side] {
+            Player::Own(player) => player.begin_move(&self.history, own)?,
+            Player::External(player) => player.begin_move(&self.history, own, &opponent)?,
+        }
+        Ok(())
+    }
+
+    /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns
+    /// whether it does.
+    fn begin_pondering(&mut self) -> Result<bool, LabError> {
+        let limits = self.clocks[self.side_to_move()].limits();
+        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
+        let used = Millis(last.used_ms);
+        let mut before = self.history.clone();
+        before.pop();
+        match self.searcher() {
+            Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Returns 0 if White is to move, 1 for Black.
+    fn side_to_move(&self) -> usize {
+        usize::from(self.history.current().turn().is_black())
+    }
+
+    /// Returns the side whose network evaluates the waiting positions.
+    pub(super) fn mover(&self) -> Side {
+        let white = self.assignment.white;
+        if self.side_to_move() == 0 { white } else { white.other() }
+    }
+
+    pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
+        let side = self.side_to_move();
+        match &mut self.players[side] {
+            Player::Own(player) => Some(player),
+            Player::External(_) => None,
+        }
+    }
+
+    fn end_by_rules(&self) -> Option<GameEnd> {
+        let terminal = self.history.terminal(&self.history.legal_moves())?;
+        let outcome = match terminal {
+            Terminal::Checkmate => GameOutcome::Win(!self.history.current().turn()),
+            _ => GameOutcome::Draw,
+        };
+        Some(GameEnd { outcome, termination: Termination::Rules(terminal) })
+    }
+
+    /// Makes the move of a search that is over, unless time or rules end the game first.
+    fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, LabError> {
+        self.activity = Activity::Waiting;
+        let side = self.side_to_move();
+        let winner = !self.history.current().turn();
+        let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
+        let legal = self.history.legal_moves();
+        let pieces = self.history.current().piece_count();
+        let (played, used, node_time) = match &mut self.players[side] {
+            Player::Own(player) => {
+                let rate = player.setup().nodes_per_ms(pieces);
+                let node_time = rate.map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
+                let played = player.end_move();
+                let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
+                let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
+                let record = played.and_then(|played| Some(note(best(&played)?, &played)));
+                (record, used, node_time)
+            }
+            Player::External(player) => {
+                let (played, used_ms) = player.end_move(&self.history)?;
+                (played, Millis(used_ms), Millis::ZERO)
+            }
+        };
+        let Some(played) = played else {
+            return Ok(Some(lost(Termination::IllegalMove)));
+        };
+        let clock = &mut self.clocks[side].clock;
+        let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
+        let played = MoveRecord { clock_ms: clock.map(|clock| clock.left().0), ..played };
+        if !is_in_time {
+            self.late = Some(played);
+            return Ok(Some(lost(Termination::TimeForfeit)));
+        }
+        let (best, score) = (played.mv, played.score.map(MoveScore::centipawns));
+        self.moves.push(played);
+        self.history.push(best);
+        if let Some(end) = self.end_by_rules() {
+            return Ok(Some(end));
+        }
+        let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score);
+        Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
+    }
+
+    pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
+        let OngoingGame { assignment, history, moves, late, .. } = self;
+        GameRecord { assignment, history, moves, late, end }
+    }
+}
+
+fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
+    let line = played.result.info.as_ref().and_then(|info| info.lines.first());
+    let score = line.map(|line| match line.mate {
+        Some(moves) => MoveScore::Mate(moves),
+        None => MoveScore::Centipawns(centipawns(line.wl.into()).round() as i32),
+    });
+    MoveRecord {
+        mv,
+        clock_ms: None,
+        used_ms: played.used.0,
+        nodes: played.result.summary.nodes,
+        new_nodes: played.result.summary.new_nodes,
+        score,
+        moves_left: line.and_then(|line| line.moves_left),
+        budget_ms: played.report.as_ref().map(|report| report.budget.0),
+        managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
+        end: played.result.reason.to_string(),
+    }
+}
+
+option_group! {
+    /// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that
+    /// nobody is better by more than `centipawns`. A capture or a pawn move starts the count anew.
+    #[derive(Copy)]
+    pub struct DrawRule {
+        /// First full move at which a game can be declared drawn.
+        move_number: u32 = 40, in 1..=10_000, "move";
+        /// Number of consecutive moves of each side.
+        moves: u32 = 8, in 1..=10_000, "count";
+        /// Largest score that still counts as a draw, in centipawns.
+        centipawns: i32 = 10, in 0..=100_000, "score";
+    }
+}
+
+option_group! {
+    /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least
+    /// `centipawns`.
+    #[derive(Copy)]
+    pub struct WinRule {
+        /// Number of consecutive moves of each side.
+        moves: u32 = 3, in 1..=10_000, "count";
+        /// Smallest score that counts as a win, in centipawns.
+        centipawns: i32 = 600, in 1..=100_000, "score";
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Adjudication {
+    pub draw: Option<DrawRule>,
+    pub win: Option<WinRule>,
+    pub tables: Option<Arc<Tablebase>>,
+    /// The number of plies, those of the opening not counted, after which a game is drawn.
+    pub max_plies: Option<u32>,
+}
+
+/// Follows the evaluations of one game.
+#[derive(Clone, Debug, Default)]
+struct Adjudicator {
+    quiet_plies: u32,
+    /// Plies in a row in which White, or Black, was said to be winning.
+    winning_plies: [u32; 2],
+    plies: u32,
+}
+
+impl Adjudicator {
+    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns
+    /// the outcome, if there is one. An evaluation of `None` counts as no agreement.
+    fn judge(
+        &mut self,
+        rules: &Adjudication,
+        game: &History,
+        centipawns: Option<i32>,
+    ) -> Option<GameOutcome> {
+        let position = game.current();
+        let mover = !position.turn();
+        self.plies += 1;
+        self.count_wins(rules, mover, centipawns);
+        if self.is_quiet(rules, game, centipawns) {
+            self.quiet_plies += 1;
+        } else {
+            self.quiet_plies = 0;
+        }
+        self.by_evaluations(rules).or_else(|| by_tables(rules, game)).or_else(|| {
+            let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
+            is_too_long.then_some(GameOutcome::Draw)
+        })
+    }
+
+    fn is_quiet(&self, rules: &Adjudication, game: &History, centipawns: Option<i32>) -> bool {
+        let Some(rule) = rules.draw else { return false };
+        let position = game.current();
+        let move_number = (position.game_ply().saturating_sub(1)) / 2 + 1;
+        position.rule50() > 0
+            && move_number >= rule.move_number
+            && centipawns.is_some_and(|score| score.abs() <= rule.centipawns)
+    }
+
+    fn count_wins(&mut self, rules: &Adjudication, mover: Color, centipawns: Option<i32>) {
+        let Some(rule) = rules.win else { return };
+        let white = centipawns.map_or(0, |score| if mover.is_white() { score } else { -score });
+        for (plies, score) in self.winning_plies.iter_mut().zip([white, -white]) {
+            *plies = if score >= rule.centipawns { *plies + 1 } else { 0 };
+        }
+    }
+
+    fn by_evaluations(&self, rules: &Adjudication) -> Option<GameOutcome> {
+        if let Some(rule) = rules.win {
+            let [white, black] = self.winning_plies.map(|plies| plies >= 2 * rule.moves);
+            if white || black {
+                return Some(GameOutcome::Win(if white { Color::White } else { Color::Black }));
+            }
+        }
+        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| GameOutcome::Draw)
+    }
+}
+
+fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {
+    let turn = game.current().turn();
+    Some(match rules.tables.as_ref()?.probe(game.current())? {
+        ProbeResult::Win => GameOutcome::Win(turn),
+        ProbeResult::Draw => GameOutcome::Draw,
+        ProbeResult::Loss => GameOutcome::Win(!turn),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeitnot_engine::chess::Variant;
+
+    /// Knights and rooks go out and home. `scores` are the movers' evaluations. Returns the outcome and its
+    /// ply.
+    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {
+        let mut game = History::from_uci_position("startpos", Variant::Standard).unwrap();
+        let mut adjudicator = Adjudicator::default();
+        let moves = ["g1f3", "g8f6", "f3g1", "f6g8"];
+        scores.iter().enumerate().find_map(|(ply, &score)| {
+            let mv = game.parse_move(moves[ply % 4]).unwrap();
+            game.push(mv);
+            adjudicator.judge(rules, &game, score).map(|outcome| (ply + 1, outcome))
+        })
+    }
+
+    #[test]
+    fn nothing_is_judged_unless_asked_for() {
+        assert_eq!(judged(&Adjudication::default(), &[Some(0); 90]), None);
+        assert_eq!(judged(&Adjudication::default(), &[Some(5000); 90]), None);
+    }
+
+    #[test]
+    fn draws_need_the_move_number_and_both_sides() {
+        let draw = Some(DrawRule { move_number: 3, moves: 2, centipawns: 10 });
+        let rules = Adjudication { draw, ..Adjudication::default() };
+        // Move 3 begins with ply 5. Four plies in a row are needed.
+        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
+        let mut scores = [Some(5); 20];
+        scores[6] = Some(11);
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
+        scores[6] = None;
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
+    }
+
+    #[test]
+    fn wins_need_both_sides_to_agree() {
+        let rules =
+            Adjudication { win: Some(WinRule { moves: 2, centipawns: 600 }), ..Adjudication::default() };
+        let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
+        assert_eq!(judged(&rules, &black_wins), Some((4, GameOutcome::Win(Color::Black))));
+        assert_eq!(judged(&rules, &[Some(700); 20]), None, "each thinks it is winning");
+    }
+
+    #[test]
+    fn endless_games_end() {
+        let rules = Adjudication { max_plies: Some(7), ..Adjudication::default() };
+        assert_eq!(judged(&rules, &[None; 20]), Some((7, GameOutcome::Draw)));
+    }
+}

@@ -1,0 +1,260 @@
+//! The files of a match: its rows, and the games as PGN. A match that was stopped goes on behind its last
+//! whole game.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
+use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
+use super::move_between;
+use super::record::{MoveRecord, MoveScore};
+use super::summary::MatchCounts;
+use crate::LabError;
+use crate::pgn::{hours, tag, write_wrapped};
+use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::{Color, Variant};
+
+/// The most games that are played anew because another file lacks them: more than a system that went down can
+/// have lost on the way to its disk. Where more are missing, someone has taken them away.
+const MOST_LOST: usize = 100;
+
+fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
+    let MatchHeader { names, limits, .. } = header;
+    let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
+    tag(out, "Event", "zeitnot match")?;
+    tag(out, "Site", "?")?;
+    tag(out, "Date", "????.??.??")?;
+    tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
+    tag(out, "White", names[white])?;
+    tag(out, "Black", names[black])?;
+    tag(out, "Result", result(game.end.outcome))?;
+    let first = game.history.position(0);
+    if game.history.variant() == Variant::Chess960 {
+        tag(out, "Variant", "Chess960")?;
+    }
+    if !first.is_standard_start() || first.game_ply() > 0 {
+        tag(out, "SetUp", "1")?;
+        tag(out, "FEN", &first.to_fen())?;
+    }
+    if limits[white] == limits[black] {
+        tag(out, "TimeControl", &time_control(limits[white]))?;
+    } else {
+        tag(out, "WhiteTimeControl", &time_control(limits[white]))?;
+        tag(out, "BlackTimeControl", &time_control(limits[black]))?;
+    }
+    tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
+    tag(out, "Termination", termination(game.end.termination))?;
+    tag(out, "TerminationDetails", game.end.termination.word())?;
+    tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
+    writeln!(out)?;
+    write_wrapped(out, &movetext(game))?;
+    writeln!(out)
+}
+
+fn result(outcome: GameOutcome) -> &'static str {
+    match outcome {
+        GameOutcome::Win(Color::White) => "1-0",
+        GameOutcome::Win(Color::Black) => "0-1",
+        GameOutcome::Draw => "1/2-1/2",
+    }
+}
+
+fn termination(termination: Termination) -> &'static str {
+    match termination {
+        Termination::Rules(_) => "normal",
+        Termination::TimeForfeit => "time forfeit",
+        Termination::IllegalMove => "rules infraction",
+        Termination::Adjudication => "adjudication",
+    }
+}
+
+fn time_control(limit: SideLimit) -> String {
+    match limit {
+        SideLimit::Nodes(_) => "-".into(),
+        SideLimit::Clock(_) => limit.to_string(),
+    }
+}
+
+fn movetext(game: &GameRecord) -> String {
+    let mut text = String::new();
+    for index in 0..game.history.len() - 1 {
+        let before = game.history.position(index);
+        let after = game.history.position(index + 1);
+        let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
+        let san = match played {
+            Some(played) => before.format_san(played.mv),
+            None => move_between(before, after).map(|mv| before.format_san(mv)).unwrap_or_default(),
+        };
+        // After a comment Black's moves need their number too.
+        let dots = if before.turn().is_white() { "." } else { "..." };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
+        let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
+        let _ = write!(text, "{san} {{{comment}}} ");
+    }
+    text.push_str(result(game.end.outcome));
+    text
+}
+
+/// Returns the comment of a move: commands that other programs read, then figures of ours as `key=value`.
+fn comment(played: &MoveRecord, mover: Color) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if let Some(score) = played.score {
+        let _ = write!(text, "[%eval {}] ", eval_of_white(score, mover));
+    }
+    if let Some(ms) = played.clock_ms {
+        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
+    }
+    let _ = write!(text, "n={} new={}", played.nodes, played.new_nodes);
+    if let Some(plies) = played.moves_left {
+        let _ = write!(text, " ml={plies:.1}");
+    }
+    if let Some(ms) = played.budget_ms {
+        let _ = write!(text, " budget={:.3}", ms / 1000.0);
+    }
+    let _ = write!(text, " end={}", played.end);
+    text
+}
+
+/// Writes a score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
+pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
+    let sign = if mover.is_white() { 1 } else { -1 };
+    match score {
+        MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
+        MoveScore::Mate(moves) => format!("#{}", sign * moves),
+    }
+}
+
+/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`.
+#[derive(Debug)]
+pub struct MatchFiles {
+    rows: MatchRowFiles,
+    pgn: BufWriter<File>,
+    pgn_path: PathBuf,
+}
+
+impl MatchFiles {
+    /// Opens or makes the files in `folder` of a match with the games `schedule`. `counts` gets the rows of
+    /// the games that are there already. The last games of `games.csv` that are not whole in the other files,
+    /// as after a system went down, are taken back and played anew. Files of another match are refused, as
+    /// are those that lack many games that `games.csv` has.
+    pub fn open(
+        folder: &Path,
+        schedule: &[u64],
+        header: MatchHeader<'_>,
+        counts: &mut MatchCounts,
+    ) -> Result<MatchFiles, LabError> {
+        make_folder(folder)?;
+        let pgn_path = folder.join("games.pgn");
+        let ends = ends_of_games(&pgn_path).map_err(RowError::io(&pgn_path))?;
+        let whole = whole_games(folder, &pgn_path, ends.len() - 1)?;
+        let [games_path, moves_path] = MatchRowFiles::paths(folder);
+        let (mut done, mut last, mut is_other) = (0, None, false);
+        let games = RowWriter::<MatchGameRow>::resume(&games_path, |row| {
+            let expected = schedule.get(done);
+            is_other |= row.match_id != header.match_id || expected.is_some_and(|&game| game != row.game);
+            if is_other || done == whole {
+                // Nothing of another match is cut off.
+                return is_other;
+            }
+            done += 1;
+            last = Some(row.game);
+            counts.add(&row);
+            true
+        })?;
+        if is_other {
+            let what = "the games of another match or shard";
+            return Err(LabError::OtherRun { path: folder.into(), what });
+        }
+        let pgn = OpenOptions::new().write(true).create(true).truncate(false).open(&pgn_path);
+        let pgn = pgn.and_then(|mut pgn| {
+            pgn.set_len(ends[done])?;
+            pgn.seek(SeekFrom::End(0))?;
+            Ok(BufWriter::new(pgn))
+        });
+        let pgn = pgn.map_err(RowError::io(&pgn_path))?;
+        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
+            let is_kept = Some(row.game) <= last;
+            if is_kept {
+                counts.add_move(&row);
+            }
+            is_kept
+        })?;
+        Ok(MatchFiles { rows: MatchRowFiles::new(games, moves), pgn, pgn_path })
+    }
+
+    /// Adds a finished game with its rows, which then survives the end of the program.
+    pub fn add(
+        &mut self,
+        header: MatchHeader<'_>,
+        game: &GameRecord,
+        row: &MatchGameRow,
+        moves: &[MatchMoveRow],
+    ) -> Result<(), RowError> {
+        let written = write_pgn(&mut self.pgn, game, header).and_then(|()| self.pgn.flush());
+        written.map_err(RowError::io(&self.pgn_path))?;
+        self.rows.add(row, moves)
+    }
+
+    pub fn finish(self) -> Result<(), RowError> {
+        self.rows.finish()
+    }
+}
+
+/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too:
+/// `in_pgn` of them the PGN file.
+fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
+    let [games, moves] = MatchRowFiles::paths(folder);
+    let rows_of_moves = || -> Result<u64, RowError> {
+        let rows = moves.exists().then(|| RowReader::<MatchMoveRow>::open(&moves)).transpose()?;
+        Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
+    };
+    if !games.exists() {
+        // Nothing of what others have written is cut off.
+        let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
+        return match has_games || rows_of_moves()? > 0 {
+            true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),
+            false => Ok(0),
+        };
+    }
+    // A last row that was half written ends the rows. Rows of another kind are refused when they are taken
+    // up.
+    let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
+    let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
+    let listed = moves_of_games.len();
+    let mut left = Some(rows_of_moves()?);
+    let has_moves = |made: &&u64| {
+        left = left.and_then(|left| left.checked_sub(**made));
+        left.is_some()
+    };
+    let with_moves = moves_of_games.iter().take_while(has_moves).count();
+    for (there, path) in [(in_pgn, pgn), (with_moves, &moves)] {
+        if there < listed && (there + MOST_LOST < listed || !path.exists()) {
+            return Err(LabError::MissingGames { path: path.into() });
+        }
+    }
+    Ok(listed.min(in_pgn).min(with_moves))
+}
+
+/// Returns 0 and the bytes up to the end of each whole game of a PGN file, behind which is an empty line.
+pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
+    let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
+    if !path.exists() {
+        return Ok(ends);
+    }
+    let mut reader = BufReader::new(File::open(path)?);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        end += line.len() as u64;
+        if in_moves && line == b"\n" {
+            ends.push(end);
+        }
+        // Moves may go on with a comment's `[%clk …]`.
+        in_moves = line != b"\n" && !matches!(line[..], [b'[', b'A'..=b'Z', ..]);
+        line.clear();
+    }
+    Ok(ends)
+}

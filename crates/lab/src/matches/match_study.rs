@@ -1,0 +1,247 @@
+//! The study of matches, computed from their rows: the result of each, and means over its games by move
+//! number. The page that shows it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::match_rows::{MatchGameRow, MatchMoveRow};
+use super::statistics::{Elo, ResultTally, Sprt};
+use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
+use super::viewed::viewed_games;
+use crate::RowError;
+use crate::report::{Bar, BarPlot, Page, Plot};
+use crate::rows::{MergedGames, files_of};
+use crate::viewer::{self, VIEWER};
+
+/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
+/// the first points swing wildly, but a short match shall have a course too.
+const FIRST_GAMES: u64 = 20;
+/// Most points of such a plot.
+const POINTS: usize = 200;
+/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that
+/// anybody wrote.
+const MOST_MOVES: usize = 10_000;
+/// What is plotted by move number: title and axis.
+const CURVES: [(&str, &str); 4] = [
+    ("Time used for a move", "ms, mean"),
+    ("Clock after a move", "ms, mean"),
+    ("Nodes in the tree at the end of a move", "nodes, mean"),
+    ("Error of the estimated moves left", "full moves, mean absolute"),
+];
+
+/// The place of the nodes among them.
+const NODES: usize = 2;
+
+/// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
+type CurvePoint = [(f64, u64); CURVES.len()];
+
+/// What is computed of one match.
+#[derive(Clone, Debug)]
+pub struct MatchStudy {
+    pub summary: MatchSummary,
+    /// The rows of its games, in the order of their numbers.
+    games: Vec<MatchGameRow>,
+    /// Means by the number of the mover's move, for A and B.
+    curves: [Vec<CurvePoint>; 2],
+}
+
+/// The rows of one match. Those of moves are added up at once.
+type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Vec<CurvePoint>; 2]);
+
+impl MatchStudy {
+    /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in
+    /// them, with the state of a sequential test if one is given.
+    ///
+    /// # Errors
+    /// [`RowError`] if a file cannot be read or a game is in two of them.
+    pub fn read(files: &[PathBuf], sprt: Option<&Sprt>) -> Result<Vec<MatchStudy>, RowError> {
+        let mut matches = BTreeMap::<String, MatchRows>::new();
+        for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
+            for row in game? {
+                matches.entry(row.match_id.clone()).or_default().0.push(row);
+            }
+        }
+        for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files)?)? {
+            for row in game? {
+                let (_, counts, curves) = matches.entry(row.match_id.clone()).or_default();
+                counts.add_move(&row);
+                add_to_curves(&mut curves[usize::from(!row.by_a)], &row);
+            }
+        }
+        Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
+    }
+
+    /// Computes the findings of one match. Returns `None` if it has no games.
+    fn new((games, mut counts, curves): MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
+        let first = games.first()?;
+        games.iter().for_each(|row| counts.add(row));
+        let summary = MatchSummary::new([&first.a, &first.b], &counts, sprt, None);
+        Some(MatchStudy { summary, games, curves })
+    }
+
+    /// Ranks the players of several matches, if there are enough of them and all can be compared.
+    pub fn ranking(studies: &[MatchStudy]) -> Option<Ranking> {
+        Ranking::of(studies.iter().map(|study| &study.games[..]))
+    }
+}
+
+fn add_to_curves(points: &mut Vec<CurvePoint>, row: &MatchMoveRow) {
+    let index = row.number.saturating_sub(1) as usize;
+    if index >= MOST_MOVES {
+        return;
+    }
+    if points.len() <= index {
+        points.resize(index + 1, CurvePoint::default());
+    }
+    let error_moves = row.moves_left.map(|estimate| (estimate - f64::from(row.really_left)).abs());
+    let values = [row.used_ms, row.clock_ms, Some(row.nodes as f64), error_moves];
+    for ((sum, count), value) in points[index].iter_mut().zip(values) {
+        *sum += value.unwrap_or(0.0);
+        *count += u64::from(value.is_some());
+    }
+}
+
+/// Returns the mean of one of [`CURVES`] by move number, as far as a tenth of the games goes on.
+fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
+    // Every move has nodes, but not every one a clock.
+    let moves = |point: &CurvePoint| point[NODES].1;
+    let enough = points.first().map_or(0, |first| moves(first) / 10).max(1);
+    let kept = points.iter().zip(1..).take_while(|(point, _)| moves(point) >= enough);
+    let means = kept.map(|(point, number)| (f64::from(number), point[quantity]));
+    means
+        .filter(|(_, (_, count))| *count > 0)
+        .map(|(number, (sum, count))| (number, sum / count as f64))
+        .collect()
+}
+
+/// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
+/// clocks.
+pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
+    let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
+    let title = match &summaries[..] {
+        [summary] => format!("Match: {} against {}", summary.names()[0], summary.names()[1]),
+        summaries => format!("Matches: {}", summaries.len()),
+    };
+    let mut page = Page::new(title);
+    let (figure, sentence) = match (&summaries[..], ranking) {
+        ([summary], _) => summary.key_figure(),
+        (_, Some(ranking)) => (ranking.best(), "has the most Elo of all players.".into()),
+        (summaries, None) => {
+            let decided = summaries.iter().filter(|summary| summary.is_decided()).count();
+            (
+                format!("{decided} of {} matches", summaries.len()),
+                "are decided: 0 Elo lies outside their intervals.".into(),
+            )
+        }
+    };
+    page = page.key_figure(&figure, &sentence);
+    if let [summary] = &summaries[..]
+        && let Some(sentence) = summary.sprt_in_words()
+    {
+        page = page.paragraph(&sentence);
+    }
+    if let Some(ranking) = ranking {
+        page = page.table(&ranking.table());
+    }
+    page = page.table(&table(&summaries));
+    if let Some(table) = pruning_table(&summaries) {
+        page = page.table(&table);
+    }
+    page = page.paragraph(
+        "Elo is computed from pairs: two games from one opening with colours swapped count as one result. The interval contains the \
+         true difference in 95 of 100 such matches. With 0 in it, the match is undecided. Few pairs get a wide one, even if all \
+         ended alike. Normalized Elo measures the difference in standard deviations of a game. LOS is how likely A is the stronger one.",
+    );
+    for study in studies {
+        let [a, b] = study.summary.names();
+        if studies.len() > 1 {
+            page = page.heading(&format!("{a} against {b}"));
+        }
+        let bars = tally_of(&study.games).pairs.map(|count| Bar { value: count as f64, error: None });
+        let pairs =
+            BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars);
+        page = page.bar_plot(&pairs, "How the pairs ended.");
+        let (line, band) = course(&study.games);
+        let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
+        page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
+        // With nodes as the limit, their number at the end of a move is that limit.
+        let has_clocks = study.curves.iter().flatten().any(|point| point[0].1 > 0);
+        for (quantity, (title, label)) in
+            CURVES.into_iter().enumerate().filter(|(quantity, _)| *quantity != NODES || has_clocks)
+        {
+            let mut plot = Plot::new(title, "move of the engine", label).y_from(0.0);
+            for (points, name) in study.curves.iter().zip([a, b]) {
+                let line = curve(points, quantity);
+                plot = if line.is_empty() { plot } else { plot.line(name, &line) };
+            }
+            page = page.plot(&plot, "");
+        }
+    }
+    page
+}
+
+/// Adds the games that lie beside the `files` of rows, for a look at each.
+pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, RowError> {
+    let games = viewed_games(files)?;
+    if games.is_empty() {
+        return Ok(page);
+    }
+    let all = studies.iter().map(|study| study.games.len()).sum::<usize>();
+    let which =
+        if games.len() < all { format!(" Here are {} of {all} games.", games.len()) } else { String::new() };
+    let about =
+        "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
+    let page = page.heading("Games").paragraph(&format!("{about}{which}"));
+    Ok(page.program(&VIEWER, &viewer::data(games.iter().map(|(game, pgn)| (game, pgn.as_str())))))
+}
+
+type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+
+/// Returns the Elo of A by the number of games, and its interval.
+fn course(games: &[MatchGameRow]) -> LineAndBand {
+    let mut tally = ResultTally::default();
+    let (mut line, mut band) = (Vec::new(), Vec::new());
+    let step = games.len().div_ceil(POINTS).max(1);
+    for (index, row) in games.iter().enumerate() {
+        tally.add(row.pair, row.half_points.min(2) as u8);
+        let is_shown = index % step == step - 1 || index + 1 == games.len();
+        let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.low.is_finite() && elo.high.is_finite())
+        else {
+            continue;
+        };
+        if tally.games() >= FIRST_GAMES.min(games.len() as u64 / 2) {
+            let games = tally.games() as f64;
+            line.push((games, elo.elo));
+            band.push((games, elo.low, elo.high));
+        }
+    }
+    (line, band)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: a match of 20 games had a course of one point, which no line shows.
+    #[test]
+    fn a_short_match_has_a_course_too() {
+        let points = |count: u64| {
+            let row = |game: u64| {
+                let half_points = [2, 1, 0, 2, 1, 1][game as usize % 6];
+                let row = serde_json::json!({
+                    "match_id": "id", "game": game, "pair": game / 2, "a": "A", "b": "B", "a_is_white": true,
+                    "half_points": half_points, "termination": "checkmate", "opening": "", "a_moves": 1, "b_moves": 1,
+                    "a_nodes": 1, "b_nodes": 1, "a_clock_ms": null, "b_clock_ms": null,
+                });
+                serde_json::from_value(row).unwrap()
+            };
+            let (line, band) = course(&(0..count).map(row).collect::<Vec<_>>());
+            assert_eq!(line.len(), band.len());
+            line.iter().map(|(games, _)| *games as u64).collect::<Vec<_>>()
+        };
+        for (count, first) in [(8, 4), (20, 10), (21, 10), (40, 20), (100, 20)] {
+            let found = points(count);
+            assert_eq!(found, (first..=count).collect::<Vec<_>>(), "{count} games");
+        }
+    }
+}

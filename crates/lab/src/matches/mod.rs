@@ -1,0 +1,75 @@
+//! Matches: games between two engines, many at once in one process, and what they prove.
+//!
+//! [`play`](play::play) takes two engines ([`Team`]), openings and rules, and hands out finished games in
+//! their order. The way of a game: `openings` gives it a position and colours. A thread of `play` takes it
+//! along with many others and evaluates the positions of all of them in one batch. `game` plays it by its
+//! limits, clocks and rules. `external` lets external engines play. With fixed nodes or under `nodestime` a
+//! game depends on its number and the seed alone, not on how many others run beside it.
+//!
+//! Then `match_files` writes `rows` and PGN. `summary` and `study` compute results from the rows with
+//! `statistics`, and show them. `viewed` reads games back for the [viewer](crate::viewer). The commands
+//! `match` and `report` call this module, and [`tuning`](crate::tuning), which decides on the way who
+//! plays. It uses `engine` and what lies below it.
+
+mod external;
+mod game;
+mod match_files;
+mod match_rows;
+mod match_study;
+mod openings;
+mod play;
+mod record;
+mod statistics;
+mod summary;
+mod viewed;
+
+pub use external::{ExternalCommand, ExternalEngine};
+pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
+pub use match_files::MatchFiles;
+pub(crate) use match_files::eval_of_white;
+pub use match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
+pub use match_study::{MatchStudy, add_games, page};
+pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
+pub use play::{MatchConfig, PlannedGame, play};
+pub(crate) use record::MoveScore;
+pub use statistics::Sprt;
+pub use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
+
+use std::sync::Arc;
+
+use zeitnot_engine::chess::{Move, Position};
+use zeitnot_engine::engine::EngineSetup;
+
+#[derive(Clone, Debug)]
+pub enum Team {
+    /// This one, with its options.
+    Own(Arc<EngineSetup>),
+    /// An external one, under UCI.
+    External(Arc<ExternalEngine>),
+}
+
+/// One of the two engines of a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The first engine, whose point of view results are from.
+    A,
+    B,
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
+
+    /// Returns 0 for A and 1 for B, for arrays of two.
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+fn move_between(before: &Position, after: &Position) -> Option<Move> {
+    before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
+}

@@ -1,0 +1,272 @@
+//! Which games are played: openings, from EPD or FEN lines or PGN games, and the colours of pairs.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::Side;
+use crate::pgn::{GameError, Games, RecordedGame};
+use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
+use zeitnot_engine::files::{self, Lines};
+
+/// The reason why there are no openings.
+#[derive(Debug, Error)]
+#[error("{}{problem}", path.display())]
+pub struct OpeningsError {
+    path: PathBuf,
+    /// The place in the file, if there is one, and what is wrong with it.
+    problem: String,
+}
+
+/// The position where a game starts, and the moves that are played from it without thinking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The first position as FEN. `None` is that of standard chess.
+    fen: Option<String>,
+    moves: Vec<Move>,
+}
+
+impl Opening {
+    /// Returns the game up to where the engines begin.
+    ///
+    /// # Errors
+    /// Never fails for openings of [`Openings`], whose positions have been checked.
+    pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
+        let mut history = match &self.fen {
+            Some(fen) => History::from_fen(fen, variant)?,
+            None => History::from_position(Position::start(), variant),
+        };
+        self.moves.iter().for_each(|&mv| history.push(mv));
+        Ok(history)
+    }
+}
+
+/// The openings of a match, in the order of their use.
+#[derive(Clone, Debug)]
+pub struct Openings {
+    list: Vec<Opening>,
+    notes: Vec<String>,
+}
+
+impl Openings {
+    /// Returns the one opening that is the start position of standard chess.
+    pub fn standard() -> Openings {
+        Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
+    }
+
+    /// Reads a file: PGN games, or EPD or FEN lines. Either may be compressed by gzip, Zstandard, bzip2 or
+    /// zip. Of PGN games at most `max_plies` are taken.
+    ///
+    /// # Errors
+    /// [`OpeningsError`], with the line or game that cannot be used.
+    pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
+        let fault = |problem| OpeningsError { path: path.into(), problem };
+        let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
+        let file = file.map_err(|error| fault(format!(": {error}")))?;
+        let mut content = BufReader::new(file.content);
+        let list = match is_pgn(&file.name, &mut content) {
+            true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
+            false => read_lines(content),
+        };
+        let list = list.map_err(fault)?;
+        if list.is_empty() {
+            return Err(fault(": no openings in it; give EPD or FEN lines, or PGN games".into()));
+        }
+        Ok(Openings { list, notes: file.notes })
+    }
+
+    /// Returns what the user should know of the file.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Puts them into an order that only the seed decides.
+    pub fn shuffle(&mut self, seed: u64) {
+        fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
+    }
+
+    /// Returns how many there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns a number that differs where the openings or their order do. It is equal on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        let words = self.list.iter().flat_map(|opening| {
+            let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
+            // No move is larger. Separates openings.
+            fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
+        });
+        // FNV-1a
+        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// Returns the opening of pair `pair`. After the last one they begin anew.
+    pub fn of_pair(&self, pair: u64) -> &Opening {
+        &self.list[(pair % self.list.len() as u64) as usize]
+    }
+}
+
+/// Says whether the file holds PGN, by its name, or else by its first tag.
+fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
+    let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
+    name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
+}
+
+/// Reads lines. A fault is the text of an [`OpeningsError`].
+fn read_lines(content: impl BufRead) -> Result<Vec<Opening>, String> {
+    let mut list = Vec::new();
+    for line in Lines::new(content) {
+        let (number, line) = line.map_err(|error| format!(": {error}"))?;
+        let Some(listed) = ListedPosition::read(&line) else { continue };
+        let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
+        list.push(opening.map_err(|error| format!(", line {number}: {error}"))?);
+    }
+    Ok(list)
+}
+
+fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
+    let mut position = match &listed.fen {
+        Some(fen) => Position::from_fen(fen).map_err(|error| error.to_string())?,
+        None => Position::start(),
+    };
+    let mut moves = Vec::new();
+    for text in &listed.moves {
+        let played = position.read_move(text).map_err(|error| error.to_string())?;
+        position = position.play(played);
+        moves.push(played);
+    }
+    Ok(Opening { fen: listed.fen.clone(), moves })
+}
+
+/// Reads PGN games, with faults as [`read_lines`].
+fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>, String> {
+    let opening = |game: Result<RecordedGame, GameError>| {
+        let game = game.map_err(|error| match error {
+            GameError::Broken { number, players, reason } => format!(", game {number}{players}: {reason}"),
+            GameError::Read { error, .. } => format!(": {error}"),
+        })?;
+        let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
+        if is_usual && game.moves.is_empty() {
+            return Err(format!(", game {}: it has neither moves nor a FEN", game.number));
+        }
+        Ok(Opening {
+            fen: (!is_usual).then(|| game.start.to_fen()),
+            moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
+        })
+    };
+    Games::new("", content).map(opening).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GameAssignment {
+    /// The game's number in the whole match, from 0.
+    pub(crate) game: u64,
+    /// The pair it belongs to, from 0. Pairs take the openings one after the other.
+    pub(crate) pair: u64,
+    pub(crate) white: Side,
+}
+
+impl GameAssignment {
+    /// Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
+    pub fn of(game: u64) -> GameAssignment {
+        let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
+        GameAssignment { game, pair: game / 2, white }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Cursor, Write};
+
+    const EPD: &str = "# book\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5;\n\n\
+                       8/8/8/8/4k3/8/4P3/4K3 w - - 3 40\n";
+    const PGN: &str = "[Event \"x\"]\n\n1. e4 {best} e5 (1... c5) 2. Nf3 *\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 0 1\"]\n\n1... Kd7 *\n";
+
+    #[test]
+    fn a_pair_swaps_colours() {
+        let [first, second] = [8, 9].map(GameAssignment::of);
+        assert_eq!((first.game, first.pair, first.white), (8, 4, Side::A));
+        assert_eq!((second.game, second.pair, second.white), (9, 4, Side::B));
+    }
+
+    fn positions(openings: &Openings) -> Vec<String> {
+        let history = |opening: &Opening| opening.history(Variant::Standard).unwrap();
+        openings.list.iter().map(|opening| history(opening).current().to_fen()).collect()
+    }
+
+    #[test]
+    fn every_format_in_every_compression() {
+        let folder = tempfile::tempdir().unwrap();
+        let epd_positions = [
+            "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+            "8/8/8/8/4k3/8/4P3/4K3 w - - 3 40",
+        ];
+        let pgn_positions = [
+            "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
+            "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
+        ];
+        // Old encodings are no fault.
+        let epd = [&b"# Gr\xfcnfeld\r\n"[..], EPD.as_bytes()].concat();
+        for (name, text, expected) in
+            [("a.epd", &epd[..], epd_positions), ("b.pgn", PGN.as_bytes(), pgn_positions)]
+        {
+            let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gz.write_all(text).unwrap();
+            let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            bz2.write_all(text).unwrap();
+            let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(text).unwrap();
+            for (ending, bytes) in [
+                ("", text.to_vec()),
+                (".gz", gz.finish().unwrap()),
+                (".zst", zstd::encode_all(text, 1).unwrap()),
+                (".bz2", bz2.finish().unwrap()),
+                (".zip", zip.finish().unwrap().into_inner()),
+            ] {
+                let path = folder.path().join(format!("{name}{ending}"));
+                std::fs::write(&path, bytes).unwrap();
+                assert_eq!(positions(&Openings::read(&path, None).unwrap()), expected, "{name}{ending}");
+            }
+        }
+    }
+
+    fn fault(name: &str, text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let error = Openings::read(&path, None).unwrap_err().to_string();
+        error.replace(folder.path().to_str().unwrap(), "")
+    }
+
+    #[test]
+    fn faults_name_line_or_game() {
+        assert!(
+            fault("a.epd", "8/8/8/8/4k3/8/4P3/4K3 w - -\nx y z\n").starts_with("/a.epd, line 2: bad FEN")
+        );
+        assert!(fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: ply 2: "));
+        assert!(fault("a.epd", "\n").contains("no openings in it"));
+    }
+
+    #[test]
+    fn games_are_cut_and_the_seed_decides_the_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pgn");
+        std::fs::write(&path, PGN).unwrap();
+        let cut = Openings::read(&path, Some(1)).unwrap();
+        assert_eq!(cut.list[0].moves.len(), 1);
+        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/8/4K3 w - - 0 {n}\n")).collect();
+        std::fs::write(folder.path().join("b.epd"), book).unwrap();
+        let shuffled = |seed| {
+            let mut openings = Openings::read(&folder.path().join("b.epd"), None).unwrap();
+            openings.shuffle(seed);
+            positions(&openings)
+        };
+        assert_eq!(shuffled(3), shuffled(3));
+        assert_ne!(shuffled(3), shuffled(4));
+    }
+}

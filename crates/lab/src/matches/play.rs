@@ -1,0 +1,277 @@
+//! Plays many games at once on each thread, and evaluates the positions of all of them together.
+//!
+//! A thread lets every game gather the leaves of its mover's search, joins them to one batch for each
+//! network, has that evaluated except for what [`SharedEvalCache`] knows, and hands the results back. Games
+//! share nothing else, so that none depends on which others run beside it.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::Team;
+use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
+use super::openings::{GameAssignment, Openings};
+use crate::LabError;
+use crate::runner::{self, Jobs, Next};
+use zeitnot_engine::chess::Variant;
+use zeitnot_engine::engine::{EngineError, SharedBatch};
+use zeitnot_engine::network::cache::KeyHasher;
+use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
+
+/// The time that a thread without games waits before it asks for one again.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
+
+/// The description of a match: the engines, what all games have in common, and the number of threads that
+/// play them.
+#[derive(Debug)]
+pub struct MatchConfig<'a> {
+    pub teams: [Team; 2],
+    /// Notation and rules of castling.
+    pub variant: Variant,
+    pub openings: &'a Openings,
+    pub rules: MatchRules,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Games at once, all threads together, at least one runs.
+    pub concurrency: usize,
+}
+
+#[derive(Debug)]
+pub struct PlannedGame {
+    pub assignment: GameAssignment,
+    /// The engines A and B. Their networks are those of the [`MatchConfig`].
+    pub teams: [Team; 2],
+}
+
+/// Plays the games of `next`. `finished` gets them in order and may end the match. Games that are under way
+/// are then given up, as they are when `stop` becomes true.
+pub fn play(
+    config: &MatchConfig<'_>,
+    stop: &AtomicBool,
+    next: impl FnMut() -> Result<Next<PlannedGame>, LabError> + Send,
+    finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
+) -> Result<(), LabError> {
+    let concurrency = config.concurrency.max(1);
+    let threads = config.threads.clamp(1, concurrency);
+    let play = |index: usize, jobs: &Jobs<'_, PlannedGame, GameRecord>| {
+        let size = concurrency / threads + usize::from(index < concurrency % threads);
+        GameBatch::new(config, size)?.play(jobs)
+    };
+    runner::run(threads, stop, next, play, finished)
+}
+
+struct GameBatch<'a> {
+    config: &'a MatchConfig<'a>,
+    /// Games at once.
+    size: usize,
+    /// Games under way with their places in the order of results.
+    games: Vec<(u64, OngoingGame)>,
+    /// The networks. Both engines may have the same one.
+    networks: Vec<SharedEvalCache>,
+    /// The indices of the networks of A and B, or `None` for external engines.
+    of_team: [Option<usize>; 2],
+    batch: SharedBatch,
+}
+
+impl<'a> GameBatch<'a> {
+    fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, LabError> {
+        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
+        let of_team = config.teams.each_ref().map(|team| {
+            let Team::Own(setup) = team else { return None };
+            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
+            Some(known.unwrap_or_else(|| {
+                backends.push(setup.backend());
+                backends.len() - 1
+            }))
+        });
+        let networks = backends.into_iter().map(|backend| SharedEvalCache::new(&**backend));
+        let networks = networks.collect::<Result<_, _>>()?;
+        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, batch: SharedBatch::default() })
+    }
+
+    fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
+        while !jobs.are_stopped() {
+            let is_at_end = self.fill(jobs)?;
+            if self.games.is_empty() {
+                if is_at_end {
+                    break;
+                }
+                // Other threads play the games that the next one waits for.
+                std::thread::sleep(ASK_AGAIN);
+                continue;
+            }
+            self.gather(jobs)?;
+            for network in 0..self.networks.len() {
+                self.evaluate(network)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins games until the batch is full or none can begin now. Returns true if there are no more.
+    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
+        while self.games.len() < self.size {
+            let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
+                Next::Job(planned) => planned,
+                Next::Later => return Ok(false),
+                Next::End => return Ok(true),
+            };
+            let opening = self.config.openings.of_pair(assignment.pair);
+            let history = opening.history(self.config.variant).map_err(EngineError::from)?;
+            let game = OngoingGame::new(assignment, history, &teams, &self.config.rules)?;
+            self.games.push((place, game));
+        }
+        Ok(false)
+    }
+
+    /// Lets every game go on until it waits for evaluations. Those that end leave.
+    fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
+        let mut index = 0;
+        while let Some((_, game)) = self.games.get_mut(index) {
+            match game.advance(&self.config.rules)? {
+                GameNeed::Evaluation => index += 1,
+                GameNeed::Nothing(end) => {
+                    let (place, game) = self.games.remove(index);
+                    jobs.deliver(place, game.into_record(end));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates all positions that wait for `network`.
+    fn evaluate(&mut self, network: usize) -> Result<(), LabError> {
+        let games = self.games.iter_mut().map(|(_, game)| game);
+        let waiting = games.filter(|game| self.of_team[game.mover().index()] == Some(network));
+        let mut players: Vec<_> = waiting.filter_map(OngoingGame::searcher).collect();
+        Ok(self.batch.evaluate(&mut players, |slots| self.networks[network].evaluate(slots))?)
+    }
+}
+
+/// Evaluations in each of the two generations of a [`SharedEvalCache`].
+const CAPACITY: usize = 100_000;
+
+/// A network's outputs for a position, by the position's key.
+type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
+
+/// A network behind a cache that all games of a thread share, for positions that come again: both sides of a
+/// game search much the same ones. When the young generation is full it becomes the old one, which is
+/// dropped.
+///
+/// A search does not notice: it gets the evaluation that its network would give, at the time at which it
+/// would come. That sets this apart from a search's own cache, and is why games still do not depend on each
+/// other.
+struct SharedEvalCache {
+    evaluator: Box<dyn Evaluator>,
+    info: BackendInfo,
+    young: Generation,
+    old: Generation,
+}
+
+impl SharedEvalCache {
+    fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
+        let (young, old) = (Generation::default(), Generation::default());
+        Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
+    }
+
+    /// Fills the outputs of all `slots`, in batches that the network takes.
+    fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let mut misses = Vec::new();
+        for (place, slot) in slots.iter_mut().enumerate() {
+            let key = key_of(slot);
+            if !self.recall(key, slot) {
+                misses.push((place, key));
+            }
+        }
+        // What is to be evaluated comes to the front, and goes back in the reverse order.
+        misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
+        let evaluated = &mut slots[..misses.len()];
+        for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
+            self.evaluator.evaluate(batch)?;
+            EvalSlot::check_numbers(&self.info, batch)?;
+        }
+        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+            self.young.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+        }
+        if self.young.len() >= CAPACITY {
+            self.old = std::mem::take(&mut self.young);
+        }
+        misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
+        Ok(())
+    }
+
+    /// Fills the outputs of `slot` from the cache and returns true, if it is there.
+    fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
+        let found = self.young.get(&key).or_else(|| self.old.get(&key));
+        let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
+            return false;
+        };
+        slot.evaluation = *evaluation;
+        slot.logits = logits.iter().copied().collect();
+        true
+    }
+}
+
+/// Returns a hash of all that an evaluation depends on: the input planes and the moves.
+fn key_of(slot: &EvalSlot) -> u64 {
+    // Multiplication carries low bits up, the rotation brings them down again.
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let planes = slot.planes.masks.iter().zip(&slot.planes.values);
+    let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
+        // Empty planes are most of them. Their values mean nothing.
+        if mask == 0 { mix(hash, 1) } else { mix(mix(hash, mask), value.to_bits().into()) }
+    });
+    let hash = slot.moves.iter().fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
+    mix(hash, hash >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeitnot_engine::network::backends::synthetic::random::Random;
+    use zeitnot_engine::params::Params;
+
+    fn slot(number: u64) -> EvalSlot {
+        let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+        slot.planes.masks[3] = number;
+        slot.moves = (0..(number % 7) as u16 + 1).collect();
+        slot
+    }
+
+    #[test]
+    fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
+        let backend = Random::new(&Params::default()).unwrap();
+        let mut cache = SharedEvalCache::new(&backend).unwrap();
+        cache.info.max_batch = 4;
+        for start in [0, 5, 3, 20, 0] {
+            // Known and unknown ones, mixed.
+            let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
+            let mut expected = slots.clone();
+            cache.evaluate(&mut slots).unwrap();
+            backend.evaluator().unwrap().evaluate(&mut expected).unwrap();
+            for (found, expected) in slots.iter().zip(&expected) {
+                assert_eq!((found.key, found.evaluation), (expected.key, expected.evaluation));
+                assert_eq!(found.logits, expected.logits);
+            }
+        }
+        assert_eq!(cache.young.len(), 31);
+    }
+
+    #[test]
+    fn keys_tell_planes_values_and_moves_apart() {
+        let plain = slot(5);
+        let mut other_plane = plain.clone();
+        other_plane.planes.masks.swap(3, 4);
+        let mut other_value = plain.clone();
+        other_value.planes.values[3] = 0.5;
+        let mut other_move = plain.clone();
+        other_move.moves[0] = 99;
+        let keys = [&plain, &other_plane, &other_value, &other_move].map(key_of);
+        for (i, key) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(key), "{i}");
+        }
+    }
+}

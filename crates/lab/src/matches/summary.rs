@@ -1,0 +1,462 @@
+//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of
+//! several matches are ranked in one list.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::match_rows::{MatchGameRow, MatchMoveRow};
+use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
+use crate::report::{Align, Table};
+pub use zeitnot_engine::time::StopReason;
+
+/// Fewest players that are ranked: with two, a list says no more than their match.
+const FEWEST_PLAYERS: usize = 3;
+
+/// The part that smart pruning had in the moves of one side: how many it ended, and how much time that saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PruningCounts {
+    /// Moves with a clock, and those of them that smart pruning ended.
+    moves: u64,
+    pruned: u64,
+    used_ms: f64,
+    /// Time that the budgets of pruned moves had left, ms.
+    saved_ms: f64,
+}
+
+impl PruningCounts {
+    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the
+    /// limit.
+    pub(super) fn add(&mut self, row: &MatchMoveRow) {
+        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
+        self.moves += 1;
+        self.used_ms += used_ms;
+        if row.end == StopReason::SmartPruning.to_string() {
+            self.pruned += 1;
+            self.saved_ms += (budget_ms - used_ms).max(0.0);
+        }
+    }
+
+    /// Returns the share of the moves that smart pruning ended, or `None` without moves.
+    pub(crate) fn pruned(&self) -> Option<f64> {
+        (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
+    }
+
+    /// Returns the time that this saved as a share of the time used, or `None` where none was used.
+    pub(crate) fn saved(&self) -> Option<f64> {
+        (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
+    }
+}
+
+/// The counts over all games of a match, from A's point of view.
+#[derive(Clone, Debug, Default)]
+pub struct MatchCounts {
+    pub tally: ResultTally,
+    terminations: BTreeMap<String, u64>,
+    time_losses: [u64; 2],
+    /// Moves of A and B, and the new nodes that they searched.
+    moves: [u64; 2],
+    nodes: [u64; 2],
+    pruning: [PruningCounts; 2],
+}
+
+impl MatchCounts {
+    pub fn add_move(&mut self, row: &MatchMoveRow) {
+        self.pruning[usize::from(!row.by_a)].add(row);
+    }
+
+    pub fn add(&mut self, row: &MatchGameRow) {
+        self.tally.add(row.pair, row.half_points.min(2) as u8);
+        *self.terminations.entry(row.termination.clone()).or_default() += 1;
+        let [a_lost, b_lost] = row.time_losses();
+        let sides = [(row.a_moves, row.a_nodes, a_lost), (row.b_moves, row.b_nodes, b_lost)];
+        for (index, (moves, nodes, lost)) in sides.into_iter().enumerate() {
+            self.moves[index] += u64::from(moves);
+            self.nodes[index] += nodes;
+            self.time_losses[index] += u64::from(lost);
+        }
+    }
+}
+
+/// The result of a match. Its fields are the keys of the JSON document.
+#[derive(Clone, Debug, Serialize)]
+pub struct MatchSummary {
+    a: String,
+    b: String,
+    games: u64,
+    wins: u64,
+    draws: u64,
+    losses: u64,
+    /// Pairs by points: 0, ½, 1, 1½, 2.
+    pairs: [u64; 5],
+    unpaired_games: u64,
+    /// Points of A per game of a pair.
+    score: Option<f64>,
+    /// Elo of A, and its interval of 95 %: half its width, and its ends. What is infinite is `null`.
+    elo: Option<f64>,
+    elo_error: Option<f64>,
+    elo_low: Option<f64>,
+    elo_high: Option<f64>,
+    /// What the interval says: `ahead`, `behind`, or `undecided` with 0 in it.
+    verdict: Option<Verdict>,
+    nelo: Option<f64>,
+    nelo_error: Option<f64>,
+    los: Option<f64>,
+    sprt: Option<SprtState>,
+    terminations: BTreeMap<String, u64>,
+    time_losses: [u64; 2],
+    /// New nodes per move of A and B.
+    nodes_per_move: [f64; 2],
+    /// Shares of the moves of A and B that smart pruning ended, or `null` without clocks, and in reports on
+    /// rows of games alone.
+    pruned: [Option<f64>; 2],
+    /// Time that this saved A and B, as shares of the time that they used.
+    pruning_saved: [Option<f64>; 2],
+    /// New nodes that this run searched, without games that were there before. Absent in reports on rows.
+    nodes: Option<u64>,
+    seconds: Option<f64>,
+    nps: Option<u64>,
+}
+
+impl MatchSummary {
+    /// Computes the summary of a match between engines with these `names`, A and B. `speed` has nodes and
+    /// seconds of this run, if it played.
+    pub fn new(
+        names: [&str; 2],
+        counts: &MatchCounts,
+        sprt: Option<&Sprt>,
+        speed: Option<(u64, f64)>,
+    ) -> MatchSummary {
+        let tally = &counts.tally;
+        let elo = Elo::of(tally);
+        // JSON has no infinity.
+        let finite = |value: fn(&Elo) -> f64| elo.as_ref().map(value).filter(|x| x.is_finite());
+        MatchSummary {
+            a: names[0].into(),
+            b: names[1].into(),
+            games: tally.games(),
+            wins: tally.wins,
+            draws: tally.draws,
+            losses: tally.losses,
+            pairs: tally.pairs,
+            unpaired_games: tally.unpaired(),
+            score: finite(|elo| elo.score),
+            elo: finite(|elo| elo.elo),
+            elo_error: finite(|elo| (elo.high - elo.low) / 2.0),
+            elo_low: finite(|elo| elo.low),
+            elo_high: finite(|elo| elo.high),
+            verdict: elo.as_ref().map(Elo::verdict),
+            nelo: finite(|elo| elo.nelo),
+            nelo_error: finite(|elo| elo.nelo_error),
+            los: finite(|elo| elo.los),
+            sprt: sprt.map(|sprt| sprt.state(tally)),
+            terminations: counts.terminations.clone(),
+            time_losses: counts.time_losses,
+            nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
+            pruned: counts.pruning.map(|side| side.pruned()),
+            pruning_saved: counts.pruning.map(|side| side.saved()),
+            nodes: speed.map(|(nodes, _)| nodes),
+            seconds: speed.map(|(_, seconds)| seconds),
+            nps: speed.map(|(nodes, seconds)| (nodes as f64 / seconds.max(1e-9)) as u64),
+        }
+    }
+
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.a, &self.b]
+    }
+
+    /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of
+    /// them.
+    fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
+        let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
+        let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
+        Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
+    }
+
+    /// Elo of A, infinite if one side has won all games.
+    fn elo(&self) -> String {
+        match (self.elo, self.score) {
+            (Some(elo), _) => format!("{elo:+.1}"),
+            (None, Some(score)) if score > 0.5 => "+∞".into(),
+            (None, Some(_)) => "-∞".into(),
+            (None, None) => "–".into(),
+        }
+    }
+
+    fn interval(&self) -> String {
+        let end =
+            |value: Option<f64>, none: &str| value.map_or(none.to_owned(), |value| format!("{value:+.0}"));
+        match self.verdict {
+            Some(_) => format!("{} to {}", end(self.elo_low, "-∞"), end(self.elo_high, "+∞")),
+            None => "–".into(),
+        }
+    }
+
+    fn nelo(&self) -> String {
+        match (self.nelo, self.nelo_error) {
+            (Some(nelo), Some(error)) => format!("{nelo:+.1} ± {error:.1}"),
+            _ => "–".into(),
+        }
+    }
+
+    /// The result as a figure and a sentence.
+    pub(super) fn key_figure(&self) -> (String, String) {
+        let MatchSummary { a, b, games, wins, draws, losses, .. } = self;
+        let of_games = format!("{games} games: {wins} won, {draws} drawn, {losses} lost by {a}.");
+        let Some(verdict) = self.verdict else {
+            return ("undecided".into(), format!("No pair of games is complete yet. {of_games}"));
+        };
+        let (leader, other) = if self.score >= Some(0.5) { (a, b) } else { (b, a) };
+        let lead = match self.elo.map(f64::abs) {
+            Some(0.0) => format!("{a} and {b} have scored alike"),
+            Some(elo) => format!("{leader} is ahead of {other} by {elo:.0} Elo"),
+            None => format!("{leader} has won all games"),
+        };
+        let interval = self.interval().replace('-', "−");
+        let certainty = match verdict {
+            Verdict::Undecided => "With 0 in it, either may be the stronger one.".to_owned(),
+            Verdict::Ahead | Verdict::Behind => format!("{leader} is stronger."),
+        };
+        let elo = self.elo.map_or(self.elo(), |elo| format!("{elo:+.0}")).replace('-', "−");
+        let undecided = if verdict == Verdict::Undecided { ": undecided" } else { "" };
+        (
+            format!("{elo} Elo{undecided}"),
+            format!("{lead}. The interval of 95 % for {a} is {interval}. {certainty} {of_games}"),
+        )
+    }
+
+    pub(super) fn is_decided(&self) -> bool {
+        matches!(self.verdict, Some(Verdict::Ahead | Verdict::Behind))
+    }
+
+    /// What the sequential test says, if there is one.
+    pub(super) fn sprt_in_words(&self) -> Option<String> {
+        let sprt = self.sprt.as_ref()?;
+        Some(format!(
+            "The sequential test of {} against {} {} Elo: {sprt}.",
+            sprt.elo0, sprt.elo1, sprt.model
+        ))
+    }
+
+    pub fn line(&self) -> String {
+        let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
+        if self.verdict.is_some() {
+            line += &format!("  Elo {} ({})", self.elo(), self.interval());
+        }
+        if let Some(sprt) = &self.sprt {
+            line += &format!("  LLR {:.2} [{:.2}, {:.2}]", sprt.llr, sprt.lower, sprt.upper);
+        }
+        line
+    }
+}
+
+impl fmt::Display for MatchSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "A                 {}", self.a)?;
+        writeln!(f, "B                 {}", self.b)?;
+        writeln!(f, "games             {}: +{} ={} -{}", self.games, self.wins, self.draws, self.losses)?;
+        writeln!(f, "pairs 0-½-1-1½-2  {:?}", self.pairs)?;
+        if let Some(score) = self.score {
+            writeln!(f, "score             {:.2} %", 100.0 * score)?;
+        }
+        match self.verdict {
+            Some(verdict) => {
+                writeln!(f, "Elo               {} (95 %: {}), {verdict}", self.elo(), self.interval())?
+            }
+            None => writeln!(f, "Elo               –")?,
+        }
+        writeln!(f, "normalized Elo    {}", self.nelo())?;
+        if let Some(los) = self.los {
+            writeln!(f, "LOS               {:.2} %", 100.0 * los)?;
+        }
+        if let Some(sprt) = &self.sprt {
+            writeln!(f, "SPRT [{}, {}]      {sprt} ({} Elo)", sprt.elo0, sprt.elo1, sprt.model)?;
+        }
+        let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
+        writeln!(f, "ends              {}", ends.join(", "))?;
+        writeln!(f, "lost on time      A {}, B {}", self.time_losses[0], self.time_losses[1])?;
+        writeln!(f, "nodes per move    A {:.1}, B {:.1}", self.nodes_per_move[0], self.nodes_per_move[1])?;
+        if let Some(sides) = self.pruning() {
+            let [a, b] = sides.map(|(_, pruned, saved)| {
+                format!("{:.1} % of the moves, {:.1} % of the time saved", 100.0 * pruned, 100.0 * saved)
+            });
+            writeln!(f, "smart pruning     A {a}; B {b}")?;
+        }
+        if let (Some(nodes), Some(seconds), Some(nps)) = (self.nodes, self.seconds, self.nps) {
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
+        }
+        Ok(())
+    }
+}
+
+pub fn table(matches: &[MatchSummary]) -> Table {
+    use Align::{Left, Right};
+    let mut columns = vec![
+        ("A", Left),
+        ("B", Left),
+        ("games", Right),
+        ("won", Right),
+        ("drawn", Right),
+        ("lost", Right),
+        ("Elo", Right),
+        ("95 %", Right),
+        ("verdict", Left),
+        ("normalized Elo", Right),
+        ("LOS, %", Right),
+        ("lost on time, A / B", Right),
+    ];
+    if matches.iter().any(|summary| summary.sprt.is_some()) {
+        columns.push(("SPRT", Left));
+    }
+    let mut table = Table::new("Results of A; intervals and errors are those of 95 %", &columns);
+    for summary in matches {
+        let MatchSummary { a, b, games, wins, draws, losses, time_losses: [a_lost, b_lost], .. } = summary;
+        let cells = [
+            a.clone(),
+            b.clone(),
+            games.to_string(),
+            wins.to_string(),
+            draws.to_string(),
+            losses.to_string(),
+            summary.elo(),
+            summary.interval(),
+            summary.verdict.map_or("–".into(), |verdict| verdict.to_string()),
+            summary.nelo(),
+            summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
+            format!("{a_lost} / {b_lost}"),
+        ];
+        table.row(cells.into_iter().chain(summary.sprt.as_ref().map(ToString::to_string)));
+    }
+    table
+}
+
+/// Returns the table of what smart pruning did to each player's moves, or `None` where no clocks ran.
+pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
+    let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
+    let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
+    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
+    for [a, b] in &sides {
+        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
+            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
+            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
+        }
+    }
+    (!sides.is_empty()).then_some(table)
+}
+
+/// Players by strength, the strongest first.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Ranking {
+    players: Vec<RankedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RankedPlayer {
+    name: String,
+    #[serde(flatten)]
+    rating: Rating,
+}
+
+impl Ranking {
+    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer
+    /// than three, or if some cannot be compared with the others.
+    pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut place = |name: &'a str| {
+            names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        let mut played = Vec::new();
+        for games in matches {
+            let Some(first) = games.first() else { continue };
+            played.push(([place(&first.a), place(&first.b)], tally_of(games)));
+        }
+        if names.len() < FEWEST_PLAYERS {
+            return None;
+        }
+        let results: Vec<_> = played.iter().map(|(players, tally)| (*players, tally)).collect();
+        let ratings = ratings(names.len(), &results)?;
+        let players = names.into_iter().zip(ratings);
+        let mut players: Vec<_> =
+            players.map(|(name, rating)| RankedPlayer { name: name.into(), rating }).collect();
+        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
+        Some(Ranking { players })
+    }
+
+    /// The name of the first.
+    pub(super) fn best(&self) -> String {
+        self.players.first().map_or(String::new(), |player| player.name.clone())
+    }
+
+    pub fn table(&self) -> Table {
+        let numbers = ["Elo", "± 95 %", "games", "score, %"];
+        let mut table = Table::of_columns("All players; the mean of all is 0", &["player"], &numbers);
+        for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
+            table.row([
+                name.clone(),
+                format!("{elo:+.1}"),
+                format!("{elo_error:.1}"),
+                games.to_string(),
+                format!("{:.1}", 100.0 * score),
+            ]);
+        }
+        table
+    }
+}
+
+pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
+    let mut tally = ResultTally::default();
+    games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {
+        // So near to all points that the interval reaches them.
+        let mut counts = MatchCounts::default();
+        for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
+            counts.tally.add(pair, half_points);
+        }
+        let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
+        let text = MatchSummary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
+        assert!(text.contains("Elo               +279.6 (95 %: -76 to +∞), undecided\n"), "{text}");
+        assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
+        let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
+        assert!(none.contains("Elo               –\n"), "{none}");
+    }
+
+    fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
+        MatchMoveRow {
+            used_ms,
+            budget_ms: Some(budget_ms),
+            by_a: true,
+            end: end.to_string(),
+            ..MatchMoveRow::default()
+        }
+    }
+
+    #[test]
+    fn shares_by_hand() {
+        let mut counts = PruningCounts::default();
+        assert_eq!((counts.pruned(), counts.saved()), (None, None));
+        for row in [
+            row(Some(300.0), 300.0, StopReason::Budget),
+            row(Some(100.0), 250.0, StopReason::SmartPruning),
+            // Late by a little: nothing was saved.
+            row(Some(201.0), 200.0, StopReason::SmartPruning),
+            row(Some(199.0), 900.0, StopReason::OnlyMove),
+            row(None, 900.0, StopReason::SmartPruning),
+        ] {
+            counts.add(&row);
+        }
+        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
+    }
+}

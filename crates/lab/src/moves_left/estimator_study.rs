@@ -1,0 +1,516 @@
+//! A study: estimators against the truth, computed from rows. A first pass learns what the second needs (the
+//! best function of the ply, fits). The second adds up figures by group.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ndarray::Array1;
+use serde::Serialize;
+
+use super::PositionRow;
+use super::estimators::{Estimator, FittedFamily, HalfCounts};
+use super::statistics::{
+    ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Interval, Joint,
+    SpreadCoverage, Sums, Unit, bootstrap_weights,
+};
+use crate::pgn::Ending;
+use crate::rows::MergedGames;
+use crate::{LabError, Phase};
+
+/// The estimators to be compared, and the rows to compare them on.
+#[derive(Clone, Debug)]
+pub struct Study {
+    pub files: Vec<PathBuf>,
+    /// The estimators, the one that others are compared with first. Those of searches are left out where rows
+    /// have none.
+    pub estimators: Vec<Estimator>,
+    /// True to fit estimators to the games, too.
+    pub is_fit: bool,
+}
+
+#[derive(Debug)]
+pub struct StudyReport {
+    /// Games with at least one row.
+    pub(super) games: u64,
+    pub positions: u64,
+    pub(super) events: usize,
+    /// Games that the rules of chess ended.
+    pub(super) played_out: u64,
+    pub(super) unit: Unit,
+    pub(super) notes: Vec<String>,
+    /// Names of the estimators. The last is the best function of the ply, if there are enough games.
+    pub(super) names: Vec<String>,
+    /// Figures by group, in the order of dimensions and places.
+    pub(super) groups: Vec<GroupFigures>,
+    /// Differences of any two estimators. That of head and pieces is the first.
+    pub(super) differences: Vec<PairDifference>,
+    /// Estimates against truth, by estimator.
+    pub(super) joints: Vec<Joint>,
+    /// Use of the clock by estimator, empty where positions of the games are missing.
+    pub(super) clocks: Vec<ClockUse>,
+    /// Coverage of the truth by the tree's spread.
+    pub(super) spread: SpreadCoverage,
+    /// Fitted estimators, if they were asked for.
+    pub(super) fits: Option<Vec<Fit>>,
+}
+
+/// How far two estimators differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct PairDifference {
+    pub(super) name: String,
+    /// The other, whose error is subtracted.
+    pub(super) against: String,
+    #[serde(flatten)]
+    pub(super) all: Difference,
+    /// Over those of games that were played out, if there are any.
+    pub(super) played_out: Option<Difference>,
+}
+
+/// A fit and what it is worth on games that it was not fitted to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Fit {
+    /// The text to paste as `TimeManager`, or `None` where the fit does not beat the defaults.
+    pub(super) time_manager: Option<String>,
+    pub(super) estimator: String,
+    /// Mean absolute error across the halves, full moves.
+    pub(super) mae: f64,
+    /// That of the same estimator with its defaults.
+    pub(super) default_mae: f64,
+    /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
+    pub(super) versus_default_ci: Interval,
+}
+
+/// Figures of a group, by estimator.
+#[derive(Clone, Debug)]
+pub(super) struct GroupFigures {
+    pub(super) group: Group,
+    pub(super) positions: u64,
+    /// Figures in the order of [`StudyReport::names`], or `None` where one could not estimate.
+    pub(super) figures: Vec<Option<EstimatorFigures>>,
+}
+
+impl StudyReport {
+    pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
+        let figures: Option<Vec<ClockFigures>> = self.clocks.iter().map(ClockUse::figures).collect();
+        figures.filter(|figures| !figures.is_empty())
+    }
+}
+
+impl Study {
+    pub fn run(&self) -> Result<StudyReport, LabError> {
+        let unit = self.unit()?;
+        let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
+        for game in self.games()? {
+            let game = game?;
+            counts.add_game(&game);
+            is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
+        }
+        let mut estimators = self.estimators.clone();
+        estimators.retain(|estimator| is_searched || !estimator.uses_search());
+        let mut notes = Vec::new();
+        match counts.medians() {
+            Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
+            Err(note) => notes.push(note),
+        }
+        if unit == Unit::Game {
+            notes.push(format!(
+                "intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ"
+            ));
+        }
+        let mut sums =
+            Accumulator::new(unit, estimators, if self.is_fit { counts.fits() } else { Vec::new() });
+        for game in self.games()? {
+            sums.add_game(&game?);
+        }
+        Ok(sums.report(notes, self.is_fit))
+    }
+
+    fn games(&self) -> Result<MergedGames<PositionRow>, LabError> {
+        Ok(MergedGames::open(&self.files)?)
+    }
+
+    /// Returns events if there are enough of them.
+    fn unit(&self) -> Result<Unit, LabError> {
+        let mut events = BTreeSet::new();
+        for game in self.games()? {
+            events.extend(game?.first().map(|row| row.event));
+            if events.len() >= FEWEST_UNITS {
+                return Ok(Unit::Event);
+            }
+        }
+        Ok(Unit::Game)
+    }
+}
+
+/// Sums over the positions of a group.
+#[derive(Clone, Debug, Default)]
+struct GroupCells {
+    positions: u64,
+    units: BTreeSet<u64>,
+    /// By estimator.
+    cells: Vec<GroupSums>,
+}
+
+impl GroupCells {
+    fn add_game(&mut self, positions: u64, sums: &[Sums], unit: u64, weights: &Array1<f64>) {
+        self.positions += positions;
+        self.units.insert(unit);
+        self.cells.resize_with(sums.len(), GroupSums::default);
+        self.cells.iter_mut().zip(sums).for_each(|(cell, sums)| cell.add(sums, weights));
+    }
+}
+
+struct Accumulator {
+    unit: Unit,
+    estimators: Vec<Estimator>,
+    /// With the sums of each, of the fitted one first.
+    fits: Vec<(FittedFamily, GroupCells)>,
+    games: u64,
+    positions: u64,
+    played_out: u64,
+    events: BTreeSet<u64>,
+    groups: BTreeMap<Group, GroupCells>,
+    joints: Vec<Joint>,
+    clocks: Vec<ClockUse>,
+    spread: SpreadCoverage,
+    /// True if no game lacks a position.
+    is_complete: bool,
+}
+
+impl Accumulator {
+    fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
+        let count = estimators.len();
+        Accumulator {
+            unit,
+            estimators,
+            fits: families.into_iter().map(|family| (family, GroupCells::default())).collect(),
+            games: 0,
+            positions: 0,
+            played_out: 0,
+            events: BTreeSet::new(),
+            groups: BTreeMap::new(),
+            joints: vec![Joint::default(); count],
+            clocks: vec![ClockUse::default(); count],
+            spread: SpreadCoverage::default(),
+            is_complete: true,
+        }
+    }
+
+    fn add_game(&mut self, rows: &[PositionRow]) {
+        let Some(first) = rows.first() else { return };
+        self.games += 1;
+        self.positions += rows.len() as u64;
+        self.played_out += u64::from(is_played_out(first));
+        self.events.insert(first.event);
+        // Sums of this game alone, which its weights then multiply.
+        let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
+        let estimates: Vec<Vec<Option<f64>>> = rows
+            .iter()
+            .map(|row| self.estimators.iter().map(|estimator| estimator.estimate(row)).collect())
+            .collect();
+        for (row, estimates) in rows.iter().zip(&estimates) {
+            let truth = f64::from(row.moves_left);
+            for group in Group::of(row) {
+                let (positions, sums) =
+                    game.entry(group).or_insert_with(|| (0, vec![Sums::default(); estimates.len()]));
+                *positions += 1;
+                for (sums, estimate) in sums.iter_mut().zip(estimates) {
+                    estimate.iter().for_each(|&estimate| sums.add(estimate, truth));
+                }
+            }
+            for (joint, estimate) in self.joints.iter_mut().zip(estimates) {
+                estimate.iter().for_each(|&estimate| joint.add(estimate, row.moves_left));
+            }
+            if let (Some(m), Some(spread)) = (row.m_search_plies, row.m_spread_plies) {
+                self.spread.add(m.into(), spread.into(), row.plies_left.into());
+            }
+        }
+        let unit = self.unit.of(first);
+        let weights = bootstrap_weights(unit);
+        for (group, (positions, sums)) in game {
+            self.groups.entry(group).or_default().add_game(positions, &sums, unit, &weights);
+        }
+        for (fit, all) in &mut self.fits {
+            let sums = [&fit.tried, &fit.default].map(|estimator| sums_of(estimator, rows));
+            all.add_game(rows.len() as u64, &sums, unit, &weights);
+        }
+        self.play_clocks(rows, &estimates);
+    }
+
+    /// Lets each estimator use a clock, each side its own. Only where no position is missing.
+    fn play_clocks(&mut self, rows: &[PositionRow], estimates: &[Vec<Option<f64>>]) {
+        self.is_complete &= rows.is_sorted_by(|a, b| b.ply == a.ply + 1)
+            && rows.last().is_none_or(|last| last.plies_left == 1);
+        if !self.is_complete {
+            return;
+        }
+        for (place, clock) in self.clocks.iter_mut().enumerate() {
+            for side in [0, 1] {
+                let own = rows.iter().zip(estimates).filter(|(row, _)| row.ply % 2 == side);
+                let own: Option<Vec<f64>> = own.map(|(_, estimates)| estimates[place]).collect();
+                own.iter().for_each(|own| clock.play(own));
+            }
+        }
+    }
+
+    fn report(self, notes: Vec<String>, is_fit: bool) -> StudyReport {
+        let spearman: Vec<_> = self.joints.iter().map(Joint::spearman).collect();
+        let differences = self.differences();
+        let groups = self.groups.into_iter().map(|(group, GroupCells { positions, units, cells })| {
+            let is_all = group.dimension == Dimension::All;
+            let figures = cells.iter().enumerate().map(|(place, cell)| {
+                let spearman = spearman[place].filter(|_| is_all);
+                let figures = || EstimatorFigures { spearman, ..cell.figures(&cells[0], units.len()) };
+                (!cell.is_empty()).then(figures)
+            });
+            GroupFigures { figures: figures.collect(), group, positions }
+        });
+        let fits = self.fits.iter().map(|(fit, GroupCells { units, cells, .. })| {
+            let (tried, default) = (&cells[0], &cells[1]);
+            let ci = tried.minus(default, units.len()).ci;
+            let estimator = fit.tried.name.clone();
+            Fit {
+                time_manager: (ci.high < 0.0).then(|| format!("smooth({estimator})")),
+                estimator,
+                mae: tried.mae(),
+                default_mae: default.mae(),
+                versus_default_ci: ci,
+            }
+        });
+        StudyReport {
+            games: self.games,
+            positions: self.positions,
+            events: self.events.len(),
+            played_out: self.played_out,
+            unit: self.unit,
+            notes,
+            groups: groups.collect(),
+            differences,
+            joints: self.joints,
+            clocks: if self.is_complete { self.clocks } else { Vec::new() },
+            spread: self.spread,
+            fits: is_fit.then(|| fits.collect()),
+            names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
+        }
+    }
+
+    /// The differences of any two estimators, each to those before it. That of head and pieces is the first.
+    fn differences(&self) -> Vec<PairDifference> {
+        let difference = |dimension: Dimension, a: usize, b: usize| {
+            let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
+            let [a, b] = [&group.cells[a], &group.cells[b]];
+            (!a.is_empty() && !b.is_empty()).then(|| a.minus(b, group.units.len()))
+        };
+        let place = |name: &str| self.estimators.iter().position(|estimator| estimator.name == name);
+        let foremost = place("mle-mlh").zip(place("mle-pieces"));
+        let pairs = (1..self.estimators.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let others = pairs.filter(|&(a, b)| !foremost.is_some_and(|pair| pair == (a, b) || pair == (b, a)));
+        let pairs = foremost.into_iter().chain(others);
+        let pairs = pairs.filter_map(|(a, b)| {
+            Some(PairDifference {
+                name: self.estimators[a].name.clone(),
+                against: self.estimators[b].name.clone(),
+                all: difference(Dimension::All, a, b)?,
+                played_out: difference(Dimension::PlayedOut, a, b),
+            })
+        });
+        pairs.collect()
+    }
+}
+
+/// Adds up the errors of an estimator over the positions of a game.
+fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
+    let mut sums = Sums::default();
+    for row in rows {
+        estimator.estimate(row).iter().for_each(|&estimate| sums.add(estimate, row.moves_left.into()));
+    }
+    sums
+}
+
+/// The property by which positions are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dimension {
+    All,
+    /// Positions of games that the rules of chess ended.
+    PlayedOut,
+    /// Plies played, in chunks of 20.
+    ByPly,
+    ByPhase,
+    ByPieces,
+    /// Distance of the network's Q from 0, for either side.
+    ByEvaluation,
+    ByTermination,
+}
+
+impl Dimension {
+    /// Those by which all positions are divided.
+    pub(super) const GROUPED: [Dimension; 5] = [
+        Dimension::ByPly,
+        Dimension::ByPhase,
+        Dimension::ByPieces,
+        Dimension::ByEvaluation,
+        Dimension::ByTermination,
+    ];
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Dimension::All => ("all", "all positions"),
+            Dimension::PlayedOut => ("played_out", "games that were played out"),
+            Dimension::ByPly => ("by_ply", "plies played"),
+            Dimension::ByPhase => ("by_phase", "phase"),
+            Dimension::ByPieces => ("by_pieces", "pieces on the board"),
+            Dimension::ByEvaluation => ("by_evaluation", "evaluation |Q|"),
+            Dimension::ByTermination => ("by_termination", "end of the game"),
+        }
+    }
+
+    pub(super) fn key(self) -> &'static str {
+        self.names().0
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        self.names().1
+    }
+}
+
+/// Plies of a group of [`Dimension::ByPly`].
+pub(super) const PLIES: u32 = 20;
+/// The ply from which on all plies are one group.
+const LAST_PLY: u32 = 300;
+
+/// A group: its dimension, its place among the dimension's groups, its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    pub(super) dimension: Dimension,
+    /// Orders the groups of a dimension.
+    pub(super) place: u32,
+    pub(super) name: String,
+}
+
+impl Group {
+    fn new(dimension: Dimension, place: u32, name: impl Into<String>) -> Group {
+        Group { dimension, place, name: name.into() }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.dimension == Dimension::ByPly && self.place == LAST_PLY
+    }
+
+    /// The groups that a position belongs to: at most one of each dimension.
+    fn of(row: &PositionRow) -> Vec<Group> {
+        let groups = [
+            Some(Group::new(Dimension::All, 0, "all")),
+            is_played_out(row).then(|| Group::new(Dimension::PlayedOut, 0, "played out")),
+            Some(by_ply(row.ply)),
+            Some(by_phase(row.pieces)),
+            Some(by_pieces(row.pieces)),
+            row.q.map(by_evaluation),
+            Some(Group::new(Dimension::ByTermination, 0, row.ending.clone())),
+        ];
+        groups.into_iter().flatten().collect()
+    }
+}
+
+fn by_ply(ply: u32) -> Group {
+    let first = (ply / PLIES * PLIES).min(LAST_PLY);
+    let name =
+        if first == LAST_PLY { format!("{first}+") } else { format!("{first}–{}", first + PLIES - 1) };
+    Group::new(Dimension::ByPly, first, name)
+}
+
+fn is_played_out(row: &PositionRow) -> bool {
+    Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
+}
+
+fn by_phase(pieces: u32) -> Group {
+    let phase = Phase::of(pieces);
+    Group::new(Dimension::ByPhase, phase as u32, phase.name())
+}
+
+fn by_pieces(pieces: u32) -> Group {
+    let (place, name) = match pieces {
+        0..=7 => (4, "2–7"),
+        8..=12 => (3, "8–12"),
+        13..=18 => (2, "13–18"),
+        19..=24 => (1, "19–24"),
+        _ => (0, "25–32"),
+    };
+    Group::new(Dimension::ByPieces, place, name)
+}
+
+fn by_evaluation(q: f32) -> Group {
+    let (place, name) = match q.abs() {
+        size if size < 0.1 => (0, "below 0.1"),
+        size if size < 0.3 => (1, "0.1–0.3"),
+        size if size < 0.6 => (2, "0.3–0.6"),
+        size if size < 0.9 => (3, "0.6–0.9"),
+        _ => (4, "0.9 and more"),
+    };
+    Group::new(Dimension::ByEvaluation, place, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moves_left::MovesLeftSource;
+    use crate::rows::RowWriter;
+
+    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what
+    /// `mle-legacy` says.
+    fn study(factor: f64) -> StudyReport {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let mut writer = RowWriter::create(&path).unwrap();
+        let legacy = Estimator::parse("mle-legacy", MovesLeftSource::Root).unwrap();
+        for game in 1..=60u64 {
+            let scatter = (game * 37 % 60) as f64 - 29.5;
+            for ply in 0..40 {
+                let row = PositionRow { game, event: game, ply, pieces: 32, ..PositionRow::default() };
+                let left = factor * legacy.estimate(&row).unwrap() + scatter;
+                writer.write(&PositionRow { moves_left: left.max(1.0) as u32, ..row }).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+        Study { files: vec![path], estimators: vec![legacy], is_fit: true }.run().unwrap()
+    }
+
+    /// A regression: any fit was printed to be pasted, also one that was worse than what it was to replace.
+    #[test]
+    fn only_fits_that_beat_their_defaults_on_other_games_are_offered() {
+        let [same, longer] = [1.0, 1.5].map(|factor| study(factor).fits.unwrap().remove(0));
+        assert_eq!(same.time_manager, None, "{same:?}");
+        assert!(longer.time_manager.as_ref().unwrap().starts_with("smooth(mle-legacy("), "{longer:?}");
+        assert!(longer.mae < longer.default_mae && longer.versus_default_ci.high < 0.0, "{longer:?}");
+    }
+
+    #[test]
+    fn groups_of_many_events_have_intervals() {
+        let report = study(1.0);
+        assert_eq!((report.unit, report.events), (Unit::Event, 60));
+        assert!(report.groups[0].figures[0].unwrap().ci.is_known());
+    }
+
+    #[test]
+    fn a_position_is_in_one_group_of_each_dimension() {
+        let row = PositionRow { ply: 39, pieces: 32, ending: "adjudication".into(), ..Default::default() };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
+        let row = PositionRow { ply: 777, pieces: 3, q: Some(-0.95), ending: "stalemate".into(), ..row };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
+    }
+    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third
+    /// one in the networks' card.
+    #[test]
+    fn groups_by_pieces_divide_phases() {
+        for pieces in 2..32 {
+            let [of_one, of_next] = [by_phase(pieces), by_phase(pieces + 1)];
+            assert!(
+                of_one == of_next || by_pieces(pieces) != by_pieces(pieces + 1),
+                "{} ends amid a group, with {pieces} pieces",
+                of_one.name
+            );
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Measures games: which games and positions are taken, what the network and a search say of each position,
+//! and the settings that rows were made with.
+
+use std::num::NonZero;
+use std::path::Path;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::{Estimator, MovesLeftSource, PositionRow};
+use crate::LabError;
+use crate::pgn::Ending;
+use crate::pgn::RecordedGame;
+use crate::pgn::{base_seconds, ending, is_held_out};
+use crate::report::Origin;
+use crate::rows::RowError;
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chance::mix;
+use zeitnot_engine::chess::{Color, History, Variant};
+use zeitnot_engine::engine::{Engine, EngineError, Settings};
+use zeitnot_engine::network::{Backend, BatchEvaluator};
+use zeitnot_engine::time::{GoLimits, Nodes};
+
+/// The games and positions that are looked at. By default these are all games whose length counts, and all
+/// their positions.
+#[derive(Clone, Debug, Args)]
+pub struct Selection {
+    /// Take at most N games
+    #[arg(long, value_name = "N")]
+    pub max_games: Option<u64>,
+    /// One position in N, drawn at random but always the same ones. Use of the clock needs all of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: u64,
+    /// Positions from this ply on (plies, not moves)
+    #[arg(long, value_name = "PLY", default_value_t = 0)]
+    from_ply: u32,
+    /// Games of at least this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = 1)]
+    min_plies: u32,
+    /// Games of at most this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
+    max_plies: u32,
+    /// Games with this ending. May be repeated [default: all but those unfinished or broken off by time,
+    /// crash, or resignation]
+    #[arg(long, value_name = "T", value_parser = ending_of)]
+    termination: Vec<Ending>,
+    /// Games with at least this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    min_base: f64,
+    /// Games with at most this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
+    max_base: f64,
+    /// Games in which both players have at least this Elo
+    #[arg(long, value_name = "ELO")]
+    min_elo: Option<u32>,
+    /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
+    #[arg(long)]
+    held_out: bool,
+}
+
+fn ending_of(name: &str) -> Result<Ending, String> {
+    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
+    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
+}
+
+impl Selection {
+    /// Returns those that were given, but for the sample, as on the command line.
+    pub fn flags(&self) -> String {
+        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
+            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
+        }
+        let endings: Vec<_> =
+            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
+        let flags = [
+            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
+            flag("from-ply", self.from_ply, 0),
+            flag("min-plies", self.min_plies, 1),
+            flag("max-plies", self.max_plies, u32::MAX),
+            endings.join(" "),
+            flag("min-base", self.min_base, 0.0),
+            flag("max-base", self.max_base, f64::INFINITY),
+            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
+            if self.held_out { "--held-out".into() } else { String::new() },
+        ];
+        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn takes_game(&self, game: &RecordedGame) -> bool {
+        let tag = |name| game.tags.get(name).unwrap_or_default();
+        let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
+        let ending = ending(game);
+        let ends_well = if self.termination.is_empty() {
+            ending.length_counts()
+        } else {
+            self.termination.contains(&ending)
+        };
+        let base = base_seconds(tag("TimeControl"));
+        ends_well
+            && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
+            && (self.min_base..=self.max_base).contains(&base)
+            && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
+            && (!self.held_out || is_held_out(tag("Event").as_bytes()))
+    }
+
+    pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
+        ply >= self.from_ply
+            && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))
+    }
+}
+
+pub struct Measurer<'a> {
+    selection: &'a Selection,
+    /// The estimators whose answers stand in the rows themselves: `mle-legacy`, `mle-pieces`, `mle-mlh`.
+    estimators: [Estimator; 3],
+    has_moves_left: bool,
+    /// The place of a game, and that of the row that a position belongs to.
+    batch: BatchEvaluator<(usize, usize)>,
+    searcher: Option<Searcher>,
+}
+
+impl<'a> Measurer<'a> {
+    /// With `nodes`, each position is also searched.
+    pub fn new(
+        selection: &'a Selection,
+        backend: &dyn Backend,
+        settings: &Settings,
+        nodes: Option<u64>,
+    ) -> Result<Measurer<'a>, LabError> {
+        let info = backend.info();
+        Ok(Measurer {
+            selection,
+            // Invariant: names of estimators without parameters are valid.
+            estimators: ["mle-legacy", "mle-pieces", "mle-mlh"]
+                .map(|name| Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")),
+            has_moves_left: info.has_moves_left,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
+            searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
+        })
+    }
+
+    /// The rows of each game. Batches go across games.
+    pub fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
+        let mut rows = Vec::with_capacity(games.len());
+        for game in games {
+            rows.push(Vec::with_capacity(game.moves.len()));
+            self.measure_game(game, &mut rows)?;
+        }
+        self.evaluate(&mut rows)?;
+        let [legacy, pieces, head] = &self.estimators;
+        for row in rows.iter_mut().flatten() {
+            row.legacy_moves = legacy.estimate(row).unwrap_or_default() as f32;
+            row.pieces_moves = pieces.estimate(row).unwrap_or_default() as f32;
+            row.mlh_moves = head.estimate(row).map(|moves| moves as f32);
+        }
+        Ok(rows)
+    }
+
+    /// Adds the rows of a game to the last of `rows`, and its positions to the batch.
+    fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
+        let mut history = History::from_position(game.start.clone(), game.variant);
+        let mut text = match game.tags.get("FEN") {
+            Some(fen) => format!("fen {fen} moves"),
+            None => "startpos moves".to_owned(),
+        };
+        if let Some(searcher) = &mut self.searcher {
+            searcher.set_variant(game.variant)?;
+        }
+        let place = rows.len() - 1;
+        for (i, played) in game.moves.iter().enumerate() {
+            if self.selection.takes_position(game.number, history.game_ply()) {
+                let mut row = facts(game, i, &history);
+                if let Some(searcher) = &mut self.searcher {
+                    searcher.search(&text, &mut row)?;
+                }
+                // Without moves: the policy head is not asked.
+                self.batch.push((place, rows[place].len()), &history, &[]);
+                rows[place].push(row);
+                if self.batch.is_full() {
+                    self.evaluate(rows)?;
+                }
+            }
+            if self.searcher.is_some() {
+                text.push(' ');
+                text.push_str(&history.format_move(played.r#move));
+            }
+            history.push(played.r#move);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
+        for ((game, row), slot) in self.batch.evaluate()? {
+            let row = &mut rows[game][row];
+            row.q = Some(slot.evaluation.q);
+            row.m_plies = self.has_moves_left.then_some(slot.evaluation.m);
+        }
+        Ok(())
+    }
+}
+
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// What is known of the position before the `i`-th move without any network or search.
+fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
+    let position = history.current();
+    let plies_left = (game.moves.len() - i) as u32;
+    let sign = if position.turn() == Color::White { 1 } else { -1 };
+    PositionRow {
+        game: game.number,
+        ply: history.game_ply(),
+        plies_left,
+        moves_left: plies_left.div_ceil(2),
+        pieces: position.piece_count() as u32,
+        ending: ending(game).name().to_owned(),
+        event: fnv1a(game.tags.get("Event").unwrap_or_default()),
+        result: game.tags.result().map(|white| sign * i32::from(white)),
+        centipawns: game.moves[i].centipawns.map(i32::from),
+        version: VERSION.into(),
+        ..PositionRow::default()
+    }
+}
+
+/// An engine that searches for a fixed number of nodes.
+struct Searcher {
+    engine: Engine,
+    nodes: u64,
+}
+
+impl Searcher {
+    /// An engine of one thread that nothing but the number of nodes stops.
+    fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
+        let mut settings = settings.clone();
+        settings.network.threads = NonZero::new(1);
+        settings.stoppers.smart_pruning_factor = 0.0;
+        let mut engine = Engine::new(settings)?;
+        engine.prepare()?;
+        Ok(Searcher { engine, nodes })
+    }
+
+    fn set_variant(&mut self, variant: Variant) -> Result<(), EngineError> {
+        let is_960 = variant == Variant::Chess960;
+        self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
+    }
+
+    /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree
+    /// says.
+    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
+        self.engine.new_game();
+        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would
+        // depend on where a run began.
+        self.engine.clear_cache();
+        self.engine.set_position(position)?;
+        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let found = self.engine.search(limits)?;
+        if let Some(root) = found.result.summary.root {
+            row.m_search_plies = root.m.map(|m| m.0 as f32);
+            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
+        }
+        Ok(())
+    }
+}
+
+/// Name of the file beside the rows.
+const FILE: &str = "movesleft.json";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFacts {
+    pub pgn: Vec<String>,
+    pub network: String,
+    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network and in files of before
+    /// there was this entry.
+    #[serde(default)]
+    pub network_sha256: Option<String>,
+    /// Nodes for which each position was searched, if it was.
+    pub nodes: Option<u64>,
+    pub filters: String,
+    /// The number of positions of which one was taken.
+    #[serde(default)]
+    pub sample: u64,
+    pub shard: String,
+    /// The run that wrote the rows. They do not depend on it, so that another one can go on with them.
+    #[serde(default)]
+    pub origin: Origin,
+}
+
+impl RunFacts {
+    /// Reads the facts beside a file of rows, if there are any.
+    pub fn beside(rows: &Path) -> Option<RunFacts> {
+        let folder = rows.parent()?;
+        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+    }
+
+    pub fn write(&self, folder: &Path) -> Result<(), LabError> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
+        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
+    }
+
+    /// Checks that rows in the folder were made with these facts, and writes them if there are none.
+    pub fn check(&self, folder: &Path) -> Result<(), LabError> {
+        let path = folder.join(FILE);
+        match RunFacts::beside(&path) {
+            Some(before) if (RunFacts { origin: before.origin.clone(), ..self.clone() }) != before => {
+                Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
+            }
+            Some(_) => Ok(()),
+            None => self.write(folder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::pgn::Games;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        selection: Selection,
+    }
+
+    fn selection(flags: &[&str]) -> Selection {
+        CommandLine::parse_from([&["test"], flags].concat()).selection
+    }
+
+    fn takes(selection: &Selection, tags: &str) -> bool {
+        let text = format!("{tags}\n\n1. e4 e5 2. Nf3 1-0\n");
+        selection.takes_game(&Games::new("text", text.as_bytes()).next().unwrap().unwrap())
+    }
+
+    #[test]
+    fn games_are_chosen_by_their_tags() {
+        let all = selection(&[]);
+        assert!(takes(&all, "[Result \"1-0\"]"));
+        assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
+        let lost = selection(&["--termination", Ending::Broken.name()]);
+        assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
+        let long = selection(&["--min-plies=4", "--max-plies=9"]);
+        assert!(!takes(&long, "[Result \"1-0\"]"));
+        let slow = selection(&["--min-base=1800"]);
+        assert!(takes(&slow, "[TimeControl \"1800+3\"]") && !takes(&slow, "[TimeControl \"60\"]"));
+        let strong = selection(&["--min-elo=2000"]);
+        assert!(takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"2000\"]"));
+        assert!(
+            !takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"1999\"]") && !takes(&strong, "[Event \"x\"]")
+        );
+    }
+
+    #[test]
+    fn held_out_events_are_one_in_twenty() {
+        let held_out = selection(&["--held-out"]);
+        let kept = (0..2000).filter(|i| takes(&held_out, &format!("[Event \"event {i}\"]"))).count();
+        assert!((60..140).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn a_sample_has_the_asked_share_and_is_the_same_everywhere() {
+        let sampled = selection(&["--sample=8", "--from-ply=16"]);
+        let chosen = || {
+            (1..100u64)
+                .flat_map(|g| (0..100).map(move |p| (g, p)))
+                .filter(|&(g, p)| sampled.takes_position(g, p))
+        };
+        assert!(chosen().all(|(_, ply)| ply >= 16));
+        assert!((900..1180).contains(&chosen().count()), "{}", chosen().count());
+    }
+}

@@ -1,0 +1,515 @@
+//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are sums
+//! that stream, in memory that does not grow with the games.
+//!
+//! Confidence intervals go by events: neither positions of one game nor games of one event are independent.
+//! They come from a Poisson bootstrap: in each of many replicates every event counts k times, k drawn from a
+//! Poisson distribution of mean 1. The draws are the same on every machine. Where there are too few events,
+//! games take their place.
+
+use std::collections::BTreeMap;
+
+use ndarray::Array1;
+use serde::Serialize;
+
+use super::PositionRow;
+use zeitnot_engine::chance::mix;
+
+/// Steps per full move in which medians and ranks are counted.
+const STEPS: f64 = 10.0;
+/// Larger errors are counted as this, in steps.
+const MOST_STEPS: usize = 4000;
+
+/// Sums over positions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    count: f64,
+    /// Of estimate minus truth.
+    error: f64,
+    absolute: f64,
+    squared: f64,
+    /// Sums of the truth and of its squares.
+    truth: f64,
+    truth_squared: f64,
+    /// Counts of the absolute errors by step.
+    sizes: Vec<u64>,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, estimate: f64, truth: f64) {
+        let error = estimate - truth;
+        self.count += 1.0;
+        self.error += error;
+        self.absolute += error.abs();
+        self.squared += error * error;
+        self.truth += truth;
+        self.truth_squared += truth * truth;
+        let step = ((error.abs() * STEPS).round() as usize).min(MOST_STEPS);
+        if self.sizes.len() <= step {
+            self.sizes.resize(step + 1, 0);
+        }
+        self.sizes[step] += 1;
+    }
+
+    fn merge(&mut self, other: &Sums) {
+        self.count += other.count;
+        self.error += other.error;
+        self.absolute += other.absolute;
+        self.squared += other.squared;
+        self.truth += other.truth;
+        self.truth_squared += other.truth_squared;
+        if self.sizes.len() < other.sizes.len() {
+            self.sizes.resize(other.sizes.len(), 0);
+        }
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// The figures, without those that the bootstrap and ranks give.
+    fn figures(&self) -> EstimatorFigures {
+        let mean = |sum: f64| sum / self.count;
+        let scatter = self.truth_squared - self.truth * self.truth / self.count;
+        EstimatorFigures {
+            positions: self.count as u64,
+            mae: mean(self.absolute),
+            rmse: mean(self.squared).sqrt(),
+            bias: mean(self.error),
+            median: median((0..).zip(self.sizes.iter().copied())).unwrap_or(f64::NAN).max(0.0) / STEPS,
+            r2: 1.0 - self.squared / scatter,
+            spearman: None,
+            mean_left: mean(self.truth),
+            ci: Interval::NONE,
+            versus_first_ci: Interval::NONE,
+        }
+    }
+}
+
+/// The quality of an estimator, in full moves except `r2` and `spearman`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct EstimatorFigures {
+    pub(super) positions: u64,
+    pub(super) mae: f64,
+    /// Root of the mean squared error.
+    pub(super) rmse: f64,
+    /// Mean of estimate minus truth: above 0 it thinks that games last longer than they do.
+    pub(super) bias: f64,
+    /// Median absolute error, to a tenth.
+    pub(super) median: f64,
+    /// Share of the truth's variance that it explains. Below 0 it is worse than the mean.
+    pub(super) r2: f64,
+    /// Rank correlation of estimate and truth, only for all positions.
+    pub(super) spearman: Option<f64>,
+    pub(super) mean_left: f64,
+    /// 95 % confidence interval of `mae`. Not finite where units are too few, as is the one below.
+    pub(super) ci: Interval,
+    /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better.
+    pub(super) versus_first_ci: Interval,
+}
+
+/// The median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½. They
+/// ascend.
+pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
+    let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
+    let mut below = 0.0;
+    for (n, count) in counts.filter(|&(_, count)| count > 0) {
+        let count = count as f64;
+        if below + count >= half {
+            return Some(f64::from(n) - 0.5 + (half - below) / count);
+        }
+        below += count;
+    }
+    None
+}
+
+/// The fewest units from which an interval comes: with fewer their scatter is not known.
+pub(super) const FEWEST_UNITS: usize = 10;
+
+const REPLICATES: usize = 400;
+
+/// What counts as one observation: the unit that the bootstrap draws, and of which halves are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unit {
+    /// All games of an event.
+    Event,
+    /// A game, where there are too few events.
+    Game,
+}
+
+impl Unit {
+    pub(super) fn of(self, row: &PositionRow) -> u64 {
+        match self {
+            Unit::Event => row.event,
+            Unit::Game => row.game,
+        }
+    }
+
+    /// Which half of the units a position belongs to, 0 or 1.
+    pub(super) fn half(self, row: &PositionRow) -> usize {
+        (mix(self.of(row)) & 1) as usize
+    }
+
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Unit::Event => "events",
+            Unit::Game => "games",
+        }
+    }
+}
+
+/// A 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Interval {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Interval {
+    pub(super) const NONE: Interval = Interval { low: f64::NAN, high: f64::NAN };
+
+    pub(super) fn is_known(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
+    /// The interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape
+    /// `[REPLICATES]`, if there are enough units for one.
+    fn of(units: usize, values: Array1<f64>) -> Interval {
+        if units < FEWEST_UNITS {
+            return Interval::NONE;
+        }
+        let mut values = values.to_vec();
+        values.retain(|value| value.is_finite());
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values.get((share * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+        Interval { low: at(0.025), high: at(0.975) }
+    }
+}
+
+/// The number of times that a unit counts in each replicate, shape `[REPLICATES]`.
+pub(super) fn bootstrap_weights(unit: u64) -> Array1<f64> {
+    let mut random = fastrand::Rng::with_seed(mix(unit));
+    Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64()))
+}
+
+/// Draws from the Poisson distribution of mean 1 by inverting its distribution function at `uniform`.
+fn poisson(uniform: f64) -> f64 {
+    let (mut k, mut probability) = (0.0, (-1.0f64).exp());
+    let mut sum = probability;
+    while uniform > sum && k < 12.0 {
+        k += 1.0;
+        probability /= k;
+        sum += probability;
+    }
+    k
+}
+
+/// Sums over the positions of one estimator in one group, from which intervals come, too.
+#[derive(Clone, Debug)]
+pub(super) struct GroupSums {
+    sums: Sums,
+    /// Positions and absolute errors in each replicate, shape `[REPLICATES]`.
+    counts: Array1<f64>,
+    absolutes: Array1<f64>,
+}
+
+impl Default for GroupSums {
+    fn default() -> Self {
+        let [counts, absolutes] = [Array1::zeros(REPLICATES), Array1::zeros(REPLICATES)];
+        GroupSums { sums: Sums::default(), counts, absolutes }
+    }
+}
+
+/// The difference of two mean absolute errors on the same games, full moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Difference {
+    /// Below 0 the first of the two is better.
+    pub(super) difference: f64,
+    pub(super) ci: Interval,
+}
+
+impl GroupSums {
+    /// Adds the sums of a game, which counts as often as its unit.
+    pub(super) fn add(&mut self, game: &Sums, weights: &Array1<f64>) {
+        self.sums.merge(game);
+        self.counts.scaled_add(game.count, weights);
+        self.absolutes.scaled_add(game.absolute, weights);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sums.count == 0.0
+    }
+
+    pub(super) fn mae(&self) -> f64 {
+        self.sums.absolute / self.sums.count
+    }
+
+    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so
+    /// many units.
+    pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
+        let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
+        Difference { difference: self.mae() - other.mae(), ci }
+    }
+
+    /// The figures of an estimator in a group of so many units. `first` are the sums of the estimator that
+    /// others are compared with.
+    pub(super) fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
+        EstimatorFigures {
+            ci: Interval::of(units, self.replicated_mae()),
+            versus_first_ci: self.minus(first, units).ci,
+            ..self.sums.figures()
+        }
+    }
+
+    fn replicated_mae(&self) -> Array1<f64> {
+        &self.absolutes / &self.counts
+    }
+}
+
+/// Counts of estimate and truth together, in steps of the estimate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Joint {
+    counts: BTreeMap<(u32, u32), u64>,
+}
+
+impl Joint {
+    pub(super) fn add(&mut self, estimate: f64, truth: u32) {
+        *self.counts.entry(((estimate * STEPS).round() as u32, truth)).or_default() += 1;
+    }
+
+    /// Returns `(estimate, truth, positions)`, the first two in full moves.
+    pub(super) fn points(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        self.counts
+            .iter()
+            .map(|(&(step, truth), &count)| (f64::from(step) / STEPS, f64::from(truth), count as f64))
+    }
+
+    /// Returns Spearman's rank correlation. Equal numbers share their mean rank.
+    pub(super) fn spearman(&self) -> Option<f64> {
+        let (mut by_estimate, mut by_truth) = (BTreeMap::new(), BTreeMap::new());
+        for (&(step, truth), &count) in &self.counts {
+            *by_estimate.entry(step).or_insert(0u64) += count;
+            *by_truth.entry(truth).or_insert(0u64) += count;
+        }
+        let (estimate_ranks, truth_ranks) = (ranks(&by_estimate), ranks(&by_truth));
+        let middle = by_truth.values().sum::<u64>() as f64 / 2.0;
+        let (mut product, mut squares, mut truth_squares) = (0.0, 0.0, 0.0);
+        for (&(step, truth), &count) in &self.counts {
+            let (a, b) = (estimate_ranks[&step] - middle, truth_ranks[&truth] - middle);
+            product += a * b * count as f64;
+            squares += a * a * count as f64;
+            truth_squares += b * b * count as f64;
+        }
+        Some(product / (squares * truth_squares).sqrt()).filter(|rho| rho.is_finite())
+    }
+}
+
+fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
+    let mut below = 0.0;
+    let rank = |(&value, &count): (&u32, &u64)| {
+        let rank = below + count as f64 / 2.0;
+        below += count as f64;
+        (value, rank)
+    };
+    counts.iter().map(rank).collect()
+}
+
+/// Shares of positions (in plies) whose truth lay within the spread that the searched tree gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct SpreadCoverage {
+    /// Positions with a spread.
+    pub(super) positions: u64,
+    /// Share of them whose error was at most one spread. It is 0.68 if errors were normal and the spread
+    /// their deviation.
+    pub(super) within_one: f64,
+    /// Share with at most two. 0.95.
+    pub(super) within_two: f64,
+}
+
+impl SpreadCoverage {
+    pub(super) fn add(&mut self, m: f64, spread: f64, plies_left: f64) {
+        let error = (m - plies_left).abs();
+        let n = self.positions as f64;
+        let mean = |old: f64, is_within: bool| (old * n + f64::from(is_within)) / (n + 1.0);
+        self.within_one = mean(self.within_one, error <= spread);
+        self.within_two = mean(self.within_two, error <= 2.0 * spread);
+        self.positions += 1;
+    }
+}
+
+/// A move is starved if it gets less than this share of an even share of the clock.
+const STARVED: f64 = 1.0 / 3.0;
+/// Points of a curve over a game.
+const POINTS: usize = 20;
+/// The fewest moves of a side that tell something about the use of a clock.
+const FEWEST_MOVES: usize = 10;
+
+/// Sums over sides of games.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClockUse {
+    sides: u64,
+    unused: f64,
+    moves: u64,
+    starved: u64,
+    variation: f64,
+    largest: f64,
+    /// Sums of the clock at k/20 of the moves.
+    curve: [f64; POINTS + 1],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct ClockFigures {
+    pub(super) sides: u64,
+    /// Share of the clock left at the end of the game, mean.
+    pub(super) unused: f64,
+    /// Share of moves with less than a third of an even share (clock ÷ moves of the game).
+    pub(super) starved: f64,
+    /// Coefficient of variation of the times of a game's moves, mean: 0 if all were equal.
+    pub(super) variation: f64,
+    /// The longest move as a share of the clock, mean.
+    pub(super) largest: f64,
+}
+
+impl ClockUse {
+    /// Plays one side's moves with these estimates, full moves, at least 1 each.
+    pub(super) fn play(&mut self, estimates: &[f64]) {
+        if estimates.len() < FEWEST_MOVES {
+            return;
+        }
+        let moves = estimates.len();
+        let mut clock = 1.0;
+        let (mut sum, mut squares, mut largest) = (0.0, 0.0, 0.0f64);
+        let mut next = 0;
+        for (i, estimate) in estimates.iter().enumerate() {
+            while next <= POINTS && next * moves <= i * POINTS {
+                self.curve[next] += clock;
+                next += 1;
+            }
+            let used: f64 = clock / estimate.max(1.0);
+            clock -= used;
+            (sum, squares, largest) = (sum + used, squares + used * used, largest.max(used));
+            self.starved += u64::from(used < STARVED / moves as f64);
+        }
+        self.curve[POINTS] += clock;
+        let n = moves as f64;
+        self.sides += 1;
+        self.moves += moves as u64;
+        self.unused += clock;
+        self.largest += largest;
+        let mean = sum / n;
+        self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
+    }
+
+    /// The means, or `None` if nothing was played.
+    pub(super) fn figures(&self) -> Option<ClockFigures> {
+        let mean = |sum: f64| sum / self.sides as f64;
+        (self.sides > 0).then(|| ClockFigures {
+            sides: self.sides,
+            unused: mean(self.unused),
+            starved: self.starved as f64 / self.moves as f64,
+            variation: mean(self.variation),
+            largest: mean(self.largest),
+        })
+    }
+
+    /// The mean clock over the game: `(share of the moves played, share of the clock left)`.
+    pub(super) fn curve(&self) -> Vec<(f64, f64)> {
+        let sides = self.sides.max(1) as f64;
+        self.curve.iter().enumerate().map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_by_hand() {
+        let mut sums = Sums::default();
+        for (estimate, truth) in [(10.0, 12.0), (20.0, 16.0), (30.0, 30.0), (41.0, 40.0)] {
+            sums.add(estimate, truth);
+        }
+        let figures = sums.figures();
+        // Errors −2, 4, 0, 1. Truth's mean 24.5, squares 144 + 256 + 900 + 1600 = 2900, scatter 2900 − 98²/4
+        // = 499.
+        assert_eq!((figures.mae, figures.bias, figures.mean_left), (1.75, 0.75, 24.5));
+        assert_eq!(figures.rmse, 5.25f64.sqrt());
+        assert!((figures.r2 - (1.0 - 21.0 / 499.0)).abs() < 1e-12);
+        assert!((1.0..=2.0).contains(&figures.median), "{}", figures.median);
+    }
+
+    #[test]
+    fn rank_correlation_of_order_and_of_its_reverse() {
+        let joint = |pairs: &[(f64, u32)]| {
+            let mut joint = Joint::default();
+            pairs.iter().for_each(|&(estimate, truth)| joint.add(estimate, truth));
+            joint.spearman()
+        };
+        assert_eq!(joint(&[(1.0, 10), (5.0, 11), (50.0, 12)]), Some(1.0));
+        assert_eq!(joint(&[(3.0, 10), (2.0, 11), (1.0, 12)]), Some(-1.0));
+        // Ranks 1.5 1.5 3 and 1 2 3: 0.866.
+        assert!((joint(&[(1.0, 1), (1.0, 2), (2.0, 3)]).unwrap() - 0.75f64.sqrt()).abs() < 1e-12);
+        assert_eq!(joint(&[(1.0, 1), (1.0, 2)]), None, "one rank only");
+    }
+
+    #[test]
+    fn spreads_count_what_they_cover() {
+        let mut spread = SpreadCoverage::default();
+        for left in [10.0, 15.0, 29.0, 100.0] {
+            spread.add(10.0, 10.0, left);
+        }
+        assert_eq!((spread.within_one, spread.within_two), (0.5, 0.75));
+    }
+
+    #[test]
+    fn intervals_of_a_mean_have_the_width_that_theory_says() {
+        // 2,000 games of one position each, half 0 and half 10: deviation 5, standard error 5/√2000 = 0.112.
+        let mut all = GroupSums::default();
+        for game in 0..2000 {
+            let mut sums = Sums::default();
+            sums.add(if game % 2 == 0 { 0.0 } else { 10.0 }, 0.0);
+            all.add(&sums, &bootstrap_weights(game));
+        }
+        let interval = all.figures(&all, 2000).ci;
+        let width = (interval.high - interval.low) / (2.0 * 1.96 * 0.112);
+        assert!((0.85..1.15).contains(&width), "{interval:?}");
+        assert!(interval.low < 5.0 && interval.high > 5.0);
+        assert_eq!(all.minus(&all, 2000).ci, Interval { low: 0.0, high: 0.0 });
+        assert!(!all.figures(&all, FEWEST_UNITS - 1).ci.is_known());
+    }
+
+    #[test]
+    fn weights_have_mean_and_variance_one_and_never_change() {
+        let draws: Vec<f64> = (0..200).flat_map(bootstrap_weights).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|k| (k - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
+        assert_eq!(bootstrap_weights(7), bootstrap_weights(7));
+    }
+
+    #[test]
+    fn perfect_knowledge_spends_evenly_and_all() {
+        let mut clock = ClockUse::default();
+        let estimates: Vec<f64> = (1..=40).rev().map(f64::from).collect();
+        clock.play(&estimates);
+        let figures = clock.figures().unwrap();
+        assert!(
+            figures.unused.abs() < 1e-12 && figures.variation < 1e-6 && figures.starved == 0.0,
+            "{figures:?}"
+        );
+        assert!((figures.largest - 1.0 / 40.0).abs() < 1e-12);
+        for (played, left) in clock.curve() {
+            assert!((played + left - 1.0).abs() < 1e-9, "{played} {left}");
+        }
+    }
+
+    #[test]
+    fn overestimates_leave_time_and_underestimates_starve_the_end() {
+        let (mut high, mut low) = (ClockUse::default(), ClockUse::default());
+        high.play(&[60.0; 40]);
+        low.play(&[5.0; 40]);
+        assert!((high.figures().unwrap().unused - (59.0f64 / 60.0).powi(40)).abs() < 1e-12);
+        assert_eq!(high.figures().unwrap().starved, 0.0);
+        assert!(low.figures().unwrap().starved > 0.5, "{:?}", low.figures());
+        low.play(&[5.0; 3]);
+        assert_eq!(low.figures().unwrap().sides, 1, "three moves are no game");
+        assert_eq!(ClockUse::default().figures(), None);
+    }
+}

@@ -1,0 +1,427 @@
+//! The findings as a JSON document, as tables for the terminal, and as a page with plots.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
+use super::measure::RunFacts;
+use super::statistics::{Difference, EstimatorFigures, Interval};
+use crate::report::{Origin, Page, Plot, Table};
+use crate::rows::RowError;
+
+/// Smallest share of all positions that a plotted group has. Smaller groups show only noise.
+const FEWEST: f64 = 0.005;
+
+impl StudyReport {
+    /// The document. Its keys are a contract. All errors are in full moves.
+    pub fn to_json(&self) -> Value {
+        let named = |figures: &[Option<EstimatorFigures>]| -> Vec<Value> {
+            let known =
+                self.names.iter().zip(figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
+            known.map(|(name, figures)| with_name(name, json!(figures))).collect()
+        };
+        let mut groups: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        let mut estimators = Vec::new();
+        for GroupFigures { group, positions, figures } in &self.groups {
+            let own = named(figures);
+            match group.dimension {
+                Dimension::All => estimators = own,
+                dimension => groups
+                    .entry(dimension.key())
+                    .or_default()
+                    .push(json!({ "group": group.name, "positions": positions, "estimators": own })),
+            }
+        }
+        let clock = self.clock_figures().map(|clocks| {
+            let clocks = self.names.iter().zip(clocks);
+            clocks.map(|(name, figures)| with_name(name, json!(figures))).collect::<Vec<_>>()
+        });
+        let mut document = json!({
+            "games": self.games,
+            "positions": self.positions,
+            "events": self.events,
+            "played_out_games": self.played_out,
+            "intervals_by": self.unit,
+            "unit": "full moves",
+            "notes": self.notes,
+            "estimators": estimators,
+            "differences": self.differences,
+            "spread": Some(self.spread).filter(|spread| spread.positions > 0),
+            "clock": clock,
+        });
+        groups.into_iter().for_each(|(key, groups)| document[key] = groups.into());
+        if let Some(fits) = &self.fits {
+            document["fit"] = json!(fits);
+        }
+        document
+    }
+
+    /// Writes the page and its plots: tables, plots, and where the rows come from, if that is known.
+    pub fn write_page(&self, facts: Option<&RunFacts>, folder: &Path) -> Result<PathBuf, RowError> {
+        let plots = plots(self);
+        for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
+            let path = folder.join(name).with_extension("svg");
+            std::fs::write(&path, plot.to_svg()).map_err(RowError::io(&path))?;
+        }
+        page(self, facts, &plots).write(folder).map_err(RowError::io(folder))
+    }
+}
+
+fn with_name(name: &str, mut figures: Value) -> Value {
+    figures["name"] = name.into();
+    figures
+}
+
+impl fmt::Display for StudyReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} All estimates and errors are in full moves of one side.", extent(self))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        writeln!(f)?;
+        tables(self).iter().flat_map(|(_, tables)| tables).try_for_each(|table| writeln!(f, "{table}"))
+    }
+}
+
+fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> Page {
+    let mut page = Page::new("Moves left: estimators against recorded games");
+    if let Some((figure, sentence)) = key_figure(report) {
+        page = page.key_figure(&figure, &sentence);
+    }
+    page = page.paragraph(&format!(
+        "{} All estimates and errors are in full moves of one side. The horizontal axes by game progress count plies of both sides. \
+         Intervals are those of 95 %, by {}.",
+        extent(report),
+        report.unit.plural()
+    ));
+    for note in &report.notes {
+        page = page.paragraph(note);
+    }
+    for (place, (heading, tables)) in tables(report).iter().enumerate() {
+        if !tables.is_empty() {
+            page = tables.iter().fold(page.heading(heading), |page, table| page.table(table));
+        }
+        if place == 0 {
+            let through = page.heading("Through the game");
+            page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
+        }
+    }
+    page = page.heading("How this was made");
+    match facts {
+        Some(facts) => page.origin(&origin(facts)),
+        None => page
+            .paragraph("It is not known how the rows were measured: there is no movesleft.json beside them."),
+    }
+}
+
+/// The estimator with the smallest error over all positions, and whether it is the best for certain.
+fn key_figure(report: &StudyReport) -> Option<(String, String)> {
+    let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
+    let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
+    let (name, best) = known.min_by(|(_, a), (_, b)| a.mae.total_cmp(&b.mae))?;
+    let against = |pair: &&PairDifference| match () {
+        () if pair.name == *name => Some(pair.against.clone()),
+        () if pair.against == *name => Some(pair.name.clone()),
+        () => None,
+    };
+    let is_open = |Interval { low, high }: Interval| !(low > 0.0 || high < 0.0);
+    let close = report.differences.iter().filter(|pair| is_open(pair.all.ci));
+    let close: Vec<_> = close.filter_map(|pair| against(&pair)).collect();
+    let verdict = match (report.names.len(), &close[..]) {
+        (1, _) => String::new(),
+        (_, []) => " No other estimator is as near.".to_owned(),
+        (_, close) => format!(" Undecided against {}.", close.join(", ")),
+    };
+    Some((
+        format!("{:.1} moves off", best.mae),
+        format!(
+            "is the mean error of {name} (95 %: {}), the smallest of these estimators.{verdict}",
+            interval(best.ci)
+        ),
+    ))
+}
+
+fn origin(facts: &RunFacts) -> Origin {
+    let RunFacts { pgn, network, nodes, filters, sample, origin, .. } = facts;
+    let sample = match sample {
+        0 | 1 => "every position".to_owned(),
+        sample => format!("one position in {sample}"),
+    };
+    let filters = if filters.is_empty() { "none".to_owned() } else { filters.clone() };
+    let facts = [
+        ("games", pgn.join(", ")),
+        ("network", network.clone()),
+        ("filters", filters),
+        ("sample", sample),
+        ("search", nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
+    ];
+    Origin { facts: facts.map(|(name, value)| (name.to_owned(), value)).into(), ..origin.clone() }
+}
+
+/// What was measured, and how much of it an organizer ended.
+fn extent(report: &StudyReport) -> String {
+    let StudyReport { games, positions, events, played_out, .. } = report;
+    format!(
+        "{games} games, {positions} positions, {events} events. {played_out} of the games were played out; the length of the others is \
+         that of their adjudication."
+    )
+}
+
+fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
+    // Those of games that were played out, if these are some and not all.
+    let some = 0 < report.played_out && report.played_out < report.games;
+    let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
+    let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
+    [
+        ("Overall", overall.collect()),
+        ("By group", Dimension::GROUPED.map(|dimension| by_group(report, dimension)).into()),
+        ("The clock", Vec::from_iter(clock(report))),
+        ("The spread", Vec::from_iter(spread(report))),
+        ("Fits", Vec::from_iter(fits(report))),
+    ]
+}
+
+fn errors(report: &StudyReport, dimension: Dimension) -> Table {
+    let group = report.groups.iter().find(|group| group.group.dimension == dimension);
+    let mut table = Table::of_columns(
+        format!(
+            "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
+            dimension.title(),
+            group.map_or(0, |group| group.positions),
+            report.unit.plural()
+        ),
+        &["estimator"],
+        &["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"],
+    );
+    for (name, figures) in report.names.iter().zip(group.iter().flat_map(|group| &group.figures)) {
+        let Some(f) = figures else {
+            table.row([name.clone(), "no M".into()]);
+            continue;
+        };
+        let versus = if name == &report.names[0] { String::new() } else { interval(f.versus_first_ci) };
+        table.row([
+            name.clone(),
+            format!("{:.2}", f.mae),
+            interval(f.ci),
+            versus,
+            format!("{:.2}", f.rmse),
+            format!("{:+.2}", f.bias),
+            format!("{:.1}", f.median),
+            format!("{:.3}", f.r2),
+            f.spearman.map_or(String::new(), |rho| format!("{rho:.3}")),
+        ]);
+    }
+    table
+}
+
+fn interval(interval: Interval) -> String {
+    let Interval { low, high } = interval;
+    if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
+}
+
+/// The table of the differences of any two estimators, or `None` if there is but one.
+fn differences(report: &StudyReport) -> Option<Table> {
+    let caption = format!(
+        "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
+        report.unit.plural()
+    );
+    let numbers = ["all positions", "95 %", "played out", "95 %"];
+    let mut table = Table::of_columns(caption, &["estimator", "against"], &numbers);
+    let cells = |Difference { difference, ci }| [format!("{difference:+.2}"), interval(ci)];
+    for pair in &report.differences {
+        let played_out = pair.played_out.map(cells).into_iter().flatten();
+        table.row(
+            [pair.name.clone(), pair.against.clone()].into_iter().chain(cells(pair.all)).chain(played_out),
+        );
+    }
+    (!report.differences.is_empty()).then_some(table)
+}
+
+fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
+    let caption = format!("Mean absolute error in full moves, by {}", dimension.title());
+    let names = report.names.iter().map(String::as_str);
+    let numbers: Vec<&str> = ["positions", "moves left"].into_iter().chain(names).collect();
+    let mut table = Table::of_columns(caption, &[dimension.title()], &numbers);
+    for group in report.groups.iter().filter(|group| group.group.dimension == dimension) {
+        let left = group.figures.iter().flatten().next().map(|figures| format!("{:.1}", figures.mean_left));
+        let cells = group.figures.iter().map(|f| f.map_or(String::new(), |f| format!("{:.1}", f.mae)));
+        let head = [group.group.name.clone(), group.positions.to_string(), left.unwrap_or_default()];
+        table.row(head.into_iter().chain(cells));
+    }
+    table
+}
+
+/// The table of what the estimators would have done to the clock, or `None` where positions are missing.
+fn clock(report: &StudyReport) -> Option<Table> {
+    let clocks = report.clock_figures()?;
+    let mut table = Table::of_columns(
+        "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
+         even share; longest move in % of the clock; variation of a game's move times (0 = all equal)",
+        &["estimator"],
+        &["unused", "starved moves", "longest move", "variation"],
+    );
+    for (name, clock) in report.names.iter().zip(clocks) {
+        table.row([
+            name.clone(),
+            format!("{:.1} %", 100.0 * clock.unused),
+            format!("{:.1} %", 100.0 * clock.starved),
+            format!("{:.2} %", 100.0 * clock.largest),
+            format!("{:.3}", clock.variation),
+        ]);
+    }
+    Some(table)
+}
+
+/// The table of how often the spread covers the truth, or `None` without searches.
+fn spread(report: &StudyReport) -> Option<Table> {
+    let spread = report.spread;
+    let caption = format!(
+        "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
+        spread.positions
+    );
+    let mut table = Table::of_columns(caption, &["spread of the tree"], &["share"]);
+    table.row(["one spread".into(), format!("{:.1} %", 100.0 * spread.within_one)]);
+    table.row(["two spreads".into(), format!("{:.1} %", 100.0 * spread.within_two)]);
+    (spread.positions > 0).then_some(table)
+}
+
+/// The table of fitted estimators, or `None` if none were asked for.
+fn fits(report: &StudyReport) -> Option<Table> {
+    let units = report.unit.plural();
+    let caption = format!(
+        "Fitted to these games; MAE with each half of the {units} tried with the other half's fit. Only what beats its defaults there is to be pasted"
+    );
+    let numbers = ["MAE", "MAE of the defaults", "difference, 95 %"];
+    let mut table = Table::of_columns(caption, &["TimeManager", "fitted"], &numbers);
+    for fit in report.fits.as_ref()? {
+        table.row([
+            fit.time_manager.clone().unwrap_or_else(|| "not shown to beat the defaults".into()),
+            fit.estimator.clone(),
+            format!("{:.2}", fit.mae),
+            format!("{:.2}", fit.default_mae),
+            interval(fit.versus_default_ci),
+        ]);
+    }
+    Some(table)
+}
+
+/// A plot with the name of its file and what it shows.
+type NamedPlot = (&'static str, Plot, &'static str);
+
+fn plots(report: &StudyReport) -> Vec<NamedPlot> {
+    let error = by_ply("Error by ply", "mean absolute error, full moves");
+    let bias = by_ply("Bias by ply", "estimate − truth, full moves");
+    let mut plots = vec![
+        (
+            "difference-by-ply",
+            differences_by_ply(report),
+            "Mean absolute error minus that of the first estimator on the same positions, with its interval: below zero \
+             an estimator is better than the first.",
+        ),
+        (
+            "error-by-ply",
+            lines(error, report, |f| f.mae),
+            "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
+        ),
+        (
+            "bias-by-ply",
+            lines(bias, report, |f| f.bias),
+            "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
+             spends too much.",
+        ),
+        (
+            "estimates-by-ply",
+            estimates_by_ply(report),
+            "What the estimators say on average, and what was really left.",
+        ),
+    ];
+    let head = report.names.iter().position(|name| name == "mle-mlh");
+    if let Some(place) = head.filter(|&place| report.joints[place].points().next().is_some()) {
+        plots.push((
+            "mlh-against-truth",
+            against_truth(report, place),
+            "Darker where there are more positions, in logarithmic steps; on the line the estimate is right.",
+        ));
+    }
+    if !report.clocks.is_empty() {
+        plots.push((
+            "clock",
+            clock_left(report),
+            "Each move gets clock ÷ estimate, without increment. The straight line to zero would be an even use of all \
+             the time.",
+        ));
+    }
+    plots
+}
+
+/// The chunks of plies that have enough positions to be plotted. The last chunk has no upper end and so no
+/// place on an axis.
+fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
+    let least = (report.positions as f64 * FEWEST) as u64;
+    let of_plies =
+        |group: &&GroupFigures| group.group.dimension == Dimension::ByPly && !group.group.is_open();
+    report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
+}
+
+/// A figure of an estimator over the plies, `(ply, value)`.
+fn over_plies<T>(
+    report: &StudyReport,
+    place: usize,
+    figure: impl Fn(&EstimatorFigures) -> T,
+) -> Vec<(f64, T)> {
+    let value = |group: &GroupFigures| {
+        let middle = f64::from(group.group.place + PLIES / 2);
+        Some((middle, figure(group.figures[place].as_ref()?)))
+    };
+    plotted(report).filter_map(value).collect()
+}
+
+fn by_ply(title: &str, y: &str) -> Plot {
+    Plot::new(title, "plies played", y)
+}
+
+fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) -> f64) -> Plot {
+    let names = report.names.iter().enumerate();
+    names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
+}
+
+/// The plot of the paired differences to the first estimator, with their bands.
+fn differences_by_ply(report: &StudyReport) -> Plot {
+    let first = over_plies(report, 0, |f| f.mae);
+    let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");
+    for (place, name) in report.names.iter().enumerate() {
+        let values = over_plies(report, place, |f| (f.mae, f.versus_first_ci));
+        let band: Vec<_> = values.iter().map(|&(x, (_, ci))| (x, ci.low, ci.high)).collect();
+        let line: Vec<_> = values
+            .iter()
+            .filter_map(|&(x, (mae, _))| Some((x, mae - first.iter().find(|&&(at, _)| at == x)?.1)))
+            .collect();
+        plot = if place == 0 { plot } else { plot.band(name, &band) }.line(name, &line);
+    }
+    plot
+}
+
+fn estimates_by_ply(report: &StudyReport) -> Plot {
+    let plot = by_ply("Mean estimate by ply", "moves left, full moves").y_from(0.0);
+    let truth = over_plies(report, 0, |f| f.mean_left);
+    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth).scatter("really left", &truth)
+}
+
+fn against_truth(report: &StudyReport, place: usize) -> Plot {
+    let points: Vec<_> = report.joints[place].points().collect();
+    Plot::new("mle-mlh against the truth", "estimate, full moves", "really left, full moves")
+        .density("positions", &points)
+        .line("estimate = truth", &[(0.0, 0.0), (120.0, 120.0)])
+        .x_range(0.0, 120.0)
+        .y_range(0.0, 120.0)
+}
+
+fn clock_left(report: &StudyReport) -> Plot {
+    let mut plot = Plot::new("Clock over the game", "moves played, % of the game's", "clock left, %");
+    for (clock, name) in report.clocks.iter().zip(&report.names) {
+        let percent: Vec<_> = clock.curve().into_iter().map(|(x, y)| (100.0 * x, 100.0 * y)).collect();
+        plot = plot.line(name, &percent);
+    }
+    plot.line("even use", &[(0.0, 100.0), (100.0, 0.0)]).y_from(0.0)
+}

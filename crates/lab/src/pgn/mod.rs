@@ -1,0 +1,223 @@
+//! Recorded games: reads PGN, plain or compressed, one game after the other, and writes what all writers of
+//! PGN have in common.
+//!
+//! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of
+//! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
+//! Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves, and `control` the rules of
+//! the clock. The commands that measure on recorded games use this module. It uses
+//! [`chess`](zeitnot_engine::chess) and the time controls of [`time`](zeitnot_engine::time), and nothing else of the engine.
+
+mod comments;
+mod control;
+mod draft;
+mod ending;
+mod tags;
+mod tokens;
+mod write;
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+use thiserror::Error;
+
+pub use control::RecordedControl;
+pub(crate) use control::used_ms;
+use draft::{Draft, Taken};
+pub use ending::{Ending, base_seconds, ending, is_held_out};
+pub use tags::Tags;
+use tokens::Tokens;
+pub(crate) use write::{hours, tag, write_wrapped};
+use zeitnot_engine::chess::{Move, Position, Variant};
+use zeitnot_engine::files;
+
+/// A game as it was recorded.
+#[derive(Clone, Debug)]
+pub struct RecordedGame {
+    /// Its place in the stream, from 1. Broken games count.
+    pub number: u64,
+    /// The tags, in their order. Without a tag `Result` the result that follows the moves is the last one.
+    pub tags: Tags,
+    /// The position before the first move.
+    pub start: Position,
+    /// Standard unless the tag `Variant` says Fischer random.
+    pub variant: Variant,
+    /// The moves, all legal.
+    pub moves: Vec<RecordedMove>,
+    /// The position after the last move.
+    pub end: Position,
+    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and
+    /// the file was not cut off within its moves.
+    pub has_result: bool,
+}
+
+/// A move and what its comments say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecordedMove {
+    /// The move.
+    pub r#move: Move,
+    /// True if the move is from an opening book and not the player's choice (`{book}`).
+    pub is_book: bool,
+    /// The player's evaluation (`%eval`) in centipawns from the mover's point of view. A mate in n plies is
+    /// 32000 − n, being mated n − 32000.
+    pub centipawns: Option<i16>,
+    /// The mover's clock after the move, increment included (`%clk`), ms.
+    pub clock_ms: Option<f64>,
+    /// Time spent on the move (`%emt`), ms.
+    pub used_ms: Option<f64>,
+}
+
+impl RecordedMove {
+    fn new(played: Move) -> RecordedMove {
+        RecordedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
+    }
+}
+
+/// The reason why there is no game.
+#[derive(Debug, Error)]
+pub enum GameError {
+    /// This game is broken. Those after it can be read.
+    #[error("game {number}{players} is skipped: {reason}")]
+    Broken {
+        /// Its place in the stream, from 1.
+        number: u64,
+        /// The players in brackets, with a space in front, empty if they are not known.
+        players: String,
+        /// The problem with it.
+        reason: String,
+    },
+    /// The stream ends here.
+    #[error("{name}: {error}")]
+    Read {
+        /// The file's name.
+        name: String,
+        /// The error of the system or the decompressor.
+        error: io::Error,
+    },
+}
+
+/// Endings of files of positions. In an archive they are read, to say so, rather than a text that describes
+/// them.
+const POSITIONS: [&str; 2] = [".epd", ".fen"];
+
+/// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
+/// goes on.
+///
+/// ```
+/// use zeitnot::lab::pgn::{GameError, Games};
+/// let text = "[Result \"*\"]\n\n1. e4 {[%clk 0:01:00]} e5 *\n\n[Result \"*\"]\n\n1. e5 *\n\n[Result \"*\"]\n\n1. d4 *\n";
+/// let games: Vec<_> = Games::new("text", text.as_bytes()).collect();
+/// assert_eq!(games[0].as_ref().unwrap().moves[0].clock_ms, Some(60_000.0));
+/// assert!(matches!(games[1], Err(GameError::Broken { number: 2, .. })));
+/// assert_eq!(games[2].as_ref().unwrap().number, 3);
+/// ```
+pub struct Games<'a> {
+    name: String,
+    /// What the user should know of the file.
+    pub notes: Vec<String>,
+    tokens: Tokens<'a>,
+    number: u64,
+    ended: bool,
+}
+
+impl<'a> Games<'a> {
+    /// Reads the games of a file, plain or compressed by gzip, Zstandard, bzip2 or zip. `-` is stdin.
+    ///
+    /// # Errors
+    /// [`GameError::Read`] if it cannot be opened, or is no text.
+    pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
+        let name = path.display().to_string();
+        match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
+            Ok(file) if POSITIONS.iter().any(|ending| file.name.ends_with(ending)) => {
+                let text = format!(
+                    "{} holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
+                    file.name
+                );
+                Err(GameError::Read { name, error: io::Error::new(ErrorKind::InvalidInput, text) })
+            }
+            Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
+            Err(error) => Err(GameError::Read { name, error }),
+        }
+    }
+
+    /// Reads the games from the bytes of a file, plain or compressed in the same ways. `name` is for
+    /// messages.
+    ///
+    /// # Errors
+    /// [`GameError::Read`] if the first bytes cannot be read.
+    pub fn from_compressed(
+        name: impl Into<String>,
+        bytes: impl Read + Send + 'static,
+    ) -> Result<Games<'static>, GameError> {
+        let name = name.into();
+        match files::text(bytes) {
+            Ok(text) => Ok(Games::new(name, text)),
+            Err(error) => Err(GameError::Read { name, error }),
+        }
+    }
+
+    /// Reads the games of uncompressed text. `name` is for messages.
+    pub fn new(name: impl Into<String>, text: impl Read + Send + 'a) -> Games<'a> {
+        Games {
+            name: name.into(),
+            notes: Vec::new(),
+            tokens: Tokens::new(Box::new(text)),
+            number: 0,
+            ended: false,
+        }
+    }
+}
+
+impl fmt::Debug for Games<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Games")
+            .field("name", &self.name)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Iterator for Games<'_> {
+    type Item = Result<RecordedGame, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let mut draft = Draft::new();
+        while let Some(token) = self.tokens.next() {
+            match draft.take(token) {
+                Taken::Inside => continue,
+                Taken::Last => self.tokens.end_game(),
+                Taken::Next => self.tokens.give_back(),
+            }
+            return Some(self.finish(draft));
+        }
+        self.ended = true;
+        match self.tokens.take_error() {
+            Some(error) => Some(Err(self.cut_off(&draft, error))),
+            None if draft.is_empty() => None,
+            None => Some(self.finish(draft)),
+        }
+    }
+}
+
+impl Games<'_> {
+    fn finish(&mut self, draft: Draft) -> Result<RecordedGame, GameError> {
+        self.number += 1;
+        let (number, players) = (self.number, draft.tags.players());
+        draft.finish(number, self.ended).map_err(|reason| GameError::Broken { number, players, reason })
+    }
+
+    /// The stream has failed, and with it the game that was being read.
+    fn cut_off(&self, draft: &Draft, error: io::Error) -> GameError {
+        let error = match draft.is_empty() {
+            true => error,
+            false => io::Error::new(error.kind(), format!("{error}, within game {}", self.number + 1)),
+        };
+        GameError::Read { name: self.name.clone(), error }
+    }
+}
+
+#[cfg(test)]
+mod tests;

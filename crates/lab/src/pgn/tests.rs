@@ -1,0 +1,482 @@
+//! Files as people have them: each small file of `tests/data/wild` with its right reading, and games that are
+//! spoiled as files are.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::Path;
+
+use fastrand::Rng;
+use proptest::prelude::*;
+
+use super::*;
+use zeitnot_engine::chess::{Role, Square};
+
+/// Reads a file of `tests/data/wild`: of each game White, its plies, its last move and its result, or why it
+/// is broken.
+fn wild(name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild").join(name);
+    let games = Games::new(name, File::open(path).unwrap());
+    games.map(|game| game.map_or_else(|error| error.to_string(), |game| described(&game))).collect()
+}
+
+fn described(game: &RecordedGame) -> String {
+    let mut position = game.start.clone();
+    let mut last = String::from("no moves");
+    for played in &game.moves {
+        last = position.format_san(played.r#move);
+        position = position.play(played.r#move);
+    }
+    let tag = |name| game.tags.get(name).unwrap_or("?");
+    format!("{}: {} plies, {last}, {}", tag("White"), game.moves.len(), tag("Result"))
+}
+
+fn read(text: &'static str) -> Vec<Result<RecordedGame, GameError>> {
+    Games::new("text", text.as_bytes()).collect()
+}
+
+#[test]
+fn tags_variations_and_fischer_random() {
+    let games = read(
+        "[Event \"a\"]\n[Result \"0-1\"]\n[Variant \"fischerandom\"]\n[FEN \"bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w \
+         CFcf - 0 1\"]\n\n1. f4 (1. e4 e5) {book} f5 {[%clk 0:00:01]} 0-1\n",
+    );
+    let game = games[0].as_ref().unwrap();
+    assert_eq!((game.tags.get("Event"), game.tags.result()), (Some("a"), Some(-1)));
+    assert_eq!(game.variant, Variant::Chess960);
+    assert_eq!(game.moves.len(), 2, "variations are skipped");
+    assert!(game.moves[0].is_book);
+    assert_eq!(game.moves[1].clock_ms, Some(1000.0));
+}
+
+#[test]
+fn broken_games_are_named_and_skipped() {
+    let games = read(
+        "[Result \"*\"]\n\n1. e4 e5 2. Ke3 *\n\n[FEN \"8/8 w\"]\n\n1. e4 *\n\n[Result \"1-0\"]\n\n1. e4 1-0\n",
+    );
+    let fault = |i: usize| games[i].as_ref().unwrap_err().to_string();
+    assert!(fault(0).starts_with("game 1 is skipped: ply 3: "), "{}", fault(0));
+    assert!(fault(1).starts_with("game 2 is skipped: "), "{}", fault(1));
+    assert_eq!(games[2].as_ref().unwrap().number, 3);
+    assert_eq!(games.len(), 3);
+}
+
+#[test]
+fn a_file_that_was_cut_off_costs_its_last_game_alone() {
+    let games = read("[Result \"1-0\"]\n\n1. e4 1-0\n\n[Result \"*\"]\n\n1. d4 {[%clk 0:0");
+    assert_eq!(games.len(), 2);
+    assert!(games[0].is_ok());
+    let fault = games[1].as_ref().unwrap_err().to_string();
+    assert_eq!(fault, "game 2 is skipped: a comment has no end");
+}
+
+/// A regression: the result of a game without the tag was lost.
+#[test]
+fn results_behind_the_moves_and_unfinished_games_are_known() {
+    for (text, result, has_result) in [
+        ("1. e4 e5 1-0\n", Some("1-0"), true),
+        ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2"), true),
+        ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*"), false),
+        ("1. e4 e5 *\n", None, false),
+        ("1. e4 e5\n", None, false),
+        ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", Some("1-0"), true),
+        ("[Result \"0-1\"]\n\n1. e4 e5 2. Nf3", Some("0-1"), false),
+        ("[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n", Some("0-1"), true),
+    ] {
+        let games = read(text);
+        let game = games[0].as_ref().unwrap();
+        assert_eq!((game.tags.get("Result"), game.has_result), (result, has_result), "{text}");
+    }
+}
+
+#[test]
+fn every_wild_file_is_read_or_refused_by_name() {
+    for (name, expected) in [
+        ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"][..]),
+        ("en-passant.pgn", &["A: 5 plies, exd6, 1-0"]),
+        ("double-plus.pgn", &["A: 7 plies, Qxf7#, 1-0"]),
+        ("german.pgn", &["game 1 (A – B) is skipped: ply 5: \"Le3\" cannot be read"]),
+        ("marks.pgn", &["A: 6 plies, a6, 1-0"]),
+        ("long-algebraic.pgn", &["A: 8 plies, Nxe4, 1-0"]),
+        ("uci-moves.pgn", &["A: 7 plies, O-O, 1-0"]),
+        ("figurines.pgn", &["A: 5 plies, Bb5, 1-0"]),
+        ("null-move.pgn", &["game 1 (A – B) is skipped: ply 2: \"--\" is a null move"]),
+        ("comment-blank.pgn", &["A: 2 plies, e5, 1-0"]),
+        ("semicolon-lines.pgn", &["A: 2 plies, e5, 1-0"]),
+        ("tags-alone.pgn", &["A: 0 plies, no moves, *", "C: 2 plies, e5, 1-0"]),
+        ("odd-tags.pgn", &["A \"the\" B: 3 plies, Kd2, 1-0"]),
+        ("no-result.pgn", &["A: 2 plies, e5, *", "C: 2 plies, d5, *"]),
+        ("variant.pgn", &["game 1 (A – ?) is skipped: its variant is \"Three-check\""]),
+        ("lost-fen.pgn", &["game 1 (A – ?) is skipped: it begins from a position, but has no tag FEN"]),
+        ("latin1.pgn", &["Ján: 2 plies, e5, 1-0"]),
+        ("no-moves.pgn", &["A: 0 plies, no moves, 1-0", "C: 2 plies, e5, 0-1"]),
+        ("carriage-returns.pgn", &["A: 2 plies, e5, 1-0", "C: 2 plies, d5, 1-0"]),
+        ("joined.pgn", &["A: 2 plies, e5, 1-0", "C: 2 plies, d5, 1-0"]),
+        ("no-break-spaces.pgn", &["A: 4 plies, Nc6, 1-0"]),
+        (
+            "comment-without-end.pgn",
+            &["game 1 (A – B) is skipped: a comment has no end", "C: 2 plies, d5, 1-0"],
+        ),
+        (
+            "skipped-number.pgn",
+            &["game 1 (A – B) is skipped: ply 4: the number 4 stands where move 2 is due"],
+        ),
+    ] {
+        let read = wild(name);
+        assert_eq!(read.len(), expected.len(), "{name}: {read:#?}");
+        for (read, expected) in read.iter().zip(expected) {
+            assert!(read.starts_with(expected), "{name}: {read}");
+        }
+    }
+}
+
+#[test]
+fn clocks_are_read_over_line_breaks() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild/clock-newline.pgn");
+    let game = Games::new("clocks", File::open(path).unwrap()).next().unwrap().unwrap();
+    let clocks: Vec<_> = game.moves.iter().map(|played| played.clock_ms).collect();
+    assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
+}
+
+#[test]
+fn games_without_tags_and_results_are_told_apart_by_their_numbers() {
+    for (text, plies) in [
+        ("1. e4 e5\n\n1. d4 d5\n\n1. c4\n", &[2, 2, 1][..]),
+        ("1. e4\n\n1... e5 2. Nf3\n", &[3]),
+        ("1. e4 e5\n\n2. Nf3 Nc6\n\n1-0\n", &[4]),
+        ("1. e4 e5 2. Nf3 {a comment\n\nwith an empty line} Nc6 *\n", &[4]),
+        ("e4 e5\n\nd4\n\nd5\n", &[2, 2]),
+        ("1. e4 e5 1-0 1. d4 0-1 [White \"a\"]\n\n1. c4 *", &[2, 1, 1]),
+        ("1. e4 e5 (1... c5\n\n2. Nf3) 2. Nc3 *\n", &[3]),
+        ("1. e4 e5\n\nNf3 Nc6 *\n", &[]),
+        ("1. e4 e5 1-0\n2. Nf3 Nc6 1-0\n", &[2]),
+        ("1. e4 e5\n1. d4 d5 2. c4\n1. c4", &[2, 3, 1]),
+        ("[White \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 1. Nf3 Nf6 2. Ng1 Ng8 5. e4 *\n", &[9]),
+    ] {
+        let games = Games::new("text", text.as_bytes()).filter_map(Result::ok);
+        assert_eq!(games.map(|game| game.moves.len()).collect::<Vec<_>>(), plies, "{text}");
+    }
+}
+
+#[test]
+fn a_stream_that_fails_costs_the_game_that_it_breaks() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+    let whole = "[White \"A\"]\n\n1. e4 e5 1-0\n\n".repeat(3000);
+    let games: Vec<_> =
+        Games::new("f", whole.as_bytes().chain(&b"[White \"B\"]\n\n1. O-O"[..]).chain(Fails)).collect();
+    assert_eq!(games.iter().filter(|game| game.is_ok()).count(), 3000);
+    let error = games.last().unwrap().as_ref().unwrap_err().to_string();
+    assert!(error.starts_with("f: ") && error.ends_with(", within game 3001"), "{error}");
+}
+
+#[test]
+fn long_lines_and_comments_need_no_memory() {
+    let moves = format!("1. e4 {{{}}} e5 1-0\n", "x".repeat(40_000)).repeat(2);
+    let line = moves.replace('\n', " ");
+    assert_eq!(Games::new("text", line.as_bytes()).filter(Result::is_ok).count(), 2);
+    let escaped = format!("%{0}\n;{0}\n1. d4 ;{0}\nd5 *\n", " e4 e5 1-0".repeat(20_000));
+    let games: Vec<_> =
+        Games::new("text", escaped.as_bytes()).map(|game| game.unwrap().moves.len()).collect();
+    assert_eq!(games, [2]);
+    let endless = "1. e4 {"
+        .bytes()
+        .chain(std::iter::repeat_n(b'x', 1 << 18))
+        .chain(*b"} e5 1-0\n\n1. d4 1-0")
+        .collect::<Vec<_>>();
+    let read: Vec<_> = Games::new("text", &endless[..])
+        .map(|game| game.map_or_else(|e| e.to_string(), |g| described(&g)))
+        .collect();
+    assert_eq!(read, ["game 1 is skipped: a comment is longer than 65536 bytes", "?: 1 plies, d4, 1-0"]);
+}
+
+#[test]
+fn variants_are_told_by_all_their_names() {
+    let read = |name: &str| {
+        let text = format!("[Variant \"{name}\"]\n\n1. e4 *\n");
+        Games::new("text", text.as_bytes()).next().unwrap().map(|game| game.variant).ok()
+    };
+    for name in ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal"] {
+        assert_eq!(read(name), Some(Variant::Standard), "{name}");
+    }
+    for name in [
+        "Chess960",
+        "Chess 960",
+        "fischerandom",
+        "Fischer Random",
+        "FischerRandom",
+        "chess-960",
+        "FRC",
+        "Freestyle",
+    ] {
+        assert_eq!(read(name), Some(Variant::Chess960), "{name}");
+    }
+    for name in [
+        "Three-check",
+        "3check",
+        "King of the Hill",
+        "Antichess",
+        "Crazyhouse",
+        "Atomic",
+        "Racing Kings",
+        "Horde",
+        "Bughouse",
+        "suicide",
+        "Giveaway",
+        "Xiangqi",
+        "Atomic960",
+        "wild/9",
+    ] {
+        assert_eq!(read(name), None, "{name}");
+    }
+}
+
+/// A game as python-chess writes one, before it is spoiled.
+struct Written {
+    fen: Option<&'static str>,
+    moves: Vec<(Position, Move)>,
+    result: &'static str,
+}
+
+const STARTS: [Option<&str>; 5] = [
+    None,
+    None,
+    Some("r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R w KQkq d6 0 12"),
+    Some("4k3/PPPPPPPP/8/8/8/8/pppppppp/4K3 w - - 0 1"),
+    Some("bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w CFcf - 0 1"),
+];
+
+impl Written {
+    fn new(rng: &mut Rng) -> Written {
+        let mut written = Written {
+            fen: STARTS[rng.usize(..STARTS.len())].filter(|fen| Position::from_fen(fen).is_ok()),
+            moves: Vec::new(),
+            result: ["1-0", "0-1", "1/2-1/2", "*"][rng.usize(..4)],
+        };
+        let mut position = written.fen.map_or_else(Position::start, |fen| Position::from_fen(fen).unwrap());
+        for _ in 0..rng.usize(2..60) {
+            let legal = position.legal_moves();
+            // What is written in special ways comes often.
+            let special = |m: &&Move| {
+                m.promotion().is_some()
+                    || position.is_en_passant(**m)
+                    || position.format_san(**m).starts_with('O')
+            };
+            let special: Vec<_> = legal.iter().filter(special).collect();
+            let m = match (special.is_empty(), legal.is_empty()) {
+                (_, true) => break,
+                (false, _) if rng.bool() => *special[rng.usize(..special.len())],
+                _ => legal[rng.usize(..legal.len())],
+            };
+            written.moves.push((position.clone(), m));
+            position = position.play(m);
+        }
+        written
+    }
+
+    fn tags(&self, number: usize) -> Vec<(&'static str, String)> {
+        let mut tags = vec![
+            ("Event", "Open".into()),
+            ("White", format!("Player {number}")),
+            ("Black", "Ján \"the\" \\ B".into()),
+            ("Result", self.result.into()),
+        ];
+        if let Some(fen) = self.fen {
+            tags.extend([("FEN", fen.to_owned()), ("SetUp", "1".into())]);
+            if fen.contains("CFcf") {
+                tags.push(("Variant", "Chess960".into()));
+            }
+        }
+        tags
+    }
+}
+
+/// What is done to a file. Some of it leaves a game that can be read, and it must be the same one.
+#[derive(Debug)]
+struct Spoiling {
+    spelling: bool,
+    layout: bool,
+    /// Something in the second game that cannot be read, or must not be.
+    damage: Option<Damage>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    ForeignLetter,
+    NullMove,
+    Garbage,
+    MissingMove,
+    BracketWithoutEnd,
+    CommentWithoutEnd,
+    OtherVariant,
+    MissingFen,
+    BrokenTag,
+    CutOff,
+}
+
+const DAMAGES: [Damage; 10] = [
+    Damage::ForeignLetter,
+    Damage::NullMove,
+    Damage::Garbage,
+    Damage::MissingMove,
+    Damage::BracketWithoutEnd,
+    Damage::CommentWithoutEnd,
+    Damage::OtherVariant,
+    Damage::MissingFen,
+    Damage::BrokenTag,
+    Damage::CutOff,
+];
+
+/// Writes a move in one of the ways that people and programs have.
+fn spell(position: &Position, m: Move, rng: &mut Rng) -> String {
+    let san = position.format_san(m);
+    let plain = san.trim_end_matches(['+', '#']).to_owned();
+    let role = position.board().role_at(m.from_square());
+    let letter =
+        role.filter(|role| *role != Role::Pawn).map_or(String::new(), |role| role.upper_char().to_string());
+    let is_castling = san.starts_with('O');
+    let promotion = m.promotion().map_or(String::new(), |role| format!("={}", role.upper_char()));
+    let (from, to): (Square, Square) = (m.from_square(), m.to_square());
+    let text = match rng.u8(..8) {
+        0 if is_castling => plain.replace('O', "0"),
+        1 if !is_castling => {
+            format!("{letter}{from}{}{to}{promotion}", if san.contains('x') { 'x' } else { '-' })
+        }
+        2 => format!("{m:?}"),
+        3 if m.promotion().is_some() => plain.replace('=', ""),
+        4 if m.promotion().is_some() => plain.replace('=', "(") + ")",
+        5 if position.is_en_passant(m) => plain + "e.p.",
+        6 if !letter.is_empty() && !is_castling => {
+            let figurine = ["♘", "♗", "♖", "♕", "♔"]
+                [["N", "B", "R", "Q", "K"].iter().position(|l| *l == letter).unwrap()];
+            plain.replacen(&letter, figurine, 1)
+        }
+        7 if !letter.is_empty() => plain.replace('x', if rng.bool() { "" } else { ":" }),
+        _ => plain,
+    };
+    let sign = ["", "", "+", "#", "++"][rng.usize(..5)];
+    let mark = ["", "", "", "!", "?!", "!!", "+-", "-+", "±", "=", "$1", "+/="][rng.usize(..12)];
+    format!("{text}{sign}{mark}")
+}
+
+fn write(games: &[Written], spoiling: &Spoiling, rng: &mut Rng) -> Vec<u8> {
+    let mut text = String::new();
+    for (number, game) in games.iter().enumerate() {
+        let damage = spoiling.damage.filter(|_| number == 1);
+        let chance = |rng: &mut Rng| spoiling.layout && rng.u8(..4) == 0;
+        if chance(rng) {
+            text += ["\u{feff}", "; a line\n", "% escaped\n\n", "{a comment}\n\n", "{two\n\nparts}\n"]
+                [rng.usize(..5)];
+        }
+        for (name, value) in game.tags(number) {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            match damage {
+                Some(Damage::MissingFen) if name == "FEN" => continue,
+                Some(Damage::BrokenTag) if name == "FEN" || name == "Black" => {
+                    let _ = writeln!(text, "[{name} \"{value}]");
+                }
+                Some(Damage::OtherVariant) if name == "Result" => text += "[Variant \"Atomic\"]\n",
+                _ => {
+                    let space = if chance(rng) { ["  ", "\t", " \t "][rng.usize(..3)] } else { " " };
+                    let end = if chance(rng) { ["\" ]  ", "\"]\t"][rng.usize(..2)] } else { "\"]" };
+                    let _ = writeln!(text, "[{name}{space}\"{value}{end}");
+                }
+            }
+        }
+        text +=
+            if chance(rng) { ["\n\n\n", "\n{a comment}\n\n", "\n; 1. d4\n"][rng.usize(..3)] } else { "\n" };
+        let target = rng.usize(..game.moves.len());
+        let mut column = 0;
+        for (ply, (position, m)) in game.moves.iter().enumerate() {
+            let san = if spoiling.spelling { spell(position, *m, rng) } else { position.format_san(*m) };
+            let is_white = position.turn().is_white();
+            let number = position.game_ply() / 2 + 1;
+            let mut word = match (is_white, ply == 0) {
+                (true, _) if spoiling.spelling && rng.u8(..4) == 0 => format!("{number}.{san}"),
+                (true, _) if spoiling.spelling && rng.u8(..6) == 0 => format!("{number} {san}"),
+                (true, _) => format!("{number}. {san}"),
+                (false, true) => format!("{number}... {san}"),
+                (false, false) if spoiling.spelling && rng.u8(..4) == 0 => format!("{number}...{san}"),
+                (false, false) => san,
+            };
+            if ply == target {
+                match damage {
+                    Some(Damage::ForeignLetter) => word = format!("{number}. Sf3"),
+                    Some(Damage::NullMove) => word = ["--", "Z0", "0000"][rng.usize(..3)].into(),
+                    Some(Damage::Garbage) => {
+                        word += [" xyzzy", " Nf33", " e4-", " <b>", " ]", " Bf1N"][rng.usize(..6)]
+                    }
+                    Some(Damage::MissingMove) if ply + 2 < game.moves.len() => continue,
+                    Some(Damage::BracketWithoutEnd) => word += " (1. e4",
+                    Some(Damage::CommentWithoutEnd) => word += " {a comment",
+                    Some(Damage::CutOff) => break,
+                    _ => {}
+                }
+            }
+            if rng.u8(..8) == 0 {
+                word +=
+                    [" $1", " {[%clk 0:01:00]}", " (1. e4 {x)} (1... e5) Qxf9)", " {a\nb}"][rng.usize(..4)];
+            }
+            column += word.len() + 1;
+            if column > 80 {
+                text += "\n";
+                column = 0;
+            }
+            let is_empty_line = is_white && ply > 0 && damage.is_none() && chance(rng);
+            text += if is_empty_line { "\n\n" } else { "" };
+            text += &word;
+            text += if chance(rng) { ["\u{a0}", "\u{2009}", "\t", "  "][rng.usize(..4)] } else { " " };
+        }
+        if !matches!(damage, Some(Damage::CutOff)) {
+            text += game.result;
+        }
+        text += if chance(rng) { "\n" } else { "\n\n" };
+    }
+    let text = match (spoiling.layout, rng.u8(..4)) {
+        (true, 0) => text.replace('\n', "\r\n"),
+        (true, 1) => text.replace('\n', "\r"),
+        _ => text,
+    };
+    // Latin-1 has no figurines.
+    match spoiling.layout && rng.bool() && text.chars().all(|c| u32::from(c) < 256) {
+        true => text.chars().map(|c| c as u8).collect(),
+        false => text.into_bytes(),
+    }
+}
+
+proptest! {
+    /// PGN that is spoiled as people's files are is read the same or refused by name, and never read as
+    /// another game.
+    #[test]
+    fn no_game_is_read_as_another_one(seed: u64, spelling: bool, layout: bool, damage in 0..2 * DAMAGES.len()) {
+        let rng = &mut Rng::with_seed(seed);
+        let games: Vec<_> = (0..3).map(|_| Written::new(rng)).collect();
+        let spoiling = Spoiling { spelling, layout, damage: DAMAGES.get(damage).copied() };
+        let text = write(&games, &spoiling, rng);
+        let shown = String::from_utf8_lossy(&text);
+        let read: Vec<_> = Games::new("text", &text[..]).collect();
+        let mut met = [false; 3];
+        for game in read.iter().flatten() {
+            let number = game.tags.get("White").and_then(|name| name.strip_prefix("Player ")).map(|n| n.parse::<usize>().unwrap());
+            let Some(number) = number else {
+                prop_assert!(game.moves.is_empty(), "moves without tags: {}\n{shown}", described(game));
+                continue;
+            };
+            let written: Vec<_> = games[number].moves.iter().map(|(_, m)| *m).collect();
+            let moves: Vec<_> = game.moves.iter().map(|played| played.r#move).collect();
+            let is_same = match spoiling.damage {
+                // Nobody can know how the game went on.
+                Some(Damage::CutOff) if number == 1 => written.starts_with(&moves),
+                _ => written == moves,
+            };
+            prop_assert!(is_same, "{number} {spoiling:?}: {}\n{shown}", described(game));
+            prop_assert_eq!(game.tags.get("Black"), Some("Ján \"the\" \\ B"), "{}", shown);
+            met[number] = true;
+        }
+        let is_harmless = spoiling.damage.is_none();
+        prop_assert!(met[0] && met[2] && (met[1] || !is_harmless), "{spoiling:?} {met:?} {read:#?}\n{shown}");
+    }
+}

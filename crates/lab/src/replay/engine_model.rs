@@ -1,0 +1,401 @@
+//! The modelled engine: how fast it searches, how much of its tree survives a move, and how score and best
+//! move fluctuate while a tree grows. [`VirtualSearch`] is one search of it, in virtual time.
+
+use zeitnot_engine::time::{Chain, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats};
+pub use zeitnot_engine::time::{Hints, StopReason};
+
+use super::ReplayMove;
+use zeitnot_engine::chance::{GOLDEN, mix};
+
+/// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal
+/// positions make endgames faster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed {
+    /// With all pieces on the board.
+    pub opening: f64,
+    /// With the kings alone.
+    pub endgame: f64,
+}
+
+impl Speed {
+    pub fn constant(nps: f64) -> Speed {
+        Speed { opening: nps, endgame: nps }
+    }
+
+    fn nps(self, pieces: u32) -> f64 {
+        let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
+        self.opening + (self.endgame - self.opening) * gone
+    }
+}
+
+/// An engine on a machine. All figures are means. `replay` scatters them from move to move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineModel {
+    pub speed: Speed,
+    /// Scatter of the speed from move to move, as a share of it.
+    pub nps_scatter: f64,
+    /// Largest batch.
+    pub batch: u32,
+    /// Time that a batch takes whatever its size, ms.
+    pub batch_latency_ms: f64,
+    /// Share of the tree that survives our move and the opponent's expected answer.
+    pub reuse: f64,
+    /// Probability that the opponent surprises, so that hardly anything survives.
+    pub surprise: f64,
+    /// True if score and best move change within a search as in recorded ones, see [`Fluctuation`].
+    pub fluctuates: bool,
+    /// Time from the end of the search to the GUI's clock, ms.
+    pub lag_ms: f64,
+    /// Time from the deadline to `bestmove` while a batch is in flight, ms.
+    pub reaction_ms: f64,
+}
+
+impl Default for EngineModel {
+    /// A small network on one GPU.
+    fn default() -> Self {
+        EngineModel {
+            speed: Speed { opening: 10_000.0, endgame: 16_000.0 },
+            nps_scatter: 0.15,
+            batch: 128,
+            batch_latency_ms: 5.0,
+            reuse: 0.55,
+            surprise: 0.25,
+            fluctuates: true,
+            lag_ms: 5.0,
+            reaction_ms: 2.0,
+        }
+    }
+}
+
+/// The nodes that a search finds in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeptNodes {
+    /// Those of our earlier searches.
+    pub(super) searched: u64,
+    /// Those made while the opponent thought.
+    pub(super) pondered: u64,
+}
+
+/// Share of the visits that each further root move has of what the ones before it left.
+const TAIL_SHARE: f64 = 0.5;
+/// Root moves that get visits at all.
+const VISITED_MOVES: usize = 6;
+
+impl EngineModel {
+    /// What survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made
+    /// while the opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
+    pub(super) fn kept_nodes(
+        &self,
+        nodes: u64,
+        opponent_ms: f64,
+        pieces: u32,
+        random: &mut ReplayRandom,
+    ) -> KeptNodes {
+        let is_surprise = random.unit() < self.surprise;
+        let share = self.reuse + 0.15 * random.normal();
+        let share = if is_surprise { 0.03 } else { share }.clamp(0.0, 0.95);
+        let pondered = self.speed.nps(pieces) * opponent_ms / 1000.0;
+        KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
+    }
+
+    /// Draws the speed during one move with this many pieces on the board, new nodes per second.
+    pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
+        self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
+    }
+
+    /// Spreads `nodes` over root moves, most visited first.
+    pub(super) fn root_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
+        let moves = (legal_moves as usize).min(VISITED_MOVES);
+        let mut left = nodes as f64;
+        (0..moves)
+            .map(|_| {
+                let visits = left * TAIL_SHARE;
+                left -= visits;
+                visits as u32
+            })
+            .collect()
+    }
+}
+
+/// The chain is asked again when this share of the time to the deadline has passed, …
+const ASK_TIME: f64 = 1.0 / 64.0;
+/// … or the search has made this share of new nodes, whichever comes first. A real search asks after every
+/// batch. Far from any limit that only costs time.
+const ASK_NODES: f64 = 1.0 / 16.0;
+
+/// Share of the moves at which two moves are about equally good.
+const CONTESTED: f64 = 0.4;
+/// Share of the new visits that a move gets more, and the other of the two less, when it has become the
+/// favourite and is to overtake.
+const CATCHING_UP: f64 = 0.05;
+
+#[derive(Debug)]
+pub(super) struct VirtualSearch<'a> {
+    model: &'a EngineModel,
+    stats: SearchStats,
+    nps: f64,
+    /// Shares of new visits that go to the favourite and the other of the two leading moves.
+    best_share: f64,
+    second_share: f64,
+    /// New visits of the two leading moves.
+    new_visits: [f64; 2],
+    reused_visits: Vec<u32>,
+    root: RootEvaluation,
+    /// See [`ReplayMove::plies_to_mate`].
+    plies_to_mate: Option<u32>,
+    /// `None` if score and best move stay as they are.
+    fluctuation: Option<Fluctuation>,
+    random: &'a mut ReplayRandom,
+}
+
+impl<'a> VirtualSearch<'a> {
+    pub(super) fn new(
+        model: &'a EngineModel,
+        facts: &MoveFacts,
+        position: &ReplayMove,
+        random: &'a mut ReplayRandom,
+    ) -> Self {
+        let is_contested = random.unit() < CONTESTED;
+        let best_share = if is_contested { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
+        let stats = SearchStats {
+            nodes: facts.reused_nodes,
+            root_visits: facts.root_visits.clone(),
+            ..SearchStats::default()
+        };
+        VirtualSearch {
+            model,
+            nps: model.speed(position.pieces, random),
+            best_share,
+            second_share: ((1.0 - best_share) * 0.7).min(0.9 * best_share),
+            new_visits: [0.0; 2],
+            reused_visits: facts.root_visits.clone(),
+            root: position.root.unwrap_or_default(),
+            plies_to_mate: position.plies_to_mate,
+            fluctuation: model.fluctuates.then(|| Fluctuation {
+                is_contested: is_contested && facts.has_choice(),
+                ..Fluctuation::default()
+            }),
+            random,
+            stats,
+        }
+    }
+
+    pub(super) fn stats(&self) -> &SearchStats {
+        &self.stats
+    }
+
+    /// Searches until the chain wants to stop. A batch that is still out at the deadline is abandoned.
+    pub(super) fn run(&mut self, chain: &mut Chain) -> StopReason {
+        let mut hints = Hints::default();
+        loop {
+            if let Some(reason) = chain.should_stop(&self.stats, &mut hints) {
+                return reason;
+            }
+            let batch = hints.batch_cap(self.model.batch, Nps(self.nps));
+            let batch_ms = self.model.batch_latency_ms + f64::from(batch) / self.nps * 1000.0;
+            let back_ms = self.stats.elapsed.0 + batch_ms;
+            let deadline_ms = chain.deadline().map(|deadline| deadline.0);
+            let end_ms = deadline_ms.map_or(f64::INFINITY, |ms| ms + self.model.reaction_ms);
+            if back_ms > end_ms {
+                self.stats.elapsed = self.stats.elapsed.max(Millis(end_ms));
+                return StopReason::Budget;
+            }
+            let left_ms = deadline_ms.map_or(f64::INFINITY, |ms| ms - self.stats.elapsed.0);
+            let by_time = left_ms * ASK_TIME / batch_ms;
+            let by_nodes = self.stats.new_nodes.as_f64() * ASK_NODES / f64::from(batch);
+            let until_asked = by_time.min(by_nodes);
+            self.take_batches(until_asked.max(1.0) as u32, batch, batch_ms);
+        }
+    }
+
+    fn take_batches(&mut self, batches: u32, batch: u32, batch_ms: f64) {
+        let stats = &mut self.stats;
+        let (ms, nodes) = (f64::from(batches) * batch_ms, u64::from(batches) * u64::from(batch));
+        stats.elapsed += Millis(ms);
+        stats.since_first_eval =
+            Some(stats.since_first_eval.map_or(Millis::ZERO, |since| since + Millis(ms)));
+        stats.new_nodes += Nodes(nodes);
+        stats.nodes += Nodes(nodes);
+        stats.batches += u64::from(batches);
+        if let Some(fluctuation) = &mut self.fluctuation {
+            fluctuation.advance(stats.nodes.0, self.random);
+        }
+        let Fluctuation { drift, favourite, best_by_q, .. } = self.fluctuation.unwrap_or_default();
+        stats.root = Some(drifted(self.root, drift));
+        if let Some(plies) = self.plies_to_mate.filter(|&plies| stats.nodes >= nodes_to_find_mate(plies)) {
+            let moves = plies.div_ceil(2);
+            stats.proven_win = plies % 2 == 1;
+            (stats.mate_in, stats.mated_in) =
+                if stats.proven_win { (Some(moves), None) } else { (None, Some(moves)) };
+        }
+        stats.best_by_q = best_by_q.filter(|&index| index < stats.root_visits.len());
+        let shift = if favourite == 0 { 0.0 } else { CATCHING_UP.min(self.second_share) };
+        self.new_visits[favourite] += nodes as f64 * (self.best_share + shift);
+        self.new_visits[1 - favourite] += nodes as f64 * (self.second_share - shift);
+        for (i, new) in self.new_visits.into_iter().enumerate() {
+            if let (Some(visits), Some(reused)) = (stats.root_visits.get_mut(i), self.reused_visits.get(i)) {
+                *visits = reused + new as u32;
+            }
+        }
+    }
+}
+
+/// The size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies
+/// on 40 positions each, see `docs/results/time-management.md`.
+fn nodes_to_find_mate(plies: u32) -> Nodes {
+    Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
+}
+
+/// The evaluation with Q moved by `drift`. The probability of a draw stays possible.
+fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
+    let q = (root.q + drift).clamp(-1.0, 1.0);
+    RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }
+}
+
+/// Standard deviation of the change of Q in one doubling of the nodes, …
+const DRIFT: f64 = 0.017;
+/// … and in those that find something, …
+const JUMP: f64 = 0.085;
+/// … which are this share of all. The distribution has a longer tail than a normal one.
+const JUMPS: f64 = 0.08;
+
+/// A share that falls in a straight line with the number of doublings.
+#[derive(Clone, Copy, Debug)]
+struct FallingShare {
+    at_16_nodes: f64,
+    at_16384_nodes: f64,
+}
+
+impl FallingShare {
+    /// The share in a tree of 2^`number` nodes. Beyond the recorded ends the nearest counts.
+    fn at(self, number: u32) -> f64 {
+        let way = (f64::from(number.clamp(4, 14)) - 4.0) / 10.0;
+        self.at_16_nodes + (self.at_16384_nodes - self.at_16_nodes) * way
+    }
+}
+
+/// Share of the doublings in which another move becomes the most visited one.
+const CHANGES: FallingShare = FallingShare { at_16_nodes: 0.28, at_16384_nodes: 0.11 };
+/// Share of the doublings at whose end the most visited move is not the best by Q, beside those in which a
+/// new favourite has yet to overtake it.
+const DISAGREEMENTS: FallingShare = FallingShare { at_16_nodes: 0.12, at_16384_nodes: 0.02 };
+
+/// Factors on the share of changes for positions in which two moves are about equally good and for others:
+/// half of the recorded positions see one change at most, some see five.
+const CONTESTED_FACTOR: f64 = 1.7;
+const CLEAR_FACTOR: f64 = 0.53;
+
+/// How score and best move have changed within one search.
+///
+/// The figures above are of recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC
+/// games, searched with `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, looked at each time the
+/// nodes had doubled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fluctuation {
+    is_contested: bool,
+    /// The number of the last doubling, log2 of the nodes.
+    number: Option<u32>,
+    /// Change of Q since the first evaluation, at the last doubling and at the next.
+    drifts: [f64; 2],
+    /// Change of Q since the first evaluation, now.
+    drift: f64,
+    /// Index of the move that gets most of the new visits: 0 or 1.
+    favourite: usize,
+    /// Index of the move with the best Q: 0 or 1, or `None` where nothing is said of it.
+    best_by_q: Option<usize>,
+}
+
+impl Fluctuation {
+    /// Goes on to a tree of `nodes`.
+    fn advance(&mut self, nodes: u64, random: &mut ReplayRandom) {
+        let Some(number) = nodes.checked_ilog2() else { return };
+        let passed = self.number.replace(number).map_or(number..=number, |last| last + 1..=number);
+        for number in passed {
+            self.begin_doubling(number, random);
+        }
+        let way = (nodes as f64).log2() - f64::from(number);
+        let [from, to] = self.drifts;
+        self.drift = from + (to - from) * way;
+    }
+
+    /// Draws what comes to light between 2^`number` nodes and twice as many: the score goes there evenly, the
+    /// favourite begins to catch up.
+    fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
+        let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
+        self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
+        let factor = if self.is_contested { CONTESTED_FACTOR } else { CLEAR_FACTOR };
+        if random.unit() < factor * CHANGES.at(number + 1) {
+            self.favourite = 1 - self.favourite;
+        }
+        let disagrees = random.unit() < DISAGREEMENTS.at(number);
+        self.best_by_q = Some(if disagrees { 1 - self.favourite } else { self.favourite });
+    }
+}
+
+/// SplitMix64: the same seed gives the same numbers on every machine.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayRandom {
+    state: u64,
+}
+
+impl ReplayRandom {
+    pub(super) fn new(seed: u64) -> Self {
+        ReplayRandom { state: seed }
+    }
+
+    /// A number in `0.0..1.0`.
+    pub(super) fn unit(&mut self) -> f64 {
+        let mixed = mix(self.state);
+        self.state = self.state.wrapping_add(GOLDEN);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// A number around 0 with standard deviation 1: the sum of twelve uniform ones, close to normal.
+    pub(super) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endgames_are_faster_and_trees_shrink() {
+        let model = EngineModel { nps_scatter: 0.0, ..EngineModel::default() };
+        let mut random = ReplayRandom::new(7);
+        let speeds = [32, 17, 2].map(|pieces| model.speed(pieces, &mut random));
+        assert_eq!(speeds, [10_000.0, 13_000.0, 16_000.0]);
+        let mut kept = |opponent_ms| model.kept_nodes(1_000, opponent_ms, 32, &mut random);
+        assert!((0..100).all(|_| kept(0.0).searched <= 950 && kept(0.0).pondered == 0));
+        assert!((0..100).all(|_| (1..=975).contains(&kept(100.0).pondered)), "1,000 nodes in 100 ms");
+        assert_eq!(EngineModel::root_visits(1_000, 3), [500, 250, 125]);
+        assert!(EngineModel::root_visits(1_000, 0).is_empty());
+    }
+
+    /// As recorded: in 300 positions from 64 to 16,384 nodes Q changed by more than 0.02 in 28 % of the
+    /// doublings, by more than 0.1 in 1.7 %.
+    #[test]
+    fn scores_drift_as_recorded() {
+        let mut random = ReplayRandom::new(5);
+        let mut changes = Vec::new();
+        for _ in 0..2_000 {
+            let mut state = Fluctuation::default();
+            for number in 6..=14 {
+                let before = state.drift;
+                state.advance(1 << number, &mut random);
+                changes.push((state.drift - before).abs());
+            }
+        }
+        let share = |least: f64| {
+            let beyond = changes.iter().filter(|change| **change > least).count();
+            beyond as f64 / (8.0 / 9.0 * changes.len() as f64)
+        };
+        assert!((0.23..0.31).contains(&share(0.02)), "{}", share(0.02));
+        assert!((0.010..0.022).contains(&share(0.1)), "{}", share(0.1));
+    }
+}

@@ -1,0 +1,191 @@
+//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look
+//! at, and what the network says of each.
+
+use super::ReplayMove;
+use crate::pgn::ending;
+use crate::pgn::{RecordedControl, RecordedGame};
+use zeitnot_engine::chess::{Color, History, Position};
+use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
+pub use zeitnot_engine::time::RootEvaluation;
+use zeitnot_engine::time::{Plies, TimeControl};
+
+/// Most positions of a batch.
+const MAX_BATCH: usize = 256;
+
+/// The moves of one side of a recorded game.
+#[derive(Clone, Debug)]
+pub struct GameToReplay {
+    /// Its number among the games that are replayed, from 1.
+    pub number: u64,
+    /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their
+    /// turn.
+    pub(super) side: Color,
+    /// The moves, at first without the network's evaluations.
+    pub(super) moves: Vec<ReplayMove>,
+    recorded: RecordedGame,
+    /// Plies before the first of `moves`. The others follow every second ply.
+    first_ply: usize,
+    control: Option<TimeControl>,
+}
+
+impl GameToReplay {
+    /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side
+    /// follow the book, or if the game is unfinished or ended by time, crash or resignation, so that its
+    /// length says nothing.
+    pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
+        if !ending(&recorded).length_counts() {
+            return None;
+        }
+        let side = if number % 2 == 1 { Color::White } else { Color::Black };
+        let after_book = recorded.moves.iter().rposition(|played| played.is_book).map_or(0, |ply| ply + 1);
+        let first_to_move =
+            if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
+        let first_ply = after_book + usize::from(first_to_move != side);
+        // Managers are asked about games with one rule throughout.
+        let control = RecordedControl::of(&recorded, side)
+            .filter(|control| control.later().is_empty() && !control.is_per_move())
+            .map(|control| control.first());
+        let moves = recorded_moves(&recorded, first_ply, control);
+        let is_long_enough = moves.len() >= min_moves.max(1);
+        is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
+    }
+
+    /// The recorded time control, if it is one rule for the whole game and every move has a clock.
+    pub fn recorded_control(&self) -> Option<TimeControl> {
+        self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
+    }
+}
+
+impl ReplayMove {
+    /// A move in `position`, of which no network or clock is known.
+    fn of(position: &Position) -> ReplayMove {
+        let legal = position.legal_moves();
+        ReplayMove {
+            game_ply: position.game_ply(),
+            pieces: position.piece_count() as u32,
+            legal_moves: legal.len() as u32,
+            tactical_moves: legal.iter().filter(|&&m| position.is_tactical(m)).count() as u32,
+            ..ReplayMove::default()
+        }
+    }
+}
+
+/// The recorded time control of White, or the first of its periods.
+pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
+    RecordedControl::of(game, Color::White).map(|control| control.first())
+}
+
+/// The moves of the side that makes the move after `first_ply` plies, with the clock before each.
+pub(crate) fn recorded_moves(
+    recorded: &RecordedGame,
+    first_ply: usize,
+    control: Option<TimeControl>,
+) -> Vec<ReplayMove> {
+    let mut position = recorded.start.clone();
+    let mut moves: Vec<ReplayMove> = Vec::new();
+    for (ply, played) in recorded.moves.iter().enumerate() {
+        if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
+            // The clock before a move is what it showed after our last one. Before the first it is full.
+            let before = match ply.checked_sub(2) {
+                Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
+                _ => control.map(|control| control.time.0),
+            };
+            moves.push(ReplayMove { clock_ms: before, ..ReplayMove::of(&position) });
+        }
+        position = position.play(played.r#move);
+    }
+    if position.is_check() && position.legal_moves().is_empty() {
+        let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
+        moves.iter_mut().enumerate().for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
+    }
+    moves
+}
+
+/// Asks the network for the root evaluations of games.
+pub struct NetworkHeads {
+    has_wdl: bool,
+    has_moves_left: bool,
+    /// The place of a game, and that of the move that was made in the position.
+    batch: BatchEvaluator<(usize, usize)>,
+}
+
+impl NetworkHeads {
+    pub fn new(backend: &dyn Backend, settings: &Settings) -> Result<NetworkHeads, BackendError> {
+        let info = backend.info();
+        Ok(NetworkHeads {
+            has_wdl: info.has_wdl,
+            has_moves_left: info.has_moves_left,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
+        })
+    }
+
+    /// Fills in what the network says of every move of `games`, in full batches.
+    pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+        for place in 0..games.len() {
+            let recorded = &games[place].recorded;
+            let mut history = History::from_position(recorded.start.clone(), recorded.variant);
+            for ply in 0..games[place].recorded.moves.len() {
+                let after_book = ply.checked_sub(games[place].first_ply);
+                if let Some(past) = after_book.filter(|past| past.is_multiple_of(2)) {
+                    // Without moves: the policy head is not asked.
+                    self.batch.push((place, past / 2), &history, &[]);
+                    if self.batch.is_full() {
+                        self.evaluate(games)?;
+                    }
+                }
+                history.push(games[place].recorded.moves[ply].r#move);
+            }
+        }
+        self.evaluate(games)
+    }
+
+    fn evaluate(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+        for ((game, place), slot) in self.batch.evaluate()? {
+            games[game].moves[place].root = Some(RootEvaluation {
+                q: slot.evaluation.q.into(),
+                d: self.has_wdl.then_some(slot.evaluation.d.into()),
+                m: self.has_moves_left.then_some(Plies(slot.evaluation.m.into())),
+                m_spread: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pgn::Games;
+
+    const GAME: &str = "[TimeControl \"60+1\"]\n[Termination \"adjudication\"]\n\n1. e4 {book} e5 {[%clk 0:01:00]} 2. Nf3 \
+                        {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} 1-0\n";
+
+    fn lab_game(number: u64, text: &str, min_moves: usize) -> Option<GameToReplay> {
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        GameToReplay::new(number, game, min_moves)
+    }
+
+    #[test]
+    fn our_moves_after_the_book_with_the_clock_before_them() {
+        let white = lab_game(1, GAME, 2).unwrap();
+        assert_eq!((white.side, white.first_ply), (Color::White, 2));
+        let clocks = |game: &GameToReplay| game.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
+        assert_eq!(clocks(&white), [60_000.0, 50_000.0]);
+        assert_eq!(white.moves[0].game_ply, 2);
+        let black = lab_game(2, GAME, 2).unwrap();
+        assert_eq!((black.side, black.first_ply), (Color::Black, 1));
+        assert_eq!(clocks(&black), [60_000.0, 60_000.0, 58_000.0]);
+        assert_eq!(black.recorded_control(), "60+1".parse().ok());
+        assert_eq!(black.moves.iter().map(|m| m.game_ply).collect::<Vec<_>>(), [1, 3, 5]);
+    }
+
+    #[test]
+    fn short_games_and_accidents_are_left_out() {
+        assert!(lab_game(1, GAME, 3).is_none());
+        assert!(lab_game(2, &GAME.replace("adjudication", "time forfeit"), 1).is_none());
+        assert!(lab_game(2, &GAME.replace("1-0", "*"), 1).is_none(), "unfinished");
+        let without = lab_game(2, &GAME.replace("[%clk 0:01:00]", ""), 1).unwrap();
+        assert_eq!(without.recorded_control(), None);
+    }
+}

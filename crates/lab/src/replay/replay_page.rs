@@ -1,0 +1,240 @@
+//! The findings of replays as tables, and as a page with plots.
+
+use std::fmt;
+
+use super::replay_rows::ReplayMoveRow;
+use super::replay_study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
+use crate::report::{Bar, BarPlot, Page, Plot, Table};
+use zeitnot_engine::time::DEFAULT_MANAGER;
+
+impl fmt::Display for ReplayStudy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for control in self.controls() {
+            writeln!(f, "{}", table(self, control))?;
+        }
+        self.managers.iter().try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
+    }
+}
+
+/// Says in a line what a manager does with a clock, in seconds.
+fn in_words(figures: &ManagerFigures) -> String {
+    let ManagerFigures { manager, control, summary, .. } = figures;
+    let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };
+    let used = 100.0 * summary.time_used.value().unwrap_or_default();
+    let slowest = seconds(summary.max_used_ms);
+    let least = summary.min_clock_ms.map_or(String::new(), |ms| {
+        let at_least = seconds(ms.max(0.0));
+        format!(", and the clock never shows less than {at_least} s")
+    });
+    let lost = match summary.losses {
+        0 => String::new(),
+        losses => format!(". It loses {losses} of {} games on time", summary.games),
+    };
+    format!(
+        "At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s{least}{lost}."
+    )
+}
+
+fn seconds(ms: f64) -> String {
+    let seconds = ms / 1000.0;
+    if seconds < 10.0 { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
+}
+
+fn table(study: &ReplayStudy, control: &str) -> Table {
+    let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
+    let mut table = Table::of_columns(
+        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves"),
+        &["manager"],
+        &[
+            "clock used, %",
+            "smallest clock, ms",
+            "losses",
+            "insta-moves",
+            "variation of nodes",
+            "smart pruning, % of moves",
+            "time it saved, %",
+            "ML error opening",
+            "middlegame",
+            "endgame",
+        ],
+    );
+    for ManagerFigures { manager, summary, .. } in study.at(control) {
+        let number = |value: Option<f64>, digits: usize| {
+            value.map_or("–".into(), |value| format!("{value:.digits$}"))
+        };
+        let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
+        let mut cells = vec![
+            manager.clone(),
+            percent(summary.time_used),
+            number(summary.min_clock_ms, 0),
+            summary.losses.to_string(),
+            summary.instamoves.to_string(),
+            number(summary.nodes_cv.value(), 3),
+            percent(summary.pruned),
+            percent(summary.pruning_saved),
+        ];
+        cells.extend(summary.moves_left.map(|mean| number(mean.value(), 1)));
+        table.row(cells);
+    }
+    table
+}
+
+/// A plot over the move numbers: its title, what its axis shows, and the quantity.
+type MovePlot<Of, Quantity> = (&'static str, &'static str, fn(&Of) -> Quantity);
+
+/// Means over the games by move number.
+const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
+    ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
+    ("Clock before a move", "ms, mean", |point| point.clock_ms),
+    ("Time used for a move", "ms, mean", |point| point.used_ms),
+    ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
+];
+
+/// The moves of a single game, where the quantity is known.
+const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
+    ("Budget", "ms", |row| Some(row.budget_ms)),
+    ("Time used", "ms", |row| Some(row.used_ms)),
+    ("Clock before the move", "ms", |row| Some(row.clock_ms)),
+    ("Nodes in the tree at the move's end", "nodes", |row| Some(row.nodes as f64)),
+    (MOVES_LEFT, "full moves", |row| row.moves_left),
+];
+const MOVES_LEFT: &str = "Moves left, estimated";
+
+/// The page: for each time control the table and the mean curves, then the sample games.
+pub fn page(study: &ReplayStudy) -> Page {
+    let mut page = Page::new("Time managers over recorded games");
+    if let Some(first) = study.managers.first() {
+        let used = 100.0 * first.summary.time_used.value().unwrap_or_default();
+        let mut told = study.managers.iter().map(in_words);
+        let sentence = told.next().unwrap_or_default();
+        page = page.key_figure(&format!("{used:.0} % of the clock"), &sentence);
+        page = told.fold(page, |page, sentence| page.paragraph(&sentence));
+    }
+    page = page.paragraph(
+        "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
+         of the nodes in the tree at the end of the moves, divided by their mean, averaged over the games: a manager that \
+         plays all moves with equal care has a small one. Curves are means over the games whose moves were kept.",
+    );
+    for control in study.controls() {
+        page = page.heading(control).table(&table(study, control));
+        page = page.bar_plot(&variation(study, control), "Less is steadier.");
+        for (title, label, quantity) in MEANS {
+            let lines = study.at(control).map(|figures| (figures.manager.as_str(), figures.curve(quantity)));
+            page = page.plot(&plot(title, label, lines), "");
+        }
+    }
+    for (game, rows) in &study.samples {
+        page = sample(page, *game, rows);
+    }
+    page
+}
+
+/// A plot over the moves with a line for each name of which anything is known.
+fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
+    let plot = Plot::new(title, "move", label).y_from(0.0);
+    lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
+}
+
+fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
+    let names: Vec<&str> = study.at(control).map(|figures| figures.manager.as_str()).collect();
+    let values = study.at(control).map(|figures| figures.summary.nodes_cv.value().unwrap_or(f64::NAN));
+    let bars: Vec<Bar> = values.map(|value| Bar { value, error: None }).collect();
+    BarPlot::new(format!("Variation of nodes at {control}"), "standard deviation ÷ mean", &names)
+        .series("", &bars)
+}
+
+fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
+    let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
+    page = page.heading(&format!("Game {game} at {control}"));
+    let mut by_manager: Vec<(&str, Vec<&ReplayMoveRow>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.control == control) {
+        match by_manager.iter_mut().find(|(manager, _)| *manager == row.manager) {
+            Some((_, own)) => own.push(row),
+            None => by_manager.push((&row.manager, vec![row])),
+        }
+    }
+    let points = |rows: &[&ReplayMoveRow], quantity: fn(&ReplayMoveRow) -> Option<f64>| {
+        rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
+    };
+    for (title, label, quantity) in SAMPLES {
+        let lines = by_manager.iter().map(|(manager, rows)| (*manager, points(rows, quantity)));
+        let really_left = by_manager
+            .first()
+            .filter(|_| title == MOVES_LEFT)
+            .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
+        page = page.plot(&plot(title, label, lines.chain(really_left)), "");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replay_rows::{ReplayGameRow, ReplayKey};
+    use super::super::{ReplayedGame, ReplayedMove};
+    use super::*;
+    use zeitnot_engine::time::StopReason;
+
+    /// Ten games of twenty moves, as rows.
+    fn lab(order: impl Iterator<Item = u64>) -> ReplayStudy {
+        let mut lab = ReplayStudy::default();
+        for game in order {
+            let moves: Vec<_> = (0..20u32).map(|i| played(game, i)).collect();
+            let replayed = ReplayedGame {
+                moves,
+                given_ms: 60_000.0,
+                final_clock_ms: 1_000.0 / game as f64,
+                ..ReplayedGame::default()
+            };
+            let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
+            lab.add_game(&ReplayGameRow::new(cell, &replayed));
+            for (played, number) in replayed.moves.iter().zip(1..) {
+                lab.add_move(ReplayMoveRow::new(cell, number, played));
+            }
+        }
+        lab
+    }
+
+    fn played(game: u64, i: u32) -> ReplayedMove {
+        ReplayedMove {
+            clock_ms: 60_000.0 - f64::from(i) * 1_000.0,
+            budget_ms: 1_500.0,
+            used_ms: 1_000.0 / 3.0,
+            nodes: 1_000 + game * u64::from(i),
+            new_nodes: 500,
+            reason: StopReason::Budget,
+            had_choice: true,
+            moves_left: game.is_multiple_of(2).then_some(30.0),
+            game_ply: 2 * i,
+            pieces: 32 - i,
+            really_left: 20 - i,
+        }
+    }
+
+    #[test]
+    fn rows_in_any_order_give_the_same_answer_and_page() {
+        let (forth, back) = (lab(1..=10), lab((1..=10).rev()));
+        let json = |lab: &ReplayStudy| serde_json::to_value(lab).unwrap();
+        assert_eq!(json(&forth), json(&back));
+        assert_eq!(page(&forth).to_html(), page(&back).to_html());
+        assert_eq!(json(&forth)["managers"][0]["games"], 10);
+        assert_eq!(json(&forth)["managers"][0]["name"], "smooth(mle-mlh)");
+    }
+
+    #[test]
+    fn the_page_has_the_mean_curves_and_three_games() {
+        let html = page(&lab(1..=10)).to_html();
+        for text in
+            ["Variation of nodes at 60+0", "Clock before a move", "Game 1 at", "Game 3 at", "really left"]
+        {
+            assert!(html.contains(text), "{text}");
+        }
+        assert!(!html.contains("Game 4 at"));
+    }
+
+    #[test]
+    fn the_table_names_every_column() {
+        let text = lab(1..=2).to_string();
+        assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
+        assert!(text.contains("insta-moves"), "{text}");
+    }
+}

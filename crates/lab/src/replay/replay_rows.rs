@@ -1,0 +1,318 @@
+//! The rows that replays write: one per game under one manager at one time control, and one per move.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
+use crate::Phase;
+use crate::rows::{GameFiles, Row, RowOfGame};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chess::Color;
+pub use zeitnot_engine::time::StopReason;
+use zeitnot_engine::time::{TimeControl, manager_from};
+
+/// A move with a choice that takes less than this share of an even share of the clock is an insta-move.
+const INSTANT_SHARE: f64 = 0.02;
+/// The moves over which an even share of the clock is computed.
+const EVEN_SHARE_MOVES: f64 = 40.0;
+
+/// The figures of one game under one manager at one time control.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplayGameRow {
+    /// The game's number among those that were replayed, from 1, whatever the shard.
+    pub(crate) game: u64,
+    /// True if White's moves were made, false if Black's.
+    pub(crate) white: bool,
+    pub(crate) manager: String,
+    /// The time control, or `recorded`.
+    pub(crate) control: String,
+    pub(crate) moves: u32,
+    pub(crate) lost: bool,
+    /// All the time that the clock was given, ms.
+    pub(crate) given_ms: f64,
+    pub(crate) final_clock_ms: f64,
+    /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the
+    /// recorded player has run down, the sum of what the manager used, which may be more than was given.
+    pub(crate) time_used: f64,
+    /// Smallest clock after any move, before its increment, ms, negative if the flag fell. `None` with
+    /// recorded clocks or without a move.
+    pub(crate) min_clock_ms: Option<f64>,
+    /// Time of the slowest move, ms.
+    #[serde(default)]
+    pub(crate) max_used_ms: f64,
+    /// Moves that were made at once though there was a choice and nothing was proven.
+    pub(crate) instamoves: u32,
+    /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move
+    /// that had a choice, or 0 for fewer than two.
+    pub(crate) nodes_cv: f64,
+    /// Moves that smart pruning ended.
+    pub(crate) pruned: u32,
+    /// Time that their budgets had left, as a share of the time that all moves used.
+    pub(crate) pruning_saved: f64,
+    /// Moves of each phase with an estimate of the moves left, and the sum of their absolute errors, full
+    /// moves.
+    pub(crate) opening_estimates: u32,
+    pub(crate) opening_error_moves: f64,
+    pub(crate) middlegame_estimates: u32,
+    pub(crate) middlegame_error_moves: f64,
+    pub(crate) endgame_estimates: u32,
+    pub(crate) endgame_error_moves: f64,
+    /// The version of the program that wrote the row, see [`VERSION`], empty in rows of before there was this
+    /// column.
+    #[serde(default)]
+    pub(crate) version: String,
+}
+
+/// The columns that all rows of a replay have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplayKey<'a> {
+    pub(super) game: u64,
+    pub(super) white: bool,
+    pub(super) manager: &'a str,
+    pub(super) control: &'a str,
+}
+
+impl ReplayGameRow {
+    pub(super) fn new(key: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
+        let is_recorded = game.clock_source == ClockSource::Recorded;
+        let used_ms = game.moves.iter().map(|m| m.used_ms).sum::<f64>();
+        let lost_ms = if is_recorded { used_ms } else { game.given_ms - game.final_clock_ms.max(0.0) };
+        let least_ms = game.moves.iter().map(|m| m.clock_ms - m.used_ms).reduce(f64::min);
+        let pruned: Vec<_> = game.moves.iter().filter(|m| m.reason == StopReason::SmartPruning).collect();
+        let saved_ms = pruned.iter().map(|m| (m.budget_ms - m.used_ms).max(0.0)).sum::<f64>();
+        let [opening, middlegame, endgame] = Phase::ALL.map(|phase| moves_left_errors(game, phase));
+        ReplayGameRow {
+            game: key.game,
+            white: key.white,
+            manager: key.manager.to_owned(),
+            control: key.control.to_owned(),
+            moves: game.moves.len() as u32,
+            lost: game.final_clock_ms < 0.0,
+            given_ms: game.given_ms,
+            final_clock_ms: game.final_clock_ms,
+            time_used: lost_ms / game.given_ms.max(f64::MIN_POSITIVE),
+            min_clock_ms: least_ms.filter(|_| !is_recorded),
+            max_used_ms: game.moves.iter().map(|m| m.used_ms).fold(0.0, f64::max),
+            instamoves: game.moves.iter().filter(|m| m.is_instamove()).count() as u32,
+            nodes_cv: nodes_cv(&game.moves),
+            pruned: pruned.len() as u32,
+            pruning_saved: saved_ms / used_ms.max(f64::MIN_POSITIVE),
+            opening_estimates: opening.0,
+            opening_error_moves: opening.1,
+            middlegame_estimates: middlegame.0,
+            middlegame_error_moves: middlegame.1,
+            endgame_estimates: endgame.0,
+            endgame_error_moves: endgame.1,
+            version: VERSION.into(),
+        }
+    }
+
+    /// Returns moves with an estimate and the sum of their errors, in the order of [`Phase::ALL`].
+    pub(super) fn moves_left(&self) -> [(u32, f64); 3] {
+        [
+            (self.opening_estimates, self.opening_error_moves),
+            (self.middlegame_estimates, self.middlegame_error_moves),
+            (self.endgame_estimates, self.endgame_error_moves),
+        ]
+    }
+}
+
+fn nodes_cv(moves: &[ReplayedMove]) -> f64 {
+    let nodes: Vec<f64> = moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
+    let count = nodes.len() as f64;
+    let mean = nodes.iter().sum::<f64>() / count;
+    if nodes.len() < 2 || mean <= 0.0 {
+        return 0.0;
+    }
+    let variance = nodes.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / count;
+    variance.sqrt() / mean
+}
+
+fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
+    let moves = game.moves.iter().filter(|m| Phase::of(m.pieces) == phase);
+    let errors = moves.filter_map(|m| Some((m.moves_left? - f64::from(m.really_left)).abs()));
+    errors.fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
+}
+
+impl ReplayedMove {
+    /// Says whether the move was made at once without need. A move that smart pruning ends at once is one,
+    /// too: that is what an estimate of nps or of the nodes to come does that is too low.
+    fn is_instamove(&self) -> bool {
+        use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
+        let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);
+        let even_share_ms = self.clock_ms / EVEN_SHARE_MOVES;
+        self.had_choice && !was_proven && self.used_ms < INSTANT_SHARE * even_share_ms
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplayMoveRow {
+    pub(crate) game: u64,
+    pub(crate) manager: String,
+    /// The time control, or `recorded`.
+    pub(crate) control: String,
+    /// Counts the moves that the manager made, from 1.
+    pub(crate) number: u32,
+    pub(crate) ply: u32,
+    pub(crate) pieces: u32,
+    pub(crate) clock_ms: f64,
+    /// The manager's budget, as last revised, ms.
+    pub(crate) budget_ms: f64,
+    /// Time that the move cost the clock, lag included, ms.
+    pub(crate) used_ms: f64,
+    pub(crate) nodes: u64,
+    pub(crate) new_nodes: u64,
+    pub(crate) had_choice: bool,
+    pub(crate) end: String,
+    /// Full moves left as the manager estimated.
+    pub(crate) moves_left: Option<f64>,
+    /// Full moves really left, or those to the time control if that came first.
+    pub(crate) really_left: u32,
+}
+
+impl ReplayMoveRow {
+    pub(super) fn new(key: ReplayKey<'_>, number: u32, played: &ReplayedMove) -> ReplayMoveRow {
+        ReplayMoveRow {
+            game: key.game,
+            manager: key.manager.to_owned(),
+            control: key.control.to_owned(),
+            number,
+            ply: played.game_ply,
+            pieces: played.pieces,
+            clock_ms: played.clock_ms,
+            budget_ms: played.budget_ms,
+            used_ms: played.used_ms,
+            nodes: played.nodes,
+            new_nodes: played.new_nodes,
+            had_choice: played.had_choice,
+            end: played.reason.to_string(),
+            moves_left: played.moves_left,
+            really_left: played.really_left,
+        }
+    }
+}
+
+impl Row for ReplayGameRow {
+    const KIND: &'static str = "games of timelab";
+}
+
+impl Row for ReplayMoveRow {
+    const KIND: &'static str = "moves of timelab";
+}
+
+impl RowOfGame for ReplayGameRow {
+    type Game = u64;
+
+    fn game(&self) -> u64 {
+        self.game
+    }
+
+    fn way(&self) -> String {
+        format!("{} at {}", self.manager, self.control)
+    }
+}
+
+impl RowOfGame for ReplayMoveRow {
+    type Game = u64;
+
+    fn game(&self) -> u64 {
+        self.game
+    }
+
+    fn way(&self) -> String {
+        format!("{} at {}", self.manager, self.control)
+    }
+}
+
+pub type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
+
+/// The rows of one game under one manager at one time control. Those of moves if they are kept.
+pub type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
+
+/// Replays games under several managers and time controls.
+#[derive(Clone, Debug)]
+pub struct Replayer<'a> {
+    /// The time managers, as in the option `TimeManager`. Those that cannot be parsed are left out.
+    pub managers: &'a [String],
+    /// With [`ClockSource::Recorded`] the recorded one takes their place.
+    pub controls: &'a [TimeControl],
+    /// Rows of moves are kept of the games up to this number.
+    pub kept_games: u64,
+    pub options: ReplayOptions,
+}
+
+impl Replayer<'_> {
+    /// Replays one game under every time control and manager.
+    pub fn replay(&self, game: &GameToReplay) -> Vec<ReplayRows> {
+        let recorded: Vec<TimeControl> = game.recorded_control().into_iter().collect();
+        let controls = if self.is_recorded() { &recorded } else { self.controls };
+        let pairs =
+            controls.iter().flat_map(|control| self.managers.iter().map(move |manager| (*control, manager)));
+        pairs.filter_map(|(control, manager)| self.replay_under(game, control, manager)).collect()
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.options.clock_source == ClockSource::Recorded
+    }
+
+    fn replay_under(&self, game: &GameToReplay, control: TimeControl, manager: &str) -> Option<ReplayRows> {
+        let options = ReplayOptions { control, seed: game.number, ..self.options.clone() };
+        let replayed = replay(&game.moves, manager_from(manager).ok()?, &options);
+        let control = if self.is_recorded() { "recorded".into() } else { control.to_string() };
+        let white = game.side == Color::White;
+        let key = ReplayKey { game: game.number, white, manager, control: &control };
+        let is_kept = game.number <= self.kept_games;
+        let moves = replayed.moves.iter().zip(1..).filter(|_| is_kept);
+        let moves = moves.map(|(played, number)| ReplayMoveRow::new(key, number, played)).collect();
+        Some((ReplayGameRow::new(key, &replayed), moves))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(nodes: u64, used_ms: f64, reason: StopReason) -> ReplayedMove {
+        ReplayedMove {
+            clock_ms: 40_000.0,
+            budget_ms: used_ms,
+            used_ms,
+            nodes,
+            new_nodes: nodes,
+            reason,
+            had_choice: true,
+            moves_left: Some(10.0),
+            game_ply: 40,
+            pieces: 12,
+            really_left: 7,
+        }
+    }
+
+    #[test]
+    fn by_hand() {
+        let moves = vec![
+            moved(100, 990.0, StopReason::Budget),
+            moved(300, 10.0, StopReason::Budget),
+            ReplayedMove { moves_left: None, budget_ms: 260.0, ..moved(200, 10.0, StopReason::SmartPruning) },
+            ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
+            ReplayedMove { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
+        ];
+        let clock_source = ClockSource::Running;
+        let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
+        // A regression: with recorded clocks these were figures of the recorded player.
+        let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
+        let clock_source = ClockSource::Recorded;
+        let recorded = ReplayGameRow::new(key, &ReplayedGame { clock_source, ..game.clone() });
+        assert!((recorded.time_used - 1_040.0 / 50_000.0).abs() < 1e-12);
+        assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
+        let row = ReplayGameRow::new(key, &game);
+        assert!((row.time_used - 0.8).abs() < 1e-12);
+        // A regression: whatever smart pruning ended counted as proven.
+        assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");
+        assert_eq!((row.min_clock_ms, row.max_used_ms), (Some(39_010.0), 990.0));
+        // Mean 200, variance (100² + 100² + 0)/5 = 4,000, deviation 63.25
+        assert!((row.nodes_cv - 0.316_228).abs() < 1e-6);
+        // 250 ms for 1,040.
+        assert!(row.pruned == 2 && (row.pruning_saved - 250.0 / 1_040.0).abs() < 1e-12);
+        assert_eq!(row.moves_left(), [(0, 0.0), (0, 0.0), (2, 6.0)], "two estimates of 10 for 7");
+    }
+}

@@ -1,0 +1,314 @@
+//! Puts every manager through many games, and checks what they were made for.
+
+use super::replay_rows::{ReplayGameRow, ReplayKey};
+use super::replay_study::ReplaySummary;
+use super::*;
+use zeitnot_engine::time::managers::{DEFAULT_MANAGER, manager_from};
+use zeitnot_engine::time::{Chain, GoLimits, Plies};
+
+const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
+
+const CONTROLS: [TimeControl; 4] = [
+    TimeControl { time: Millis(60_000.0), inc: Millis(600.0), moves: None },
+    TimeControl { time: Millis(180_000.0), inc: Millis(2_000.0), moves: None },
+    TimeControl { time: Millis(300_000.0), inc: Millis(0.0), moves: None },
+    TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) },
+];
+
+/// Median length of a game, full moves, and the steepness of its log-logistic distribution.
+const MEDIAN_MOVES: f64 = 60.0;
+const STEEPNESS: f64 = 4.0;
+/// Shortest and longest game, full moves.
+const SHORTEST: f64 = 15.0;
+const LONGEST: f64 = 200.0;
+/// Pieces at the end of a game of median length.
+const FINAL_PIECES: f64 = 8.0;
+/// Share of draws in what is still open.
+const DRAWN: f64 = 0.3;
+/// Share of positions with a single legal move.
+const FORCED: f64 = 0.03;
+
+/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some
+/// moves are forced, M is the true distance to its end with some error, and the expected result comes ever
+/// nearer to the real one.
+fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
+    let mut random = ReplayRandom::new(seed);
+    let odds = random.between(0.01, 0.99);
+    let length = MEDIAN_MOVES * (odds / (1.0 - odds)).powf(1.0 / STEEPNESS);
+    let length = length.clamp(SHORTEST, LONGEST) as u32;
+    let book_plies = 2 * (random.between(0.0, 9.0) as u32);
+    let end_ply = (2 * length).max(book_plies + 2);
+    // One game in three is drawn.
+    let result = (seed % 3) as f64 - 1.0;
+    let moves = (book_plies..end_ply).step_by(2).map(|game_ply| {
+        let progress = f64::from(game_ply) / (2.0 * MEDIAN_MOVES);
+        let pieces = (32.0 - (32.0 - FINAL_PIECES) * progress.min(1.2)).clamp(3.0, 32.0) as u32;
+        let forced = random.unit() < FORCED;
+        let left = f64::from(end_ply - game_ply);
+        let q = result * (1.0 - left / f64::from(end_ply)).powi(2);
+        ReplayMove {
+            game_ply,
+            pieces,
+            legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
+            root: Some(RootEvaluation {
+                q,
+                d: Some(DRAWN * (1.0 - q.abs())),
+                m: Some(Plies((left * (1.0 + 0.3 * random.normal())).max(0.0))),
+                m_spread: None,
+            }),
+            ..ReplayMove::default()
+        }
+    });
+    moves.collect()
+}
+
+fn summary_of(games: &[ReplayedGame]) -> ReplaySummary {
+    let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
+    let mut summary = ReplaySummary::default();
+    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(key, game)));
+    summary
+}
+
+fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> Vec<ReplayedGame> {
+    let options = |seed| ReplayOptions {
+        control,
+        model: model.clone(),
+        overhead_ms: 50.0,
+        seed,
+        ..ReplayOptions::default()
+    };
+    (0..games)
+        .map(|seed| replay(&synthetic_game(seed), manager_from(manager).unwrap(), &options(seed)))
+        .collect()
+}
+
+fn summary(manager: &str, control: TimeControl, games: u64) -> ReplaySummary {
+    summary_of(&run(manager, control, &EngineModel::default(), games))
+}
+
+#[test]
+fn no_manager_loses_on_time_or_moves_at_once() {
+    for control in CONTROLS {
+        let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
+        for manager in MANAGERS.into_iter().chain(more) {
+            let summary = summary(manager, control, 40);
+            // At long time controls the lead that a kept tree gives a move may be out of reach as soon as
+            // smart pruning may act.
+            let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
+            assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
+            assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
+        }
+    }
+}
+
+/// A regression: a move that smart pruning ended was never an insta-move. It makes them where it expects too
+/// few visits to come, as with an estimate of the speed that is far too low. Here with a factor that divides
+/// them by a hundred.
+#[test]
+fn moves_that_smart_pruning_ends_at_once_are_seen() {
+    let instamoves = |smart_pruning_factor| {
+        let stoppers = StopperOptions { smart_pruning_factor, ..StopperOptions::default() };
+        let options = ReplayOptions { control: CONTROLS[3], stoppers, ..ReplayOptions::default() };
+        let replayed = (0..10).map(|seed| {
+            let options = ReplayOptions { seed, ..options.clone() };
+            let manager = manager_from("smooth(min-pruned-share=0)").unwrap();
+            replay(&synthetic_game(seed), manager, &options)
+        });
+        summary_of(&replayed.collect::<Vec<_>>()).instamoves
+    };
+    let (usual, hasty) = (instamoves(1.33), instamoves(100.0));
+    assert!(hasty > 5 * usual && hasty > 50, "{hasty} instead of {usual}");
+}
+
+/// The even trees are what smooth was invented for.
+#[test]
+fn smooth_keeps_trees_more_even_than_legacy() {
+    for control in &CONTROLS[..3] {
+        let (smooth, legacy) = (summary("smooth", *control, 100), summary("legacy", *control, 100));
+        assert!(
+            smooth.nodes_cv.value() < legacy.nodes_cv.value().map(|cv| 0.85 * cv),
+            "{control:?} {smooth:?} {legacy:?}"
+        );
+    }
+}
+
+#[test]
+fn smooth_uses_most_of_the_clock() {
+    for control in CONTROLS {
+        let summary = summary("smooth", control, 100);
+        assert!(summary.time_used.value() > Some(0.8), "{control:?} {summary:?}");
+    }
+}
+
+/// Moves at which more is at stake get more: the opening's trees are larger than those of decided endgames.
+#[test]
+fn stakes_take_time_from_decided_moves() {
+    let nodes_late = |manager| {
+        let games = run(manager, CONTROLS[0], &EngineModel::default(), 100);
+        let late = games.iter().flat_map(|game| game.moves.iter().skip(game.moves.len() * 3 / 4));
+        let (nodes, count) = late.fold((0, 0), |(nodes, count), moved| (nodes + moved.new_nodes, count + 1));
+        nodes / count
+    };
+    let (even, stakes) = (nodes_late("smooth(mle-mlh)"), nodes_late("smooth(mle-mlh,move-weight=stakes)"));
+    assert!(
+        stakes * 10 < even * 9,
+        "{stakes} new nodes late in the game, {even} where all moves weigh the same"
+    );
+}
+
+/// A regression: score and best move stayed the same within a move, so that nothing that watches them ever
+/// acted.
+#[test]
+fn managers_that_watch_score_and_best_move_act() {
+    let played = |manager: &str, fluctuates: bool| {
+        run(manager, CONTROLS[0], &EngineModel { fluctuates, ..EngineModel::default() }, 5)
+    };
+    // Managers without what is to act, beside those with it. Where nothing fluctuates they are the same.
+    let pairs = [
+        ("falling score", "stockfish", "stockfish(fail-low-q=2)"),
+        ("rising score", "stockfish", "stockfish(fail-high-q=2)"),
+        ("unstable moves", "stockfish", "stockfish(instability-decay=0)"),
+        (
+            "doubt about the best move",
+            "smooth(preset=lc0,force-piggybank-ms=0,overtaker-optimism=0)",
+            "smooth(preset=lc0,force-piggybank-ms=0,overtaker-optimism=0,max-piggybank-use=0)",
+        ),
+    ];
+    for (what, with, without) in pairs {
+        assert!(played(with, true) != played(without, true), "{what}");
+        assert!(played(with, false) == played(without, false), "{what}");
+    }
+    assert!(played("argo", true) != played("argo", false), "difficulty");
+}
+
+/// The visits of modelled searches: as often as in recorded ones another move becomes the most visited.
+#[test]
+fn the_best_move_changes_as_often_as_recorded() {
+    let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+    let position = ReplayMove { pieces: 32, legal_moves: 30, ..ReplayMove::default() };
+    let model = EngineModel { batch: 8, ..EngineModel::default() };
+    let mut random = ReplayRandom::new(3);
+    let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
+    for _ in 0..1_000 {
+        let visits = EngineModel::root_visits(0, 30);
+        let facts = MoveFacts { legal_moves: 30, root_visits: visits, ..MoveFacts::default() };
+        let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
+        let mut best = None;
+        for number in 6..=14 {
+            let limits = GoLimits { nodes: Some(Nodes(1 << number)), ..GoLimits::default() };
+            let facts = MoveFacts { limits, ..facts.clone() };
+            search.run(&mut Chain::new(&facts, &stoppers, None));
+            let now = search.stats().most_visited();
+            let is_later = best.replace(now).is_some_and(|before| before != now);
+            changes += i32::from(is_later);
+            disagreements += i32::from(search.stats().best_by_q != now);
+            doublings += 1;
+        }
+    }
+    let share = |count: i32| f64::from(count) / f64::from(doublings);
+    // Recorded: 16 % of the doublings from 64 to 16,384 nodes. At the ends of 26 % of them the best by Q is
+    // another one.
+    assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
+    assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
+}
+
+/// A device with half a second per batch in a game of one second.
+#[test]
+fn a_slow_device_is_never_late() {
+    let model = EngineModel {
+        speed: Speed::constant(2.0),
+        batch_latency_ms: 500.0,
+        lag_ms: 1.0,
+        ..EngineModel::default()
+    };
+    let control = TimeControl { time: Millis(1_000.0), inc: Millis(10.0), moves: None };
+    for manager in MANAGERS {
+        let summary = summary_of(&run(manager, control, &model, 20));
+        assert_eq!(summary.losses, 0, "{manager} {summary:?}");
+    }
+    // Without increment there is no end to how long a game may last. Twenty moves must be possible.
+    let control = TimeControl { inc: Millis::ZERO, ..control };
+    let mut game = synthetic_game(1);
+    game.truncate(20);
+    for manager in MANAGERS {
+        let options =
+            ReplayOptions { control, model: model.clone(), overhead_ms: 50.0, ..Default::default() };
+        let replayed = replay(&game, manager_from(manager).unwrap(), &options);
+        assert!(replayed.final_clock_ms > 0.0, "{manager} {replayed:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_game() {
+    let play = || run("smooth(preset=lc0)", CONTROLS[0], &EngineModel::default(), 3);
+    assert_eq!(play(), play());
+}
+
+#[test]
+fn periods_are_paid_in() {
+    let control = TimeControl { time: Millis(10_000.0), inc: Millis(0.0), moves: Some(10) };
+    let position =
+        |i: u32| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() };
+    let game: Vec<_> = (0..25).map(position).collect();
+    let options = ReplayOptions { control, overhead_ms: 50.0, ..ReplayOptions::default() };
+    let replayed = replay(&game, manager_from("legacy").unwrap(), &options);
+    assert_eq!(replayed.moves.len(), 25);
+    assert_eq!(replayed.given_ms, 30_000.0);
+}
+
+#[test]
+fn recorded_clocks_can_drive_a_manager() {
+    // The budget is 12 % of the clock. A regression: where the recorded engine took longer than that, it
+    // counted as our lag.
+    for (control, clocks, budgets) in [
+        (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
+        (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),
+    ] {
+        let position =
+            |&ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms: Some(ms), ..ReplayMove::default() };
+        let game: Vec<_> = clocks.iter().map(position).collect();
+        let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
+        let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+        assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
+        assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), budgets);
+    }
+}
+
+/// A regression: no replayed search ever found a mate.
+#[test]
+fn mates_that_ended_the_game_are_found_in_time() {
+    let position = |plies_to_mate| ReplayMove {
+        pieces: 10,
+        legal_moves: 20,
+        plies_to_mate: Some(plies_to_mate),
+        ..ReplayMove::default()
+    };
+    let game = [21, 5, 1].map(position);
+    let options = ReplayOptions { control: CONTROLS[0], ..ReplayOptions::default() };
+    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+    let reasons: Vec<_> = replayed.moves.iter().map(|m| m.reason).collect();
+    assert_eq!(reasons[1..], [StopReason::ProvenWin; 2]);
+    assert_ne!(reasons[0], StopReason::ProvenWin, "too far away for trees of this size");
+    let nodes: Vec<_> = replayed.moves.iter().map(|m| m.new_nodes).collect();
+    assert!(nodes[1] < nodes[0] / 4, "{nodes:?}");
+    // Mates against us end no search.
+    let lost = [6, 4, 2].map(position);
+    let replayed = replay(&lost, manager_from("alphazero").unwrap(), &options);
+    assert!(replayed.moves.iter().all(|m| m.reason != StopReason::ProvenWin));
+}
+
+#[test]
+fn pondering_makes_larger_trees_by_the_same_clock() {
+    let game = [ReplayMove { pieces: 32, legal_moves: 20, ..ReplayMove::default() }; 30];
+    let play = |ponders| {
+        let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let options = ReplayOptions { control: CONTROLS[0], ponders, stoppers, ..ReplayOptions::default() };
+        replay(&game, manager_from("legacy").unwrap(), &options)
+    };
+    let sum = |game: &ReplayedGame, what: fn(&ReplayedMove) -> f64| game.moves.iter().map(what).sum::<f64>();
+    let (with, without) = (play(true), play(false));
+    let ratio = |what| sum(&with, what) / sum(&without, what);
+    assert!(ratio(|m| m.nodes as f64) > 1.2);
+    let used = ratio(|m| m.used_ms);
+    assert!((0.99..1.01).contains(&used), "what was pondered is a gift and shortens no move: {used}");
+}

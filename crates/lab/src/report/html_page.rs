@@ -1,0 +1,256 @@
+//! A report as one HTML file: paragraphs, tables, figures. Nothing is loaded from elsewhere.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Align, BarPlot, Origin, Plot, Table};
+
+/// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
+/// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
+/// column stays, and a shadow shows where more is.
+const STYLE: &str = include_str!("page.css");
+/// A table with more columns becomes blocks on a phone.
+const MOST_COLUMNS: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageProgram {
+    /// The `id` of the element whose text is the data as JSON.
+    pub(crate) id: &'static str,
+    /// Its style sheet.
+    pub(crate) style: &'static str,
+    /// The elements that it fills.
+    pub(crate) markup: &'static str,
+    /// The program, which may use any text of the data as text only, never as markup.
+    pub(crate) script: &'static str,
+}
+
+/// A page that grows from top to bottom.
+#[derive(Clone, Debug)]
+pub struct Page {
+    title: String,
+    body: String,
+    in_figures: bool,
+}
+
+impl Page {
+    pub fn new(title: impl Into<String>) -> Page {
+        Page { title: title.into(), body: String::new(), in_figures: false }
+    }
+
+    /// Adds what most readers have come for: a figure, and a sentence that says what it means.
+    pub fn key_figure(self, figure: &str, sentence: &str) -> Page {
+        let (figure, sentence) = (escape(figure), escape(sentence));
+        self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
+    }
+
+    /// Adds how the report, or rows that it rests on, came about.
+    pub fn origin(self, origin: &Origin) -> Page {
+        let facts = origin
+            .rows()
+            .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)));
+        let facts: String = facts.collect();
+        let command = escape(&origin.command);
+        self.block(format_args!("<div class=\"origin\"><pre>{command}</pre>\n<dl>\n{facts}</dl></div>"))
+    }
+
+    pub fn heading(self, text: &str) -> Page {
+        self.block(format_args!("<h2>{}</h2>", escape(text)))
+    }
+
+    pub fn paragraph(self, text: &str) -> Page {
+        self.block(format_args!("<p>{}</p>", escape(text)))
+    }
+
+    pub fn code(self, text: &str) -> Page {
+        self.block(format_args!("<pre>{}</pre>", escape(text)))
+    }
+
+    pub fn table(self, table: &Table) -> Page {
+        let mut html = String::new();
+        let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
+        let mut tell = |text: &str| html.push_str(text);
+        if !table.caption.is_empty() {
+            tell(&format!("<p class=\"caption\">{}</p>\n", escape(&table.caption)));
+        }
+        let blocks = if table.columns.len() > MOST_COLUMNS { " blocks" } else { "" };
+        tell(&format!("<div class=\"table{blocks}\" tabindex=\"0\"><table><thead><tr>"));
+        for (name, align) in &table.columns {
+            tell(&format!("<th{}>{}</th>", class(*align), escape(name)));
+        }
+        tell("</tr></thead>\n<tbody>\n");
+        for row in &table.rows {
+            tell("<tr>");
+            for (cell, (name, align)) in row.iter().zip(&table.columns) {
+                let name = if blocks.is_empty() {
+                    String::new()
+                } else {
+                    format!(" data-name=\"{}\"", escape(name))
+                };
+                tell(&format!("<td{}{name}>{}</td>", class(*align), escape(cell)));
+            }
+            tell("</tr>\n");
+        }
+        tell("</tbody></table></div>");
+        self.block(format_args!("{html}"))
+    }
+
+    /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
+    /// each other stand side by side where there is room.
+    pub(crate) fn plot(self, plot: &Plot, caption: &str) -> Page {
+        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+    }
+
+    /// The same for bars.
+    pub(crate) fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
+        if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
+    }
+
+    /// Adds the text of an SVG.
+    pub fn figure(mut self, svg: &str, caption: &str) -> Page {
+        if !self.in_figures {
+            self.body.push_str("<div class=\"figures\">\n");
+            self.in_figures = true;
+        }
+        let caption = if caption.is_empty() {
+            String::new()
+        } else {
+            format!("<figcaption>{}</figcaption>", escape(caption))
+        };
+        self.put(format_args!("<figure>{svg}{caption}</figure>"));
+        self
+    }
+
+    /// Adds a program with the data that it shows. Nothing in the data can end the element that holds it.
+    pub(crate) fn program(self, program: &PageProgram, data: &impl Serialize) -> Page {
+        // Numbers and texts always have a form in JSON.
+        let json = serde_json::to_string(data).unwrap_or_default();
+        let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        let PageProgram { id, style, markup, script } = program;
+        self.block(format_args!(
+            "<style>{style}</style>\n{markup}\n<script type=\"application/json\" id=\"{id}\">{json}</script>\n<script>\n{script}</script>"
+        ))
+    }
+
+    fn block(mut self, html: std::fmt::Arguments<'_>) -> Page {
+        self.close_figures();
+        self.put(html);
+        self
+    }
+
+    fn put(&mut self, html: std::fmt::Arguments<'_>) {
+        // Writing into a string cannot fail.
+        let _ = writeln!(self.body, "{html}");
+    }
+
+    fn close_figures(&mut self) {
+        if std::mem::take(&mut self.in_figures) {
+            self.body.push_str("</div>\n");
+        }
+    }
+
+    /// Returns the text of the whole file.
+    pub fn to_html(&self) -> String {
+        let mut page = self.clone();
+        page.close_figures();
+        let (title, body) = (escape(&page.title), &page.body);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{body}</body>\n</html>\n"
+        )
+    }
+
+    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join("index.html");
+        std::fs::write(&path, self.to_html())?;
+        Ok(path)
+    }
+}
+
+pub(super) fn escape(text: &str) -> String {
+    let text = printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// Leaves out the characters that no page or picture may hold, in whatever form.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|&c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plots_without_data_are_left_out_and_rows_of_wide_tables_name_their_columns() {
+        let empty = Plot::new("empty", "x", "y").line("a", &[]).line("b", &[(1.0, f64::NAN)]);
+        let bars = BarPlot::new("no bars", "x", &["a"]);
+        let html = Page::new("T").plot(&empty, "").bar_plot(&bars, "").to_html();
+        assert!(!html.contains("<svg"), "{html}");
+        let numbers = ["one", "two & three", "four"];
+        let mut wide = Table::of_columns("", &["name"], &numbers);
+        wide.row(["a", "1", "2", "3"].map(String::from));
+        let mut narrow = Table::of_columns("", &["name"], &numbers[..2]);
+        narrow.row(["b", "4", "5"].map(String::from));
+        let html = Page::new("T").table(&wide).table(&narrow).to_html();
+        assert!(html.contains("<td class=\"n\" data-name=\"two &amp; three\">2</td>"), "{html}");
+        assert!(html.contains("<td class=\"n\">5</td>"), "{html}");
+    }
+
+    #[test]
+    fn a_page_names_what_made_it() {
+        let facts = vec![("openings".to_owned(), "<b>.pgn".to_owned()), ("seed".to_owned(), String::new())];
+        let origin = Origin {
+            command: "zeitnot match --a='x'".into(),
+            version: "1.2".into(),
+            date: "2026-01-02".into(),
+            facts,
+            ..Origin::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Origin::of_folder(folder.path()), None);
+        origin.write(folder.path()).unwrap();
+        assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
+        let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
+        for text in [
+            "<b>+12 Elo</b> A is ahead",
+            "zeitnot match --a=&#39;x&#39;",
+            "<dt>openings</dt><dd>&lt;b&gt;.pgn</dd>",
+            "2026-01-02",
+        ] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+        assert!(!html.contains("seed") && !html.contains("machine"), "what is not known is left out: {html}");
+    }
+
+    #[test]
+    fn a_page_holds_everything_and_loads_nothing() {
+        let mut table = Table::new("A < B", &[("name", Align::Left), ("n", Align::Right)]);
+        table.row(["<script>".into(), "1".into()]);
+        let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
+        let folder = tempfile::tempdir().unwrap();
+        let page = Page::new("T & t").heading("h").paragraph("a < b").figure(&svg, "one").figure(&svg, "");
+        let path = page
+            .table(&table)
+            .figure(&svg, "last")
+            .code("zeitnot bench")
+            .write(&folder.path().join("new"))
+            .unwrap();
+        let html = std::fs::read_to_string(path).unwrap();
+        assert!(html.contains("<h1>T &amp; t</h1>") && html.contains("&lt;script&gt;"));
+        assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("@import"));
+        let elsewhere = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!elsewhere.contains("http"), "the page loads something");
+        for tag in ["div", "figure", "table", "svg"] {
+            assert_eq!(
+                html.matches(&format!("<{tag}")).count(),
+                html.matches(&format!("</{tag}>")).count(),
+                "{tag}"
+            );
+        }
+    }
+}

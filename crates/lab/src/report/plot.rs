@@ -1,0 +1,725 @@
+//! Plots as SVG: lines, bands, points and densities over two number axes, and bars with error bars.
+//!
+//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
+//! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
+//! sheet at its head.
+
+use std::fmt::{Display, Write};
+use std::ops::Range;
+
+use super::html_page::{escape, printable};
+
+/// Height of a plot without its legend, in the units of its `viewBox`.
+const HEIGHT: f64 = 400.0;
+/// Height of the numbers and the label below an x axis.
+const BELOW: f64 = 54.0;
+/// Width of the numbers and the label beside a y axis.
+const BESIDE: f64 = 70.0;
+/// Width of the margin at the right.
+const MARGIN: f64 = 14.0;
+
+/// A plot over two number axes. Things of one name share one colour and one entry of the legend. Nameless
+/// ones have none.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    title: String,
+    x: Axis,
+    y: Axis,
+    /// Names in the order of their colours. Layers refer to them by place.
+    names: Vec<String>,
+    layers: Vec<(usize, LayerKind, Vec<Part>)>,
+}
+
+impl Plot {
+    /// Returns an empty plot. The axes' labels name quantity and unit.
+    pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
+        Plot {
+            title: title.into(),
+            x: Axis::new(x.into()),
+            y: Axis::new(y.into()),
+            names: Vec::new(),
+            layers: Vec::new(),
+        }
+    }
+
+    pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
+        self.layer(name, LayerKind::Line, points.iter().map(Part::point).collect())
+    }
+
+    pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
+        let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high), weight: 1.0 };
+        self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
+    }
+
+    /// Adds a dot for each point `(x, y)`. For more than a thousand take [`Self::density`].
+    pub fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
+        self.layer(name, LayerKind::Scatter, points.iter().map(Part::point).collect())
+    }
+
+    /// Shades the plane by how much weight falls there, from points `(x, y, weight)`, in steps of the
+    /// logarithm.
+    pub(crate) fn density(self, name: &str, points: &[(f64, f64, f64)]) -> Plot {
+        let point = |&(x, y, weight): &_| Part { weight, ..Part::point(&(x, y)) };
+        self.layer(name, LayerKind::Density, points.iter().map(point).collect())
+    }
+
+    fn layer(mut self, name: &str, kind: LayerKind, parts: Vec<Part>) -> Plot {
+        let place = self.names.iter().position(|known| known == name);
+        let place = place.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        self.layers.push((place, kind, parts));
+        self
+    }
+
+    pub(crate) fn x_range(mut self, low: f64, high: f64) -> Plot {
+        (self.x.low, self.x.high) = (Some(low), Some(high));
+        self
+    }
+
+    pub(crate) fn y_range(mut self, low: f64, high: f64) -> Plot {
+        (self.y.low, self.y.high) = (Some(low), Some(high));
+        self
+    }
+
+    /// Lets y begin at `low`, as at zero, so that lengths can be compared.
+    pub fn y_from(mut self, low: f64) -> Plot {
+        self.y.low = Some(low);
+        self
+    }
+
+    /// Makes the x axis logarithmic. Values that are not positive are left out.
+    pub fn log_x(mut self) -> Plot {
+        self.x.scale = AxisScale::Log;
+        self
+    }
+
+    /// Makes the y axis logarithmic. Values that are not positive are left out.
+    pub fn log_y(mut self) -> Plot {
+        self.y.scale = AxisScale::Log;
+        self
+    }
+
+    /// Whether there is any point to be drawn. A line needs two.
+    pub(crate) fn has_data(&self) -> bool {
+        let is_shown = |part: &&Part| {
+            let Part { x, y, .. } = part.on_axes(&self.x, &self.y);
+            [x.0, x.1, y.0, y.1].iter().all(|at| at.is_finite())
+        };
+        self.layers.iter().any(|(_, kind, parts)| {
+            let least = if *kind == LayerKind::Line { 2 } else { 1 };
+            parts.iter().filter(is_shown).count() >= least
+        })
+    }
+
+    pub fn to_svg(&self) -> String {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let mut svg = Svg::new(&self.title, &names, HEIGHT);
+        let on_axes = |part: &Part| part.on_axes(&self.x, &self.y);
+        let layers: Vec<(usize, LayerKind, Vec<Part>)> = self
+            .layers
+            .iter()
+            .map(|(place, kind, parts)| (*place, *kind, parts.iter().map(on_axes).collect()))
+            .collect();
+        let parts = || layers.iter().flat_map(|(_, _, parts)| parts);
+        let x = self.x.range(parts().flat_map(|part| [part.x.0, part.x.1]));
+        let y = self.y.range(parts().flat_map(|part| [part.y.0, part.y.1]));
+        let frame = Frame { x, y, left: BESIDE, top: svg.top + 6.0, bottom: svg.height - BELOW };
+        svg.x_axis(&frame, &self.x);
+        svg.y_axis(&frame, &self.y);
+        for (place, kind, parts) in &layers {
+            svg.layer(&frame, *kind, parts, &series(*place));
+        }
+        // Over the layers, so that they stand on a line.
+        svg.polyline([(frame.left, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
+        svg.finish()
+    }
+}
+
+/// Cells of a density along x and along y.
+const CELLS: (usize, usize) = (56, 36);
+/// Shades of a density.
+const SHADES: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LayerKind {
+    Line,
+    Band,
+    Scatter,
+    Density,
+}
+
+/// A part of a layer, from low to high on both axes: a point of a line, an edge of a band, a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    x: (f64, f64),
+    y: (f64, f64),
+    weight: f64,
+}
+
+impl Part {
+    fn point(&(x, y): &(f64, f64)) -> Part {
+        Part { x: (x, x), y: (y, y), weight: 1.0 }
+    }
+
+    fn on_axes(self, x: &Axis, y: &Axis) -> Part {
+        let position = |axis: &Axis, (low, high)| (axis.position(low), axis.position(high));
+        Part { x: position(x, self.x), y: position(y, self.y), ..self }
+    }
+}
+
+type ShadedCell = ((f64, f64), (f64, f64), f64);
+
+/// Returns cells with their shades by the logarithm of their weight. Neighbours of a shade in a row are one.
+fn density(points: &[Part], x: &Range<f64>, y: &Range<f64>) -> Vec<ShadedCell> {
+    let width = (x.end - x.start) / CELLS.0 as f64;
+    let height = (y.end - y.start) / CELLS.1 as f64;
+    let mut weights = vec![0.0; CELLS.0 * CELLS.1];
+    for &Part { x: (a, _), y: (b, _), weight } in points {
+        let (column, row) = ((a - x.start) / width, (b - y.start) / height);
+        if (0.0..CELLS.0 as f64).contains(&column) && (0.0..CELLS.1 as f64).contains(&row) {
+            weights[row as usize * CELLS.0 + column as usize] += weight;
+        }
+    }
+    let highest = weights.iter().copied().fold(0.0, f64::max);
+    let shade = |weight: f64| (SHADES * weight.ln_1p() / highest.ln_1p()).ceil() / SHADES;
+    let mut cells = Vec::new();
+    for (row, weights) in weights.chunks(CELLS.0).enumerate() {
+        let (bottom, top) = (y.start + row as f64 * height, y.start + (row + 1) as f64 * height);
+        let mut column = 0;
+        for run in weights.chunk_by(|&a, &b| shade(a) == shade(b)) {
+            let (left, right) = (column, column + run.len());
+            column = right;
+            if run[0] > 0.0 {
+                let corner = |column: usize, at: f64| (x.start + column as f64 * width, at);
+                cells.push((corner(left, bottom), corner(right, top), shade(run[0])));
+            }
+        }
+    }
+    cells
+}
+
+/// Height of a bar, units.
+const BAR: f64 = 19.0;
+/// Space between groups of bars, units.
+const GAP: f64 = 13.0;
+/// The longest name that stands beside its bars, characters. Longer ones stand above them.
+const LONG_NAME: usize = 23;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// The length. None is drawn where it is not finite.
+    pub value: f64,
+    /// Low and high end of the error bar.
+    pub error: Option<(f64, f64)>,
+}
+
+/// Groups of bars: a group for each category, in it a bar for each series.
+#[derive(Clone, Debug)]
+pub struct BarPlot {
+    title: String,
+    axis: Axis,
+    categories: Vec<String>,
+    series: Vec<(String, Vec<Bar>)>,
+}
+
+impl BarPlot {
+    /// Returns a plot without bars. `value` names the quantity and its unit.
+    pub fn new(title: impl Into<String>, value: impl Into<String>, categories: &[&str]) -> BarPlot {
+        BarPlot {
+            title: title.into(),
+            axis: Axis::new(value.into()),
+            categories: categories.iter().map(|&name| printable(name)).collect(),
+            series: Vec::new(),
+        }
+    }
+
+    /// Adds a bar to each group, in the order of the categories. An empty name gets no entry in the legend.
+    pub fn series(mut self, name: &str, bars: &[Bar]) -> BarPlot {
+        self.series.push((name.to_owned(), bars.to_vec()));
+        self
+    }
+
+    pub(crate) fn has_data(&self) -> bool {
+        self.series.iter().flat_map(|(_, bars)| bars).any(|bar| bar.value.is_finite())
+    }
+
+    pub fn to_svg(&self) -> String {
+        let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
+        let longest = self.categories.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let is_above = longest > LONG_NAME;
+        let name_line = if is_above { BAR } else { 0.0 };
+        let group = name_line + BAR * self.series.len() as f64 + GAP;
+        let mut svg = Svg::new(&self.title, &names, self.categories.len() as f64 * group + 68.0);
+        let left = if is_above { 8.0 } else { (longest as f64 * 10.5 + 14.0).max(40.0) };
+        let (top, bottom) = (svg.top, svg.height - BELOW);
+        let frame = Frame { x: self.range(), y: 0.0..1.0, left, top, bottom };
+        svg.x_axis(&frame, &self.axis);
+        svg.polyline([(left, top), (left, bottom), (RIGHT, bottom)], "zis", 1);
+        for (name, place) in self.categories.iter().zip(0..) {
+            let first = top + f64::from(place) * group;
+            if is_above {
+                svg.text((left, first + 0.5 * (BAR + GAP)), Anchor::Start, name);
+            } else {
+                svg.text((left - 8.0, first + 0.5 * group), Anchor::End, name);
+            }
+        }
+        for (place, (_, bars)) in self.series.iter().enumerate() {
+            for (category, bar) in bars.iter().take(self.categories.len()).enumerate() {
+                let first = top + category as f64 * group + 0.5 * GAP + name_line + place as f64 * BAR;
+                svg.bar(&frame, first, bar, &series(place));
+            }
+        }
+        svg.finish()
+    }
+
+    /// Zero is an end of the axis unless bars go both ways.
+    fn range(&self) -> Range<f64> {
+        let bars = self.series.iter().flat_map(|(_, bars)| bars);
+        let ends = bars.flat_map(|bar| {
+            let (low, high) = bar.error.unwrap_or((bar.value, bar.value));
+            [bar.value, low, high]
+        });
+        let x = self.axis.range(ends.chain([0.0]));
+        if x.start > -0.04 * x.end { 0.0..x.end * 1.08 } else { x }
+    }
+}
+
+fn round3(value: f64) -> f64 {
+    let digits = 10f64.powf((2.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0));
+    (value * digits).round() / digits
+}
+
+/// Ticks of an axis, about.
+const TICKS: f64 = 7.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AxisScale {
+    /// Equal differences are equally long.
+    Linear,
+    /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
+    Log,
+}
+
+#[derive(Clone, Debug)]
+struct Axis {
+    label: String,
+    scale: AxisScale,
+    /// Asked-for ends, in the data's numbers.
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl Axis {
+    fn new(label: String) -> Axis {
+        Axis { label, scale: AxisScale::Linear, low: None, high: None }
+    }
+
+    /// Returns a number's position. Not finite if it has none.
+    fn position(&self, value: f64) -> f64 {
+        match self.scale {
+            AxisScale::Linear => value,
+            AxisScale::Log if value > 0.0 => value.log2(),
+            AxisScale::Log => f64::NAN,
+        }
+    }
+
+    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never
+    /// empty, always finite.
+    fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
+        let finite = positions.filter(|at| at.is_finite());
+        let (low, high) =
+            finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), at| (l.min(at), h.max(at)));
+        let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
+        let margin = 0.03 * (high - low);
+        let asked = |end: Option<f64>| end.map(|end| self.position(end)).filter(|at| at.is_finite());
+        let low = asked(self.low).unwrap_or(low - margin);
+        let high = asked(self.high).unwrap_or(high + margin);
+        if high - low > 1e-9 * low.abs().max(high.abs()) { low..high } else { low - 0.5..low + 0.5 }
+    }
+
+    fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
+        let step = match self.scale {
+            AxisScale::Linear => nice_step((range.end - range.start) / TICKS),
+            AxisScale::Log => ((range.end - range.start) / TICKS).ceil().max(1.0),
+        };
+        let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
+        (first..=last).map(|tick| tick as f64 * step).collect()
+    }
+
+    fn format(&self, position: f64) -> String {
+        number(if self.scale == AxisScale::Log { position.exp2() } else { position })
+    }
+}
+
+fn nice_step(step: f64) -> f64 {
+    let power = 10f64.powf(step.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|nice| nice * power)
+        .find(|&nice| nice >= step * 0.999)
+        .unwrap_or(step)
+}
+
+fn number(value: f64) -> String {
+    let (scaled, suffix) = match value.abs() {
+        size if size >= 1e9 => (value / 1e9, "G"),
+        size if size >= 1e6 => (value / 1e6, "M"),
+        size if size >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let decimals = if scaled.abs() >= 10.0 { 1 } else { 3 };
+    let text = format!("{scaled:.decimals$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{}{suffix}", if text == "-0" { "0" } else { text })
+}
+
+/// Width of a plot, in the units of its `viewBox`. At this width in CSS pixels its text has its nominal size.
+const WIDTH: f64 = 640.0;
+/// The right end of the axes.
+const RIGHT: f64 = WIDTH - MARGIN;
+/// Height of the title.
+const TITLE_LINE: f64 = 36.0;
+/// Height of a line of the legend.
+const LEGEND_LINE: f64 = 25.0;
+/// Mean width of a letter: enough to place the entries of a legend.
+const LETTER: f64 = 9.0;
+
+/// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
+/// shifted for contrast.
+const SERIES: [(&str, &str); 8] = [
+    ("#0072b2", "#56b4e9"),
+    ("#d55e00", "#ff8a3d"),
+    ("#008a63", "#2fd3a3"),
+    ("#b8528f", "#ee9acb"),
+    ("#a87900", "#f0c53e"),
+    ("#5a4fcf", "#a8a0ff"),
+    ("#6b6b6b", "#b8b8b8"),
+    ("#8c2d04", "#d9a383"),
+];
+
+/// Returns the class of the series at this place. Colours repeat when they are used up.
+fn series(place: usize) -> String {
+    format!("z{}", place % SERIES.len())
+}
+
+/// The stretches of two axes, in positions, and where the plot between them lies in the picture.
+struct Frame {
+    x: Range<f64>,
+    y: Range<f64>,
+    left: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    fn x_at(&self, x: f64) -> f64 {
+        self.left + (x - self.x.start) / (self.x.end - self.x.start) * (RIGHT - self.left)
+    }
+
+    fn y_at(&self, y: f64) -> f64 {
+        self.bottom + (y - self.y.start) / (self.y.end - self.y.start) * (self.top - self.bottom)
+    }
+
+    /// Returns where a point of the plot is in the picture, at the frame if it lies outside.
+    fn within(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.x_at(x.max(self.x.start).min(self.x.end)), self.y_at(y.max(self.y.start).min(self.y.end)))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A picture in the making, with its title and legend at the top.
+struct Svg {
+    title: String,
+    body: String,
+    /// The top of what is below the legend.
+    top: f64,
+    height: f64,
+}
+
+impl Svg {
+    /// Begins a picture with an entry of the legend for each of `names` that is not empty, and so much room
+    /// below.
+    fn new(title: &str, names: &[&str], room: f64) -> Svg {
+        let entries = legend(names);
+        let top = TITLE_LINE + LEGEND_LINE * entries.last().map_or(0.0, |last| last.line + 1.0);
+        let mut svg = Svg { title: printable(title), body: String::new(), top, height: top + room };
+        let title = escape(&svg.title);
+        svg.put(format_args!("<text class=\"zif zt\" x=\"8\" y=\"22\">{title}</text>"));
+        for LegendEntry { place, name, left, line } in entries {
+            let middle = TITLE_LINE + LEGEND_LINE * (line + 0.5);
+            svg.rectangle((left, middle - 5.0), (left + 16.0, middle + 5.0), &series(place), 1.0);
+            svg.text((left + 22.0, middle), Anchor::Start, &printable(name));
+        }
+        svg
+    }
+
+    /// Gives the picture its style sheet, a name for screen readers, and no size of its own.
+    fn finish(self) -> String {
+        let (mut light, mut dark) = (css("i", "#1f2328"), css("i", "#e6e6e6"));
+        light += &css("g", "#d9dce0");
+        dark += &css("g", "#3d434b");
+        for (place, (on_light, on_dark)) in SERIES.iter().enumerate() {
+            light += &css(&place.to_string(), on_light);
+            dark += &css(&place.to_string(), on_dark);
+        }
+        let Svg { title, body, height, .. } = self;
+        format!(
+            "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" \
+             style=\"max-width:{}px;width:100%;height:auto\">\n<style>text{{font:16px system-ui,sans-serif}}.zt{{font-size:18px;font-weight:bold}}\
+             polyline{{fill:none}}{light}@media (prefers-color-scheme: dark){{{dark}}}</style>\n{body}</svg>\n",
+            escape(&title),
+            WIDTH * 1.5,
+        )
+    }
+
+    fn put(&mut self, element: impl Display) {
+        // Writing into a string does not fail.
+        let _ = writeln!(self.body, "{element}");
+    }
+
+    fn polyline(&mut self, points: impl IntoIterator<Item = (f64, f64)>, class: &str, width: u32) {
+        let points = coordinates(points);
+        self.put(format_args!("<polyline class=\"{class}\" stroke-width=\"{width}\" points=\"{points}\"/>"));
+    }
+
+    /// Fills the rectangle between two corners with the colour of a series.
+    fn rectangle(&mut self, a: (f64, f64), b: (f64, f64), series: &str, opacity: f64) {
+        let (x, y, width, height) = (a.0.min(b.0), a.1.min(b.1), (a.0 - b.0).abs(), (a.1 - b.1).abs());
+        self.put(format_args!(
+            "<rect class=\"{series}f\" opacity=\"{opacity:.2}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        ));
+    }
+
+    /// Writes text around the height `y`.
+    fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = escape(text);
+        self.put(format_args!(
+            "<text class=\"zif\" x=\"{x:.1}\" y=\"{y:.1}\" dy=\".35em\" text-anchor=\"{anchor}\">{text}</text>"
+        ));
+    }
+
+    fn x_axis(&mut self, frame: &Frame, axis: &Axis) {
+        for tick in axis.ticks(&frame.x) {
+            let x = frame.x_at(tick);
+            self.polyline([(x, frame.top), (x, frame.bottom)], "zgs", 1);
+            self.text((x, frame.bottom + 14.0), Anchor::Middle, &axis.format(tick));
+        }
+        self.text((0.5 * (frame.left + RIGHT), frame.bottom + 38.0), Anchor::Middle, &axis.label);
+    }
+
+    fn y_axis(&mut self, frame: &Frame, axis: &Axis) {
+        for tick in axis.ticks(&frame.y) {
+            let y = frame.y_at(tick);
+            self.polyline([(frame.left, y), (RIGHT, y)], "zgs", 1);
+            self.text((frame.left - 6.0, y), Anchor::End, &axis.format(tick));
+        }
+        self.polyline([(frame.left, frame.top), (frame.left, frame.bottom)], "zis", 1);
+        let (middle, label) = (0.5 * (frame.top + frame.bottom), escape(&axis.label));
+        self.put(format_args!(
+            "<text class=\"zif\" transform=\"translate(18 {middle:.1}) rotate(-90)\" text-anchor=\"middle\">{label}</text>"
+        ));
+    }
+
+    fn layer(&mut self, frame: &Frame, kind: LayerKind, parts: &[Part], series: &str) {
+        let Frame { x, .. } = frame;
+        let shown = |part: &Part| {
+            (x.contains(&part.x.0) || part.x.0 == x.end) && part.y.0.is_finite() && part.y.1.is_finite()
+        };
+        let low = |part: &Part| frame.within(part.x.0, part.y.0);
+        let high = |part: &Part| frame.within(part.x.1, part.y.1);
+        match kind {
+            LayerKind::Line => {
+                for piece in parts.split(|part| !shown(part)).filter(|piece| !piece.is_empty()) {
+                    self.polyline(piece.iter().map(low), &format!("{series}s"), 2);
+                }
+            }
+            LayerKind::Scatter => {
+                let is_inside =
+                    |part: &&Part| shown(part) && (frame.y.start..=frame.y.end).contains(&part.y.0);
+                for (x, y) in parts.iter().filter(is_inside).map(low) {
+                    self.put(format_args!(
+                        "<circle class=\"{series}f\" opacity=\"0.6\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
+                    ));
+                }
+            }
+            LayerKind::Band => {
+                let edges: Vec<_> = parts.iter().filter(|part| shown(part)).collect();
+                let lower = edges.iter().map(|part| low(part));
+                let outline = coordinates(lower.chain(edges.iter().rev().map(|part| high(part))));
+                self.put(format_args!(
+                    "<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"
+                ));
+            }
+            LayerKind::Density => {
+                for (from, to, shade) in density(parts, &frame.x, &frame.y) {
+                    let [from, to] = [from, to].map(|(x, y)| frame.within(x, y));
+                    self.rectangle(from, to, series, 0.08 + 0.92 * shade);
+                }
+            }
+        }
+    }
+
+    /// Draws a bar from zero, below the height `first`, with its error bar and its number.
+    fn bar(&mut self, frame: &Frame, first: f64, bar: &Bar, series: &str) {
+        if !bar.value.is_finite() {
+            return;
+        }
+        let zero = frame.x_at(0f64.clamp(frame.x.start, frame.x.end));
+        let (value, middle) = (frame.x_at(bar.value), first + 0.5 * BAR);
+        self.rectangle((zero, first + 1.0), (value, first + BAR - 1.0), series, 1.0);
+        let mut end = value.max(zero);
+        if let Some((low, high)) = bar.error.filter(|(low, high)| low.is_finite() && high.is_finite()) {
+            let [low, high] = [low, high].map(|at| frame.x_at(at));
+            end = end.max(high);
+            self.polyline([(low, middle), (high, middle)], "zis", 1);
+            for at in [low, high] {
+                self.polyline([(at, middle - 3.0), (at, middle + 3.0)], "zis", 1);
+            }
+        }
+        self.text((end + 5.0, middle), Anchor::Start, &number(round3(bar.value)));
+    }
+}
+
+fn coordinates(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+    points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
+}
+
+struct LegendEntry<'a> {
+    place: usize,
+    name: &'a str,
+    left: f64,
+    line: f64,
+}
+
+fn legend<'a>(names: &[&'a str]) -> Vec<LegendEntry<'a>> {
+    let (mut left, mut line) = (8.0, 0.0);
+    let mut entries = Vec::new();
+    for (place, &name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        let width = 40.0 + LETTER * name.chars().count() as f64;
+        if left + width > WIDTH && left > 8.0 {
+            (left, line) = (8.0, line + 1.0);
+        }
+        entries.push(LegendEntry { place, name, left, line });
+        left += width;
+    }
+    entries
+}
+
+fn css(class: &str, color: &str) -> String {
+    format!(".z{class}f{{fill:{color}}}.z{class}s{{stroke:{color}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_layer_gives_well_formed_svg() {
+        let points: Vec<_> = (0..50).map(|i| (f64::from(i), f64::from(i * i) / 7.0)).collect();
+        let plot = Plot::new("A < B & \"C\"", "x, plies", "y, full moves")
+            .line("line", &points)
+            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)])
+            .scatter("dots", &points)
+            .density("", &[(1.0, 2.0, 3.0), (1.1, 2.0, 300.0)]);
+        let svg = plot.to_svg();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("A &lt; B &amp; &quot;C&quot;"));
+        assert_eq!(svg.matches(">dots<").count(), 1, "one entry in the legend");
+        assert!(svg.contains("prefers-color-scheme: dark"));
+    }
+
+    #[test]
+    fn plots_of_nothing_and_of_nonsense_are_drawn() {
+        for points in [vec![], vec![(1.0, 1.0)], vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)]] {
+            let plot = Plot::new("t", "x", "y").line("a", &points).scatter("b", &points);
+            assert!(plot.clone().to_svg().contains("</svg>"));
+            assert!(plot.log_x().log_y().to_svg().contains("</svg>"));
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_the_range_is_not_drawn_over_the_labels() {
+        let svg = Plot::new("t", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1e6)]).y_range(0.0, 1.0).to_svg();
+        let coordinates = svg.split("points=\"").skip(1).flat_map(|rest| {
+            rest.split('"').next().unwrap_or("").split([' ', ',']).map(|n| n.parse::<f64>().unwrap())
+        });
+        assert!(coordinates.into_iter().all(|n| (0.0..=WIDTH).contains(&n)));
+    }
+
+    #[test]
+    fn a_density_merges_equal_neighbours_and_is_darkest_at_the_most_weight() {
+        let points = [(0.5, 0.5, 1.0), (1.5, 0.5, 1.0), (9.5, 9.5, 1000.0)]
+            .map(|(x, y, weight)| Part { weight, ..Part::point(&(x, y)) });
+        let cells = density(&points, &(0.0..CELLS.0 as f64), &(0.0..CELLS.1 as f64));
+        assert_eq!(cells.len(), 2);
+        assert_eq!((cells[0].0, cells[0].1), ((0.0, 0.0), (2.0, 1.0)));
+        assert_eq!(cells[1].2, 1.0);
+    }
+
+    #[test]
+    fn bars_carry_names_values_and_errors() {
+        let bar = |value: f64| Bar { value, error: Some((value - 0.5, value + 0.5)) };
+        let svg = BarPlot::new("title", "full moves", &["opening", "end & game"])
+            .series("a", &[bar(20.04), bar(12.0)])
+            .series("b", &[bar(-3.0), Bar { value: f64::NAN, error: None }])
+            .to_svg();
+        for text in ["opening", "end &amp; game", "20", "12", "-3"] {
+            assert!(svg.contains(&format!(">{text}<")), "{text}\n{svg}");
+        }
+        assert!(!svg.contains("NaN"));
+        assert!(BarPlot::new("nothing", "x", &[]).to_svg().contains("</svg>"));
+    }
+
+    /// A regression: `smooth(mle-pieces,move-weight=stakes)` began outside the picture.
+    #[test]
+    fn long_names_stand_above_their_bars() {
+        let bar = Bar { value: 2.0, error: None };
+        let places = ["short", "smooth(mle-pieces,move-weight=stakes,timeuse=tree)"].map(|name| {
+            let svg = BarPlot::new("t", "x", &[name]).series("", &[bar]).to_svg();
+            let place = svg[..svg.find(name).unwrap()].rsplit("<text ").next().unwrap().to_owned();
+            place.contains("text-anchor=\"end\"")
+        });
+        assert_eq!(places, [true, false]);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let cases =
+            [(0.0, "0"), (-0.0, "0"), (0.25, "0.25"), (12.0, "12"), (4096.0, "4096"), (25000.0, "25k")];
+        for (value, text) in cases.into_iter().chain([(1.5e6, "1.5M"), (-3.0, "-3"), (1e9, "1G")]) {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_within_the_range() {
+        let axis = Axis::new(String::new());
+        assert_eq!(axis.ticks(&(0.0..100.0)), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(axis.ticks(&(-1.2..1.2)), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+        let log = Axis { scale: AxisScale::Log, ..axis };
+        let ticks = log.ticks(&log.range([1.0, 128.0].map(|n| log.position(n)).into_iter()));
+        assert_eq!(ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(), ["1", "4", "16", "64"]);
+    }
+
+    #[test]
+    fn long_legends_get_more_lines() {
+        let names = ["mle-legacy(midpoint=45.2,steepness=5.93)"; 3];
+        let lines =
+            |names: &[&str]| legend(names).iter().map(|entry| (entry.place, entry.line)).collect::<Vec<_>>();
+        assert_eq!(lines(&names), [(0, 0.0), (1, 1.0), (2, 2.0)]);
+        assert_eq!(lines(&["a", "", "b"]), [(0, 0.0), (2, 0.0)]);
+    }
+}

@@ -1,0 +1,321 @@
+//! Tables: text on the terminal, `<table>` in a page.
+
+use std::{fmt, io};
+
+/// The space between two columns, characters.
+const GAP: usize = 2;
+/// A word is broken behind punctuation only if it is longer, characters.
+const LONG_WORD: usize = 24;
+/// The room that a text gets beside its name in any terminal, characters.
+const LEAST_ROOM: usize = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// The left side, for words.
+    Left,
+    /// The right side, for numbers. Give all numbers of a column the same decimals.
+    Right,
+}
+
+/// A table of ready-made texts, with a caption that says what its numbers are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub(super) caption: String,
+    pub(super) columns: Vec<(String, Align)>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
+        let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
+        Table { caption: caption.into(), columns, rows: Vec::new() }
+    }
+
+    pub(crate) fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+        let words = words.iter().map(|&name| (name, Align::Left));
+        let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
+        Table::new(caption, &columns)
+    }
+
+    /// Appends a row. Cells beyond the last column are left out, missing ones are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
+        let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push(cells);
+        self
+    }
+
+    pub fn to_markdown(&self) -> String {
+        let escaped = |cell: &String| cell.replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rule = |align: &Align| if *align == Align::Right { "---:".into() } else { "---".into() };
+        let names = line(self.columns.iter().map(|(name, _)| escaped(name)).collect());
+        let rules = line(self.columns.iter().map(|(_, align)| rule(align)).collect());
+        let rows: String = self.rows.iter().map(|row| line(row.iter().map(escaped).collect())).collect();
+        format!("{}:\n\n{names}{rules}{rows}", self.caption)
+    }
+}
+
+impl fmt::Display for Table {
+    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a
+    /// terminal, the table fits its width.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_width())
+    }
+}
+
+/// The width of the terminal, characters, or `None` where stdout is none.
+pub fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
+/// Writes `name` and, from the column `indent` on, `value`. Where stdout is a terminal, lines break between
+/// words.
+pub fn write_fact(f: &mut impl fmt::Write, name: &str, indent: usize, value: &str) -> fmt::Result {
+    write_fact_in(f, name, indent, value, terminal_width())
+}
+
+/// Writes as [`write_fact`] in at most `width` characters, if that is given.
+pub fn write_fact_in(
+    f: &mut impl fmt::Write,
+    name: &str,
+    indent: usize,
+    value: &str,
+    width: Option<usize>,
+) -> fmt::Result {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST_ROOM));
+    let mut name = Some(name);
+    for line in wrapped(value, room) {
+        writeln!(f, "{}", format!("{:<indent$}{line}", name.take().unwrap_or_default()).trim_end())?;
+    }
+    Ok(())
+}
+
+impl Table {
+    /// Writes the table in at most `width` characters, or as wide as it is if that is `None`. No number and
+    /// no word is broken. Columns without room beside the others follow below, behind the first one again.
+    /// Where two have no room, each row becomes a block.
+    pub fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
+        write_fact_in(f, "", 0, &self.caption, width)?;
+        let width = width.unwrap_or(usize::MAX);
+        let least = |column: &usize| self.width_of(*column, longest_piece);
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let (first, mut rest) = all.split_at(all.len().min(1));
+        let total = |columns: &[usize]| columns.iter().map(least).sum::<usize>() + GAP * (columns.len() - 1);
+        if rest.is_empty() || rest.iter().any(|&column| total(&[first[0], column]) > width) {
+            return if total(&all) <= width {
+                self.write_band(f, &all, width)
+            } else {
+                self.write_blocks(f, width)
+            };
+        }
+        while !rest.is_empty() {
+            let fits = |count: &usize| total(&[first, &rest[..*count]].concat()) <= width;
+            let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+            self.write_band(f, &[first, &rest[..count]].concat(), width)?;
+            rest = &rest[count..];
+            if !rest.is_empty() {
+                writeln!(f)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest of what `measure` says of a column's texts. Numbers are never broken.
+    fn width_of(&self, column: usize, measure: fn(&str) -> usize) -> usize {
+        let (name, align) = &self.columns[column];
+        let of_cell = if *align == Align::Right { length } else { measure };
+        self.rows.iter().map(|row| of_cell(&row[column])).fold(measure(name), usize::max)
+    }
+
+    /// Writes some of the columns beside each other, which must have room for their words.
+    fn write_band(&self, f: &mut impl fmt::Write, columns: &[usize], width: usize) -> fmt::Result {
+        let whole: Vec<usize> = columns.iter().map(|&column| self.width_of(column, length)).collect();
+        let least = columns.iter().map(|&column| self.width_of(column, longest_piece));
+        let gaps = GAP * (columns.len() - 1);
+        let mut widths = whole.clone();
+        if whole.iter().sum::<usize>() + gaps > width {
+            widths = least.collect();
+            for _ in widths.iter().sum::<usize>() + gaps..width {
+                // What is broken most gets the room that is left.
+                let missing = |&place: &usize| whole[place] - widths[place];
+                let Some(place) = (0..widths.len()).max_by_key(missing) else { break };
+                widths[place] += 1;
+            }
+        }
+        let names: Vec<&str> = columns.iter().map(|&column| self.columns[column].0.as_str()).collect();
+        self.write_row(f, columns, &names, &widths)?;
+        writeln!(f, "{}", "─".repeat(widths.iter().sum::<usize>() + gaps))?;
+        for row in &self.rows {
+            let cells: Vec<&str> = columns.iter().map(|&column| row[column].as_str()).collect();
+            self.write_row(f, columns, &cells, &widths)?;
+        }
+        Ok(())
+    }
+
+    fn write_row(
+        &self,
+        f: &mut impl fmt::Write,
+        columns: &[usize],
+        cells: &[&str],
+        widths: &[usize],
+    ) -> fmt::Result {
+        let cells: Vec<_> = cells.iter().zip(widths).map(|(cell, &width)| wrapped(cell, width)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for index in 0..height {
+            let mut line = String::new();
+            for ((cell, &width), &column) in cells.iter().zip(widths).zip(columns) {
+                let part = cell.get(index).map_or("", String::as_str);
+                line += &match self.columns[column].1 {
+                    Align::Left => format!("{part:<width$}"),
+                    Align::Right => format!("{part:>width$}"),
+                };
+                line += &" ".repeat(GAP);
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn write_blocks(&self, f: &mut impl fmt::Write, width: usize) -> fmt::Result {
+        let indent = GAP + self.columns.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+        for row in &self.rows {
+            writeln!(f)?;
+            for ((name, _), cell) in self.columns.iter().zip(row) {
+                write_fact_in(f, name, indent, cell, Some(width))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn longest_piece(text: &str) -> usize {
+    pieces(text).map(|(_, piece)| length(piece)).max().unwrap_or(0)
+}
+
+/// The parts of a text that stay whole, and whether a blank stands before each: words, and parts of long
+/// words that end in punctuation. Numbers are no words of several parts.
+fn pieces(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    text.split(' ').flat_map(|word| {
+        let ends = word
+            .char_indices()
+            .zip(word.chars().skip(1))
+            .filter(|((_, char), next)| ",;(/=&".contains(*char) && !next.is_ascii_digit());
+        let ends = ends.map(|((index, char), _)| index + char.len_utf8());
+        let ends: Vec<_> = ends.filter(|_| length(word) > LONG_WORD).chain([word.len()]).collect();
+        let begins = [0].into_iter().chain(ends.clone());
+        let parts: Vec<_> = begins.zip(ends).map(|(begin, end)| (begin == 0, &word[begin..end])).collect();
+        parts
+    })
+}
+
+/// The lines of a text in so much room, at least one. What stays whole may be longer.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (begins_word, piece) in pieces(text) {
+        // Invariant: there is a first line.
+        let line = lines.last_mut().expect("a line");
+        let is_fresh = line.is_empty();
+        let blank = usize::from(begins_word && !is_fresh);
+        if !is_fresh && length(line) + blank + length(piece) > room {
+            lines.push(piece.into());
+        } else {
+            line.push_str(&" "[..blank]);
+            line.push_str(piece);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new("Caption", &[("name", Align::Left), ("value", Align::Right)]);
+        table.row(["a".into(), "1.0".into()]);
+        table.row(["longer".into(), "123456.0".into()]);
+        table.row(["short".into()]);
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "Caption");
+        assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["name", "value"]);
+        let widths: Vec<_> = lines[3..5].iter().map(|line| line.chars().count()).collect();
+        assert_eq!(widths[0], widths[1], "{text}");
+        assert!(lines[5].starts_with("short"), "{text}");
+    }
+
+    #[test]
+    fn markdown_lines_up_numbers_and_escapes_bars() {
+        let mut table = Table::new("T", &[("a|b", Align::Left), ("n", Align::Right)]);
+        table.row(["x".into(), "1".into()]);
+        assert_eq!(table.to_markdown(), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
+    }
+
+    fn written(table: &Table, width: Option<usize>) -> String {
+        let mut text = String::new();
+        table.write(&mut text, width).unwrap();
+        text
+    }
+
+    fn widest(text: &str) -> usize {
+        text.lines().map(length).max().unwrap()
+    }
+
+    /// A regression: at 80 columns 17571 was printed as 1757 over 1, and as wide a table as that of several
+    /// backends always was.
+    #[test]
+    fn a_table_fits_the_terminal_and_breaks_no_number() {
+        let names = [
+            "nps",
+            "evals/s",
+            "mean batch",
+            "busy %",
+            "ready s",
+            "first ms",
+            "W",
+            "nodes/J",
+            "± %",
+            "insta-moves",
+        ];
+        let numbers = names.iter().map(|name| (*name, Align::Right));
+        let columns: Vec<_> = [("time manager", Align::Left)].into_iter().chain(numbers).collect();
+        let mut table = Table::new("Caption", &columns);
+        let number = |row: usize, column: usize| format!("{}.{column}", 17_571 * (row + 1) + column);
+        let manager = "smooth(mle-pieces,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
+        for row in 0..3 {
+            table.row([manager.into()].into_iter().chain((0..names.len()).map(|column| number(row, column))));
+        }
+        let natural = widest(&written(&table, None));
+        assert_eq!(written(&table, Some(natural)), written(&table, None));
+        for width in [40, 60, 80, 120] {
+            let text = written(&table, Some(width));
+            assert!(widest(&text) <= width, "{width}: {text}");
+            for row in 0..3 {
+                for column in 0..names.len() {
+                    let whole = text.split_whitespace().any(|word| word == number(row, column));
+                    assert!(whole, "{}, {width}: {text}", number(row, column));
+                }
+            }
+            for name in names.iter().flat_map(|name| name.split(' ')) {
+                assert!(text.split_whitespace().any(|word| word == name), "{name}, {width}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_broken_between_words_and_behind_the_punctuation_of_long_ones() {
+        assert_eq!(wrapped("some words here", 10), ["some words", "here"]);
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("12345678901234567890,12345678901", 5), ["12345678901234567890,12345678901"]);
+        assert_eq!(wrapped("smooth(mle-pieces,move-weight=x)", 18), ["smooth(mle-pieces,", "move-weight=x)"]);
+        let mut text = String::new();
+        write_fact_in(&mut text, "name", 6, "a value that is long, in words", Some(26)).unwrap();
+        assert_eq!(text, "name  a value that is\n      long, in words\n");
+    }
+}

@@ -1,0 +1,645 @@
+//! Rows: what a measurement writes, one line of a CSV file each.
+//!
+//! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put
+//! together, give the very report that one machine would have given.
+//!
+//! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
+//! Row for GameRow`. A running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the
+//! command's journal: a run that was stopped goes on behind the last whole row. Floats are written with as
+//! many digits as bring back the same float. [`MergedGames`] reads the rows of many files game by game.
+//! [`JsonLines`] is for rows that hold lists.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::iter::Peekable;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// The column that names the version of the program which wrote a row. Rows of versions before it was there
+/// lack it, and have an empty version when they are read.
+const VERSION_COLUMN: &str = "version";
+
+/// The reason why rows could not be read or written. The message names the file.
+#[derive(Debug, Error)]
+pub enum RowError {
+    /// The file could not be opened, read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The file does not hold what it should. The text says what is wrong and what helps.
+    #[error("{0}")]
+    Content(String),
+}
+
+impl RowError {
+    /// Returns the error of a file that could not be opened, read or written, for `map_err`.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
+        |error| RowError::Io { path: path.to_owned(), error }
+    }
+
+    fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
+        |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
+    }
+
+    /// Returns the error of a file to go on with or to replace that something else has written, or a version
+    /// with other columns.
+    fn other_columns(path: &Path) -> RowError {
+        let text = "has other columns than this version writes; begin anew in another --out";
+        RowError::Content(format!("{}: {text}", path.display()))
+    }
+}
+
+/// A row of results. Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with
+/// their unit.
+pub trait Row: Default + Serialize + DeserializeOwned {
+    /// Names the kind of rows for people, as in "these are rows of `movesleft`".
+    const KIND: &'static str;
+
+    /// The names of the fields, in their order.
+    fn columns() -> Vec<String> {
+        let mut header = csv::Writer::from_writer(Vec::new());
+        // Invariant: the fields are those that CSV can hold, and memory takes them.
+        header.serialize(Self::default()).expect("a row of a CSV file");
+        let written = header.into_inner().expect("written to memory");
+        let line = written.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        String::from_utf8_lossy(line).split(',').map(str::to_owned).collect()
+    }
+}
+
+/// Returns the columns' names of a CSV file, by which `report` knows what kind of rows it holds.
+pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
+    let file = File::open(path).map_err(RowError::io(path))?;
+    let mut csv = csv::Reader::from_reader(BufReader::new(file));
+    let headers = csv.headers().map_err(|error| RowError::io(path)(error.into()))?;
+    Ok(headers.iter().map(str::to_owned).collect())
+}
+
+/// Says whether a file with the columns `found` holds rows that have `columns`: the same ones, but for
+/// [`VERSION_COLUMN`].
+pub fn are_columns_of(found: &[String], columns: &[String]) -> bool {
+    let without_version = || columns.iter().filter(|column| *column != VERSION_COLUMN);
+    found == columns || found.iter().eq(without_version())
+}
+
+pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if are_columns_of(&columns_of_file(path)?, &R::columns()) {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// Makes a folder and those that it lies in, if they are not there yet.
+pub fn make_folder(folder: &Path) -> Result<(), RowError> {
+    std::fs::create_dir_all(folder).map_err(RowError::io(folder))
+}
+
+/// Appends rows to a CSV file.
+#[derive(Debug)]
+pub struct RowWriter<R> {
+    path: PathBuf,
+    csv: csv::Writer<BufWriter<File>>,
+    rows: PhantomData<fn(R)>,
+}
+
+impl<R: Row> RowWriter<R> {
+    /// Starts a new file with the names of the columns. An old one with such rows is replaced, another one
+    /// refused.
+    pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
+        if path.metadata().is_ok_and(|file| file.len() > 0) {
+            let columns = columns_of_file(path)?;
+            if !are_columns_of(&columns, &R::columns()) {
+                return Err(RowError::other_columns(path));
+            }
+        }
+        let file = File::create(path).map_err(RowError::io(path))?;
+        RowWriter::begin(path, file)
+    }
+
+    /// Goes on behind the rows that `keep` accepts: it sees the rows in order, and from the first that it
+    /// refuses on all are cut off, as is a last line that was only half written. A missing file is created.
+    ///
+    /// A file of other rows, of rows without a version, or without rows and with other columns is refused and
+    /// left as it was.
+    pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
+        if !path.exists() {
+            return RowWriter::create(path);
+        }
+        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(RowError::io(path))?;
+        let length = end_of_last_line(&mut file).map_err(RowError::io(path))?;
+        let mut kept = 0;
+        let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
+        let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
+        while let Some(row) = reader.next() {
+            if !keep(row?) {
+                break;
+            }
+            kept = reader.bytes();
+        }
+        let columns = columns_of_file(path)?;
+        let is_own = if kept > 0 {
+            columns == R::columns()
+        } else {
+            let is_begun = length == 0 && R::columns().join(",").starts_with(&columns.join(","));
+            is_begun || are_columns_of(&columns, &R::columns())
+        };
+        if !is_own {
+            return Err(RowError::other_columns(path));
+        }
+        file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
+        if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
+    }
+
+    /// Begins an empty file. The header is there even if no row follows, so that it shows the kind of rows.
+    fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
+        let mut writer = RowWriter::behind(path, file);
+        writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
+        Ok(writer)
+    }
+
+    fn behind(path: &Path, file: File) -> RowWriter<R> {
+        let csv = csv::WriterBuilder::new().has_headers(false).from_writer(BufWriter::new(file));
+        RowWriter { path: path.to_owned(), csv, rows: PhantomData }
+    }
+
+    pub fn write(&mut self, row: &R) -> Result<(), RowError> {
+        self.csv.serialize(row).map_err(RowError::csv::<R>(&self.path))
+    }
+
+    /// Hands what was appended to the system, so that it survives the end of the program.
+    pub fn flush(&mut self) -> Result<(), RowError> {
+        self.csv.flush().map_err(RowError::io(&self.path))
+    }
+}
+
+/// Returns the bytes up to the end of the last line that ends in a newline. No text of a row contains one.
+fn end_of_last_line(file: &mut File) -> io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut block = [0; 4096];
+    while end > 0 {
+        let start = end.saturating_sub(block.len() as u64);
+        let part = &mut block[..(end - start) as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(part)?;
+        if let Some(newline) = part.iter().rposition(|&byte| byte == b'\n') {
+            return Ok(start + newline as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// The rows of a run with games, open to be continued: `games.csv` and `moves.csv` in one folder.
+#[derive(Debug)]
+pub struct GameFiles<G, M> {
+    games: RowWriter<G>,
+    moves: RowWriter<M>,
+}
+
+impl<G: Row, M: Row> GameFiles<G, M> {
+    /// Begins both files. Those of an earlier run are replaced.
+    pub fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
+        make_folder(folder)?;
+        let [games, moves] = GameFiles::<G, M>::paths(folder);
+        Ok(GameFiles::new(RowWriter::create(&games)?, RowWriter::create(&moves)?))
+    }
+
+    /// Goes on with both files, which are open.
+    pub(crate) fn new(games: RowWriter<G>, moves: RowWriter<M>) -> GameFiles<G, M> {
+        GameFiles { games, moves }
+    }
+
+    pub fn paths(folder: &Path) -> [PathBuf; 2] {
+        ["games.csv", "moves.csv"].map(|name| folder.join(name))
+    }
+
+    pub fn columns() -> Vec<Vec<String>> {
+        vec![G::columns(), M::columns()]
+    }
+
+    /// Adds a game, which then survives the end of the program. Its moves go first: a game counts when its
+    /// own row is there.
+    pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
+        moves.iter().try_for_each(|row| self.moves.write(row))?;
+        self.moves.flush()?;
+        self.games.write(game)?;
+        self.games.flush()
+    }
+
+    pub fn finish(mut self) -> Result<(), RowError> {
+        self.moves.flush()?;
+        self.games.flush()
+    }
+}
+
+impl<G: RowOfGame, M: RowOfGame> GameFiles<G, M> {
+    /// Writes all rows of `files`, which may hold either kind, into both files of `folder`, as
+    /// [`write_merged`] does.
+    pub fn write_merged(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
+        make_folder(folder)?;
+        let (of_games, of_moves) = (files_of::<G>(files)?, files_of::<M>(files)?);
+        let [games, moves] = GameFiles::<G, M>::paths(folder);
+        check_replacing::<M>(&moves, &of_moves)?;
+        write_merged::<G>(&of_games, &games)?;
+        write_merged::<M>(&of_moves, &moves)
+    }
+}
+
+/// Reads the rows of a CSV file, one after the other.
+pub struct RowReader<R> {
+    path: PathBuf,
+    csv: csv::Reader<Box<dyn Read>>,
+    record: csv::StringRecord,
+    rows: PhantomData<fn() -> R>,
+}
+
+impl<R: Row> RowReader<R> {
+    pub fn open(path: &Path) -> Result<RowReader<R>, RowError> {
+        let file = File::open(path).map_err(RowError::io(path))?;
+        Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
+    }
+
+    /// Reads from anything. `path` is for error messages.
+    fn new(path: &Path, source: Box<dyn Read>) -> RowReader<R> {
+        let csv = csv::Reader::from_reader(source);
+        RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
+    }
+
+    /// Returns the bytes of the file up to the end of the last row that was read.
+    fn bytes(&self) -> u64 {
+        self.csv.position().byte()
+    }
+
+    fn read(&mut self) -> Result<Option<R>, csv::Error> {
+        // After the headers: they would overwrite a borrowed record.
+        let headers = self.csv.headers()?.clone();
+        if !self.csv.read_record(&mut self.record)? {
+            return Ok(None);
+        }
+        self.record.deserialize(Some(&headers)).map(Some)
+    }
+}
+
+impl<R> std::fmt::Debug for RowReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowReader").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl<R: Row> Iterator for RowReader<R> {
+    type Item = Result<R, RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().map_err(RowError::csv::<R>(&self.path)).transpose()
+    }
+}
+
+/// A file of rows as lines of JSON, open to be continued.
+#[derive(Debug)]
+pub struct JsonLines {
+    path: PathBuf,
+    file: File,
+}
+
+impl JsonLines {
+    /// Opens or makes a file. `take` gets the rows that are there, in order, and may refuse the file, which
+    /// then stays as it was. A last line that was only half written is cut off.
+    pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
+        path: &Path,
+        mut take: impl FnMut(R) -> Result<(), E>,
+    ) -> Result<JsonLines, E> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = file.map_err(RowError::io(path))?;
+        let (mut lines, mut whole) = (0, 0);
+        let mut reader = BufReader::new(&mut file);
+        let mut line = String::new();
+        while reader.read_line(&mut line).map_err(RowError::io(path))? > 0 && line.ends_with('\n') {
+            whole += line.len() as u64;
+            lines += 1;
+            let row = serde_json::from_str(&line);
+            let fault = |error: serde_json::Error| {
+                let remedy = "bring the file back as it was, or begin anew in another --out";
+                RowError::Content(format!("{}, line {lines}: {error}; {remedy}", path.display()))
+            };
+            take(row.map_err(fault)?)?;
+            line.clear();
+        }
+        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
+        Ok(JsonLines { path: path.to_owned(), file })
+    }
+
+    /// Adds a row, which then survives the end of the program.
+    pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
+        let line = serde_json::to_string(row).map_err(io::Error::from);
+        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
+        written.map_err(RowError::io(&self.path))
+    }
+}
+
+/// A row that belongs to a game.
+pub trait RowOfGame: Row {
+    /// Identifies a game. Games are written in ascending order.
+    type Game: Ord + Clone + Display;
+
+    fn game(&self) -> Self::Game;
+
+    /// Returns the name of the way in which the game was played, if there are several. Their rows may be in
+    /// different files.
+    fn way(&self) -> String {
+        String::new()
+    }
+}
+
+/// The rows of several files, in the order of the games, in bounded memory.
+#[derive(Debug)]
+pub(crate) struct MergedGames<R: RowOfGame> {
+    files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
+    last: Option<R::Game>,
+}
+
+impl<R: RowOfGame> MergedGames<R> {
+    /// Opens the files. The games of each must be in ascending order, as all commands write them.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
+        let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
+        Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
+    }
+
+    /// Returns the rows of the next game, or `None` at the end.
+    fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
+        let mut first: Option<R::Game> = None;
+        for (path, file) in &mut self.files {
+            let game = match file.peek() {
+                None => continue,
+                Some(Ok(row)) => row.game(),
+                // Yields the error itself.
+                Some(Err(_)) => return file.next().transpose().map(|_| None),
+            };
+            if self.last.as_ref().is_some_and(|last| game <= *last) {
+                let text = "comes after a later one or for the second time; take the file as it was written, unsorted";
+                return Err(RowError::Content(format!("{}: game {game} {text}", path.display())));
+            }
+            if first.as_ref().is_none_or(|first| game < *first) {
+                first = Some(game);
+            }
+        }
+        let Some(game) = first else { return Ok(None) };
+        let (mut rows, mut before) = (Vec::new(), None);
+        for (path, file) in &mut self.files {
+            let begin = rows.len();
+            while let Some(row) = file.next_if(|row| row.as_ref().is_ok_and(|row| row.game() == game)) {
+                rows.push(row?);
+            }
+            if begin == rows.len() {
+                continue;
+            }
+            if let Some(before) = before.replace(path.clone())
+                && have_a_way_in_common(&rows[..begin], &rows[begin..])
+            {
+                let remedy = "name each shard once, and make them with the same --shard i/n";
+                let files = format!("{} and {}", before.display(), path.display());
+                let text = format!("game {game} is in two of the files, {files}: {remedy}");
+                return Err(RowError::Content(text));
+            }
+        }
+        self.last = Some(game);
+        Ok(Some(rows))
+    }
+}
+
+fn have_a_way_in_common<R: RowOfGame>(some: &[R], others: &[R]) -> bool {
+    let ways: HashSet<String> = some.iter().map(R::way).collect();
+    others.iter().any(|row| ways.contains(&row.way()))
+}
+
+impl<R: RowOfGame> Iterator for MergedGames<R> {
+    type Item = Result<Vec<R>, RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+/// Refuses to replace the file `path` if it has a game that none of `files` has: it is that of another run.
+fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut merged = MergedGames::<R>::open(files)?;
+    // A row that was half written ends the file. Other rows are refused when it is to be replaced.
+    for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
+        let game = old[0].game();
+        let is_before = |rows: &Vec<R>| rows[0].game() < game;
+        let new = merged.find(|rows| !rows.as_ref().is_ok_and(is_before)).transpose()?;
+        let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
+        let ways: HashSet<String> = new.iter().map(R::way).collect();
+        if !old.iter().all(|row| ways.contains(&row.way())) {
+            let text = format!("has game {game} of another run; name another --out");
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows of all files into `path`. Rows that are there already are replaced if all
+/// their games are in the files.
+pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
+    check_replacing::<R>(path, files)?;
+    let mut writer = RowWriter::<R>::create(path)?;
+    for game in MergedGames::open(files)? {
+        game?.iter().try_for_each(|row| writer.write(row))?;
+    }
+    writer.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    struct Sample {
+        game: u64,
+        name: String,
+        used_ms: f64,
+        m_plies: Option<f32>,
+        won: bool,
+        #[serde(default)]
+        version: String,
+    }
+
+    impl Row for Sample {
+        const KIND: &'static str = "samples";
+    }
+
+    fn samples() -> Vec<Sample> {
+        let sample = |game: u64| Sample {
+            game,
+            name: format!("a, \"b\" {game}"),
+            used_ms: 0.1 + game as f64 / 3.0,
+            m_plies: game.is_multiple_of(2).then_some(game as f32 / 7.0),
+            won: game.is_multiple_of(3),
+            version: "1".into(),
+        };
+        (0..100).map(sample).collect()
+    }
+
+    fn write(path: &Path, rows: &[Sample]) {
+        let mut writer = RowWriter::create(path).unwrap();
+        rows.iter().for_each(|row| writer.write(row).unwrap());
+        writer.flush().unwrap();
+    }
+
+    fn read(path: &Path) -> Vec<Sample> {
+        RowReader::open(path).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_stopped_run_goes_on_behind_the_rows_that_it_keeps() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let rows = samples();
+        for half_line in ["", "41,half", "41,a,0.1,,tru"] {
+            for keep in [0, 1, 40, 41] {
+                write(&path, &rows[..41]);
+                OpenOptions::new().append(true).open(&path).unwrap().write_all(half_line.as_bytes()).unwrap();
+                let mut writer = RowWriter::resume(&path, |row: Sample| row.game < keep).unwrap();
+                rows[keep as usize..].iter().for_each(|row| writer.write(row).unwrap());
+                writer.flush().unwrap();
+                assert_eq!(read(&path), rows, "kept {keep}, then {half_line:?}");
+            }
+        }
+    }
+
+    /// A regression: a file of something else that was refused had lost what stood behind its last newline.
+    #[test]
+    fn a_file_of_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other.csv");
+        for (text, message) in [
+            ("a,b\n1,2\n", "other.csv: no rows of samples"),
+            ("a,b\n1,2\n3,4", "other.csv: no rows of samples"),
+            ("a,b\n", "other.csv: has other columns"),
+            ("a,b", "other.csv: has other columns"),
+        ] {
+            std::fs::write(&other, text).unwrap();
+            let refused = RowWriter::resume(&other, |_: Sample| true).unwrap_err().to_string();
+            assert!(refused.contains(message), "{text:?}: {refused}");
+            assert!(RowWriter::<Sample>::create(&other).is_err(), "{text:?}");
+            assert_eq!(std::fs::read_to_string(&other).unwrap(), text);
+        }
+        let begun = "game,na";
+        std::fs::write(&other, begun).unwrap();
+        drop(RowWriter::resume(&other, |_: Sample| true).unwrap());
+        assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
+    }
+
+    #[test]
+    fn rows_without_a_version_are_read_but_not_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "game,name,used_ms,m_plies,won\n7,a,1.5,,true\n").unwrap();
+        assert!(are_columns_of(&columns_of_file(&path).unwrap(), &Sample::columns()));
+        assert!(!are_columns_of(&["game".into()], &Sample::columns()));
+        assert_eq!(read(&path)[0].version, "");
+        let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
+        assert!(refused.to_string().contains("other columns"), "{refused}");
+        assert_eq!(read(&path).len(), 1, "the file is left alone");
+    }
+
+    #[test]
+    fn a_file_without_rows_has_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        write(&path, &[]);
+        assert_eq!(Sample::columns(), ["game", "name", "used_ms", "m_plies", "won", "version"]);
+        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
+        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
+        assert_eq!(read(&path), []);
+    }
+
+    impl RowOfGame for Sample {
+        type Game = u64;
+
+        fn game(&self) -> u64 {
+            self.game
+        }
+
+        fn way(&self) -> String {
+            self.name.clone()
+        }
+    }
+
+    /// Writes three rows of each of the games.
+    fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {
+        let row = |&game: &u64| Sample { game, name: way.into(), ..samples()[0].clone() };
+        let rows: Vec<_> = games.iter().flat_map(|game| [row(game), row(game), row(game)]).collect();
+        write(path, &rows);
+        path.into()
+    }
+
+    fn fault(files: &[&PathBuf]) -> String {
+        let files: Vec<PathBuf> = files.iter().copied().cloned().collect();
+        MergedGames::<Sample>::open(&files).unwrap().find_map(Result::err).unwrap().to_string()
+    }
+
+    #[test]
+    fn shards_merge_in_the_order_of_the_games_and_overlaps_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, games: &[u64]| write_games(&folder.path().join(name), "x", games);
+        let (a, b) = (file("a", &[1, 4, 9]), file("b", &[2, 3, 12]));
+        let (c, none) = (file("c", &[3]), file("none", &[]));
+        let merged = MergedGames::<Sample>::open(&[b.clone(), none, a]).unwrap();
+        let games: Vec<_> = merged.map(|game| game.unwrap()).collect();
+        assert_eq!(games.iter().map(|rows| rows[0].game).collect::<Vec<_>>(), [1, 2, 3, 4, 9, 12]);
+        assert!(games.iter().all(|rows| rows.len() == 3));
+        assert!(fault(&[&b, &c]).starts_with("game 3 is in two of the files"), "{}", fault(&[&b, &c]));
+        assert!(fault(&[&b, &b]).starts_with("game 2 is in two of the files"));
+        let unordered = file("unordered", &[2, 1]);
+        assert!(fault(&[&unordered]).contains("unordered: game 1 comes after"), "{}", fault(&[&unordered]));
+        let other = write_games(&folder.path().join("other"), "y", &[3]);
+        let both = MergedGames::<Sample>::open(&[c, other]).unwrap();
+        assert_eq!(both.map(|game| game.unwrap().len()).collect::<Vec<_>>(), [6], "played in two ways");
+    }
+
+    /// A regression: whatever rows a folder had were replaced without a word.
+    #[test]
+    fn rows_of_another_run_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, way: &str, games: &[u64]| write_games(&folder.path().join(name), way, games);
+        let (old, new) = (folder.path().join("old.csv"), file("new.csv", "x", &[1, 3, 4]));
+        for (way, games, is_other) in [
+            ("x", &[][..], false),
+            ("x", &[3], false),
+            ("x", &[1, 3, 4], false),
+            ("x", &[2], true),
+            ("x", &[1, 3, 9], true),
+            ("y", &[3], true),
+        ] {
+            file("old.csv", way, games);
+            let before = std::fs::read(&old).unwrap();
+            let written = write_merged::<Sample>(std::slice::from_ref(&new), &old);
+            if is_other {
+                assert!(written.unwrap_err().to_string().contains("of another run"), "{way} {games:?}");
+                assert_eq!(std::fs::read(&old).unwrap(), before);
+            } else {
+                written.unwrap();
+                assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+            }
+            std::fs::remove_file(&old).unwrap();
+        }
+    }
+}

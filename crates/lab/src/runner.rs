@@ -1,0 +1,207 @@
+//! The runner of all measurements: jobs in order, on threads, until the end or until the user stops them.
+//!
+//! A source hands out jobs. Each thread takes as many as it likes at once, so that it can evaluate the
+//! positions of all of them in one batch, and delivers results as they come. The caller receives them in the
+//! order of the jobs, whatever threads do: what a run writes does not depend on how many there are, and ends
+//! with a whole job wherever it is stopped.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crossbeam::channel::{Sender, unbounded};
+use parking_lot::Mutex;
+
+use super::LabError;
+use zeitnot_engine::search::STACK_BYTES;
+
+/// What a thread does that has room for one more job.
+#[derive(Debug)]
+pub enum Next<J> {
+    /// It begins this one.
+    Job(J),
+    /// It goes on with its others: the next one depends on jobs that are under way.
+    Later,
+    /// It goes on with its others: there is no next one.
+    End,
+}
+
+impl<J> From<Option<J>> for Next<J> {
+    fn from(job: Option<J>) -> Next<J> {
+        job.map_or(Next::End, Next::Job)
+    }
+}
+
+/// Hands out the next job with its place.
+type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
+
+pub struct Jobs<'a, J, R> {
+    take: &'a Take<'a, J>,
+    stop: &'a AtomicBool,
+    /// No more results are wanted.
+    ended: &'a AtomicBool,
+    /// Places of jobs with their results, or the reason why the run cannot go on.
+    results: Sender<Result<(u64, R), LabError>>,
+}
+
+impl<J, R> Jobs<'_, J, R> {
+    /// Returns the next job with its place. The end once the run is stopped.
+    pub fn take(&self) -> Result<Next<(u64, J)>, LabError> {
+        if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
+    }
+
+    /// Takes at most so many jobs at once, or none at the end of a run in which no job depends on others.
+    pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
+        let mut taken = Vec::with_capacity(most);
+        while taken.len() < most
+            && let Next::Job(job) = self.take()?
+        {
+            taken.push(job);
+        }
+        Ok(taken)
+    }
+
+    /// Delivers the result of the job at `place`.
+    pub fn deliver(&self, place: u64, result: R) {
+        // The receiver outlives the threads.
+        let _ = self.results.send(Ok((place, result)));
+    }
+
+    pub fn are_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs the jobs of `next`: `work` is what each of the threads does, which have the indices from 0. `receive`
+/// gets the results in the order of the jobs and may end the run. `stop` becomes true when the user does.
+/// Jobs under way are then given up.
+///
+/// A thread that fails ends the run with its error. After `stop` no error of a thread counts: what the
+/// terminal sends at Ctrl-C ends child processes too.
+pub fn run<J: Send, R: Send>(
+    threads: usize,
+    stop: &AtomicBool,
+    next: impl FnMut() -> Result<Next<J>, LabError> + Send,
+    work: impl Fn(usize, &Jobs<'_, J, R>) -> Result<(), LabError> + Sync,
+    mut receive: impl FnMut(R) -> Result<ControlFlow<()>, LabError>,
+) -> Result<(), LabError> {
+    let source = Mutex::new((0, next));
+    let take = || {
+        let (taken, next) = &mut *source.lock();
+        Ok(match next()? {
+            Next::Job(job) => {
+                *taken += 1;
+                Next::Job((*taken - 1, job))
+            }
+            Next::Later => Next::Later,
+            Next::End => Next::End,
+        })
+    };
+    let ended = AtomicBool::new(false);
+    let (sender, results) = unbounded();
+    thread::scope(|scope| {
+        for index in 0..threads.max(1) {
+            let jobs = Jobs { take: &take, stop, ended: &ended, results: sender.clone() };
+            let work = &work;
+            let thread = thread::Builder::new().name(format!("lab-{index}")).stack_size(STACK_BYTES);
+            let spawned = thread.spawn_scoped(scope, move || {
+                let worked = catch_unwind(AssertUnwindSafe(|| work(index, &jobs)));
+                if let Err(error) = worked.unwrap_or(Err(LabError::Panic)) {
+                    jobs.ended.store(true, Ordering::Relaxed);
+                    let _ = jobs.results.send(Err(error));
+                }
+            });
+            // A thread that cannot be had leaves its jobs to the others. The first one is needed.
+            if let (Err(error), 0) = (spawned, index) {
+                return Err(LabError::Thread(error));
+            }
+        }
+        drop(sender);
+        let (mut early, mut place, mut outcome) = (BTreeMap::new(), 0, Ok(()));
+        for result in results {
+            match result {
+                Ok((place, result)) => drop(early.insert(place, result)),
+                Err(_) if stop.load(Ordering::Relaxed) => {}
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+            while let Some(result) = early.remove(&place).filter(|_| !ended.load(Ordering::Relaxed)) {
+                place += 1;
+                let received = receive(result);
+                let is_over = !matches!(received, Ok(ControlFlow::Continue(())));
+                ended.fetch_or(is_over, Ordering::Relaxed);
+                outcome = outcome.and(received.map(drop));
+            }
+        }
+        outcome
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs 100 jobs, which a thread takes three at a time and delivers in the wrong order. Returns what is
+    /// received up to the result of job `last`.
+    fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
+        let mut jobs = 0..100u64;
+        let mut found = Vec::new();
+        let work = |_, jobs: &Jobs<'_, u64, u64>| {
+            loop {
+                let taken = jobs.take_some(3)?;
+                if taken.is_empty() {
+                    return Ok(());
+                }
+                taken.into_iter().rev().for_each(|(place, job)| jobs.deliver(place, 7 * job));
+            }
+        };
+        run(
+            threads,
+            stop,
+            || Ok(jobs.next().into()),
+            work,
+            |result| {
+                found.push(result);
+                Ok(if result == 7 * last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            },
+        )?;
+        Ok(found)
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        let going = AtomicBool::new(false);
+        for threads in [0, 1, 4] {
+            let expected: Vec<u64> = (0..100).map(|job| 7 * job).collect();
+            assert_eq!(received(threads, &going, 1000).unwrap(), expected);
+        }
+        assert!(received(1, &AtomicBool::new(true), 1000).unwrap().is_empty());
+    }
+
+    #[test]
+    fn whoever_receives_may_end_the_run() {
+        let going = AtomicBool::new(false);
+        let found = received(2, &going, 1).unwrap();
+        assert_eq!(found, [0, 7]);
+    }
+
+    #[test]
+    fn errors_and_panics_of_threads_end_the_run() {
+        let going = AtomicBool::new(false);
+        let fail = |stop: &AtomicBool, fault: fn() -> LabError| {
+            let endless = || Ok(Next::Job(()));
+            let work = |index: usize, jobs: &Jobs<'_, (), ()>| {
+                while let (1.., Next::Job((place, ()))) = (index, jobs.take()?) {
+                    jobs.deliver(place, ());
+                }
+                Err(fault())
+            };
+            run(2, stop, endless, work, |()| Ok(ControlFlow::Continue(())))
+        };
+        let error = || LabError::Thread(std::io::Error::other("none left"));
+        assert!(matches!(fail(&going, error), Err(LabError::Thread(_))));
+        assert!(matches!(fail(&going, || panic!("a test")), Err(LabError::Panic)));
+        assert!(fail(&AtomicBool::new(true), error).is_ok(), "the user has stopped it");
+    }
+}

@@ -1,0 +1,400 @@
+//! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
+//!
+//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. `time_spent` says where
+//! the time went. The pages of [`analysis`](crate::analysis) and of [`matches`](crate::matches)
+//! hold the viewer.
+
+mod time_spent;
+
+pub(crate) use time_spent::{Ending, TimedMove, decided_by_clock, low_clock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::pgn::{RecordedGame, Tags};
+use crate::report::PageProgram;
+use zeitnot_engine::chess::{Move, Position};
+use zeitnot_engine::time::TimeControl;
+
+/// The program that shows the games.
+pub(crate) const VIEWER: PageProgram = PageProgram {
+    id: "games",
+    style: include_str!("viewer.css"),
+    markup: "<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>",
+    script: include_str!("viewer.js"),
+};
+
+/// Most plies of a line.
+const LONGEST: usize = 14;
+
+/// A sentence about a game.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remark {
+    pub(crate) text: String,
+    /// The positions that it is about, by the plies before them.
+    pub(crate) plies: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ViewedGame {
+    number: u64,
+    /// White and Black.
+    players: [ViewedPlayer; 2],
+    result: String,
+    /// Event, date, time control, opening and end, where they are known.
+    facts: Vec<String>,
+    /// The start.
+    fen: String,
+    /// The moves, each as two words: squares as in UCI, and SAN.
+    moves: String,
+    /// One more than there are moves.
+    positions: Vec<ViewedPosition>,
+    plies: Vec<ViewedMove>,
+    /// Time that both begin with, and the clock below which it is low, ms.
+    base: Option<f64>,
+    low: Option<f64>,
+    /// True if each position has the evaluation of the player to move, not that of one judge.
+    pub(crate) by_players: bool,
+    /// What is set side by side for White and Black: a name and two figures.
+    pub(crate) figures: Vec<[String; 3]>,
+    /// The moves that turned the game.
+    pub(crate) turns: Vec<Remark>,
+    /// Where the time went, for White and Black.
+    time: [Vec<Remark>; 2],
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ViewedPlayer {
+    name: String,
+    title: Option<String>,
+    rating: Option<String>,
+}
+
+/// A position. What is not known of it is left out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ViewedPosition {
+    /// White's winning chances, percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) win: Option<f64>,
+    /// White's win, draw and loss, permille.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) wdl: Option<[u32; 3]>,
+    /// The evaluation from White's point of view.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) eval: String,
+    /// Plies left, as the search sees them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ml: Option<f64>,
+    /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lines: Vec<(String, String)>,
+}
+
+/// A move. What is not known of it is left out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ViewedMove {
+    /// The mover's clock after it, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock: Option<f64>,
+    /// Time used, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) used: Option<f64>,
+    /// Time that the time manager plans, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) planned: Option<f64>,
+    /// `?!`, `?` or `??`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) mark: String,
+    /// What is to be said of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) note: String,
+    /// True if there is something better than it, to be pointed at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_better: bool,
+    /// Winning chances of its player before and after it, percent.
+    #[serde(skip)]
+    pub(crate) chances: Option<(f64, f64)>,
+}
+
+impl ViewedGame {
+    /// Returns a game with what is known of its positions and moves. `control` is its time control.
+    pub(crate) fn new(
+        game: &RecordedGame,
+        control: Option<TimeControl>,
+        positions: Vec<ViewedPosition>,
+        plies: Vec<ViewedMove>,
+    ) -> ViewedGame {
+        let moves: Vec<_> = game.moves.iter().map(|played| played.r#move).collect();
+        let player = |color: &str| ViewedPlayer {
+            name: tag(&game.tags, color).unwrap_or("?").to_owned(),
+            title: tag(&game.tags, &format!("{color}Title")).map(str::to_owned),
+            rating: tag(&game.tags, &format!("{color}Elo")).map(str::to_owned),
+        };
+        let base = control.map(|control| control.time.0);
+        let side = |is_white| {
+            let (moves, first) = timed_moves(game, &plies, base, is_white);
+            let name = if is_white { "White" } else { "Black" };
+            time_spent::remarks(name, (&moves, first), control, ending_of(&game.tags, is_white))
+        };
+        ViewedGame {
+            number: game.number,
+            players: [player("White"), player("Black")],
+            result: tag(&game.tags, "Result").unwrap_or("*").to_owned(),
+            facts: facts(game, control),
+            fen: game.start.to_fen(),
+            moves: line_of(&game.start, &moves),
+            time: [side(true), side(false)],
+            base,
+            low: base.map(low_clock),
+            by_players: false,
+            figures: Vec::new(),
+            turns: Vec::new(),
+            positions: positions.into_iter().map(ViewedPosition::rounded).collect(),
+            plies: plies.into_iter().map(ViewedMove::rounded).collect(),
+        }
+    }
+}
+
+impl ViewedPosition {
+    fn rounded(self) -> ViewedPosition {
+        let tenths = |value: f64| (10.0 * value).round() / 10.0;
+        ViewedPosition { win: self.win.map(tenths), ml: self.ml.map(tenths), ..self }
+    }
+}
+
+impl ViewedMove {
+    fn rounded(self) -> ViewedMove {
+        let ViewedMove { clock, used, planned, .. } = self;
+        let [clock, used, planned] = [clock, used, planned].map(|ms| ms.map(f64::round));
+        ViewedMove { clock, used, planned, ..self }
+    }
+}
+
+/// The data of the viewer: games, each with its PGN.
+pub(crate) fn data<'a>(games: impl Iterator<Item = (&'a ViewedGame, &'a str)>) -> serde_json::Value {
+    let games: Vec<_> = games.map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
+    json!({ "games": games })
+}
+
+/// A tag that says something.
+fn tag<'a>(tags: &'a Tags, name: &str) -> Option<&'a str> {
+    tags.get(name).map(str::trim).filter(|value| !value.is_empty() && !matches!(*value, "?" | "-"))
+}
+
+/// The moves of a line, each as two words: squares as in UCI, and SAN.
+pub(crate) fn line_of(start: &Position, moves: &[Move]) -> String {
+    let mut position = start.clone();
+    let mut words = Vec::with_capacity(2 * moves.len());
+    for &played in moves {
+        words.push(format!("{played:?}"));
+        words.push(position.format_san(played));
+        position = position.play(played);
+    }
+    words.join(" ")
+}
+
+/// As [`line_of`], of a search's line, which is cut.
+pub(crate) fn searched_line(start: &Position, moves: &[Move]) -> String {
+    line_of(start, &moves[..moves.len().min(LONGEST)])
+}
+
+/// The name of a move, as in `15…Rd2??`.
+pub(crate) fn move_name(before: &Position, played: Move, mark: &str) -> String {
+    let dots = if before.turn().is_white() { "." } else { "…" };
+    format!("{}{dots}{}{mark}", before.game_ply() / 2 + 1, before.format_san(played))
+}
+
+/// The moves of one side with their times, and the ply of the first.
+pub(crate) fn timed_moves(
+    game: &RecordedGame,
+    plies: &[ViewedMove],
+    base_ms: Option<f64>,
+    is_white: bool,
+) -> (Vec<TimedMove>, usize) {
+    let first = usize::from(is_white != game.start.turn().is_white());
+    let mut position = game.start.clone();
+    let mut moves = Vec::new();
+    for (ply, recorded) in game.moves.iter().enumerate() {
+        if ply % 2 == first {
+            let facts = &plies[ply];
+            moves.push(TimedMove {
+                name: move_name(&position, recorded.r#move, &facts.mark),
+                // The book's moves take no time.
+                used_ms: facts.used.filter(|_| !recorded.is_book),
+                planned_ms: facts.planned,
+                clock_ms: ply.checked_sub(2).map_or(base_ms, |last| plies[last].clock),
+                chances: facts.chances,
+                is_forced: position.legal_moves().len() == 1,
+                is_error: matches!(facts.mark.as_str(), "?" | "??"),
+            });
+        }
+        position = position.play(recorded.r#move);
+    }
+    (moves, first)
+}
+
+/// Says how a game ended for White or Black, by its tags.
+pub(crate) fn ending_of(tags: &Tags, is_white: bool) -> Ending {
+    let lost = if is_white { -1 } else { 1 };
+    let termination = tags.get("Termination").unwrap_or_default().to_lowercase();
+    match tags.result() {
+        Some(result) if result == lost => {
+            let by_time = ["time forfeit", "on time"].iter().any(|words| termination.contains(words));
+            if by_time { Ending::LostOnTime } else { Ending::Lost }
+        }
+        _ => Ending::Other,
+    }
+}
+
+fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
+    let tag = |name| tag(&game.tags, name);
+    let opening = match (tag("Opening"), tag("ECO")) {
+        (Some(name), Some(eco)) => Some(format!("{name} ({eco})")),
+        (Some(name), None) => Some(name.to_owned()),
+        // chess.com names the opening in an address.
+        (None, eco) => match tag("ECOUrl").and_then(|url| url.rsplit('/').next()) {
+            Some(words) => Some(words.replace('-', " ")),
+            None => eco.map(|eco| format!("opening {eco}")),
+        },
+    };
+    let date = tag("UTCDate").or(tag("Date")).filter(|date| !date.starts_with('?'));
+    let event = tag("Event").map(str::to_owned);
+    [event, date.map(|date| date.replace('.', "-")), control.map(control_in_words), opening, end(game)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Writes a time control as players say it.
+pub(crate) fn control_in_words(control: TimeControl) -> String {
+    let time = match control.time.as_secs() {
+        seconds if seconds >= 86_400.0 => format!("{} d", seconds / 86_400.0),
+        seconds if seconds >= 60.0 => format!("{} min", seconds / 60.0),
+        seconds => format!("{seconds} s"),
+    };
+    let increment = control.inc.as_secs();
+    let increment = if increment > 0.0 { format!(" + {increment} s a move") } else { String::new() };
+    let moves = match control.moves {
+        None => String::new(),
+        Some(1) => " a move".to_owned(),
+        Some(moves) => format!(" for {moves} moves"),
+    };
+    format!("{time}{moves}{increment}")
+}
+
+/// Says how a game ended, if that is known.
+fn end(game: &RecordedGame) -> Option<String> {
+    let sides = [(true, "White"), (false, "Black")];
+    let by_time = sides.iter().find(|(side, _)| ending_of(&game.tags, *side) == Ending::LostOnTime);
+    let legal = game.end.legal_moves();
+    if let Some((_, name)) = by_time {
+        Some(format!("{name} lost on time"))
+    } else if legal.is_empty() {
+        Some(if game.end.is_check() { "checkmate" } else { "stalemate" }.to_owned())
+    } else {
+        let details = tag(&game.tags, "TerminationDetails").or(tag(&game.tags, "Termination"));
+        details
+            .filter(|end| !matches!(end.to_lowercase().as_str(), "normal" | "unterminated" | "unknown"))
+            .map(str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pgn::Games;
+    use crate::report::Page;
+
+    fn read(text: &'static str) -> RecordedGame {
+        Games::new("text", text.as_bytes()).next().unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_head_tells_what_lichess_and_chess_com_say() {
+        let lichess = read(
+            "[Event \"Rated blitz game\"]\n[White \"a\"]\n[UTCDate \"2026.11.20\"]\n[Result \"1-0\"]\n[ECO \"C50\"]\n[Opening \"Italian Game\"]\n\
+             [TimeControl \"180+2\"]\n[Termination \"Time forfeit\"]\n\n1. e4 1-0\n",
+        );
+        let control = "180+2".parse().ok();
+        let expected = [
+            "Rated blitz game",
+            "2026-11-20",
+            "3 min + 2 s a move",
+            "Italian Game (C50)",
+            "Black lost on time",
+        ];
+        assert_eq!(facts(&lichess, control), expected);
+        assert_eq!(ending_of(&lichess.tags, false), Ending::LostOnTime);
+        assert_eq!(ending_of(&lichess.tags, true), Ending::Other);
+        let chess_com = read(
+            "[Result \"0-1\"]\n[ECO \"C50\"]\n[ECOUrl \"https://www.chess.com/openings/Italian-Game-3...Nf6\"]\n\
+             [Termination \"b won by resignation\"]\n\n1. e4 0-1\n",
+        );
+        assert_eq!(facts(&chess_com, None), ["Italian Game 3...Nf6", "b won by resignation"]);
+        assert_eq!(ending_of(&chess_com.tags, true), Ending::Lost);
+        assert_eq!(facts(&read("1. f3 e5 2. g4 Qh4# 0-1\n"), None), ["checkmate"]);
+        assert!(
+            facts(&read("[Termination \"Unknown\"]\n\n1. f3 e5 0-1\n"), None).is_empty(),
+            "it says nothing"
+        );
+        let words = ["30", "40/5400+30", "1/259200"].map(|text| control_in_words(text.parse().unwrap()));
+        assert_eq!(words, ["30 s", "90 min for 40 moves + 30 s a move", "3 d a move"]);
+    }
+
+    #[test]
+    fn lines_are_squares_and_san() {
+        let game = read("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O *\n");
+        let moves: Vec<_> = game.moves.iter().map(|played| played.r#move).collect();
+        assert_eq!(
+            line_of(&game.start, &moves),
+            "e2e4 e4 e7e5 e5 g1f3 Nf3 b8c6 Nc6 f1c4 Bc4 f8c5 Bc5 e1h1 O-O"
+        );
+        let black = game.start.play(moves[0]);
+        assert_eq!(move_name(&black, moves[1], "??"), "1…e5??");
+    }
+
+    /// The part of the light that a colour `#rgb` or `#rrggbb` sends, as WCAG counts it.
+    fn luminance(color: &str) -> f64 {
+        let digits: Vec<_> = color[1..].chars().map(|digit| digit.to_digit(16).unwrap()).collect();
+        let channel = |index: usize| {
+            let value = if digits.len() == 3 {
+                17 * digits[index]
+            } else {
+                16 * digits[2 * index] + digits[2 * index + 1]
+            };
+            let share = f64::from(value) / 255.0;
+            if share <= 0.03928 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2)
+    }
+
+    /// A regression: `??` was hardly to be seen in the dark.
+    #[test]
+    fn text_stands_out_in_light_and_in_dark() {
+        let html = Page::new("t").program(&VIEWER, &data(std::iter::empty())).to_html();
+        let themes = [":root{", "(prefers-color-scheme:dark){:root{"].map(|start| {
+            let blocks = html.match_indices(start).map(|(at, _)| &html[at + start.len()..]);
+            let blocks = blocks.map(|rest| rest.split('}').next().unwrap());
+            blocks
+                .flat_map(|block| block.split(';'))
+                .filter_map(|pair| pair.strip_prefix("--")?.split_once(':'))
+                .collect::<Vec<_>>()
+        });
+        let [_, dark] = &themes;
+        assert_eq!(dark.len(), 11, "{dark:?}");
+        // The last block of a name is that of the dark, which `:root{` finds too.
+        let light: Vec<_> = themes[0].iter().filter(|pair| !dark.contains(pair)).collect();
+        let of = |theme: &dyn Fn(&str) -> String, text: &str, ground: &str| {
+            let [a, b] = [theme(text), theme(ground)].map(|color| luminance(&color));
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        let in_dark = |name: &str| dark.iter().find(|(key, _)| *key == name).unwrap().1.to_owned();
+        let in_light = |name: &str| light.iter().find(|(key, _)| *key == name).unwrap().1.to_owned();
+        for text in ["ink", "quiet", "link", "one", "two", "inaccuracy", "mistake", "blunder"] {
+            for ground in ["paper", "shade"] {
+                let found = [of(&in_light, text, ground), of(&in_dark, text, ground)];
+                assert!(found[0] >= 4.5 && found[1] >= 4.5, "{text} on {ground}: {found:?}");
+            }
+        }
+    }
+}
