@@ -89,7 +89,8 @@ impl Settings {
         own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
     }
 
-    /// Describes the parameters of a time manager, an estimator of moves left or a backend, which have no flags.
+    /// Describes the parameters of a time manager, an estimator of moves left or a backend, which have no
+    /// flags.
     pub fn parameters_of(name: &str) -> Option<Vec<OptionSpec>> {
         let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
         let estimators = ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters));
