@@ -74,12 +74,17 @@ fn links(document: &Path) -> Vec<(PathBuf, Option<String>)> {
     .collect()
 }
 
-/// Returns the paths between backticks, from the package's folder.
+/// Returns the paths between backticks. Those of the engine's source begin in its folder.
 fn paths_in_code(document: &Path) -> Vec<PathBuf> {
-    static PATH: LazyLock<Regex> =
-        LazyLock::new(|| pattern("`((?:crates|src|tests|docs|scripts|models)/[^`A-Z *<{]*)`"));
+    static PATH: LazyLock<Regex> = LazyLock::new(|| {
+        pattern("`((crates|src|tests|docs|scripts|models|engine|network|options|search|time)/[^`A-Z *<{]*)`")
+    });
     let text = fs::read_to_string(document).unwrap();
-    PATH.captures_iter(&text).map(|path| package().join(&path[1])).collect()
+    let folder = |top: &str| match top {
+        "engine" | "network" | "options" | "search" | "time" => package().join("crates/engine/src"),
+        _ => package().to_owned(),
+    };
+    PATH.captures_iter(&text).map(|path| folder(&path[2]).join(&path[1])).collect()
 }
 
 #[test]
