@@ -4,7 +4,7 @@
     python -m zeitnot.cluster --scheduler local:4 movesleft --pgn games.pgn.zst --out movesleft1
 
 The command is one of match, movesleft, timelab, analyse and datagen, with its own flags. It is cut into parts, and what
-comes of them is put together as if one machine had done all. Programs call `analyse`. See docs/guide/cluster.md.
+comes of them is put together as if one machine had done all. Programs call `analyse`. See docs/guide/long-runs.md.
 """
 
 import argparse
