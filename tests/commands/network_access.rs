@@ -172,7 +172,7 @@ fn no_socket_is_opened() {
         (&["doctor", "--backend=random"], ""),
     ] {
         let output = traced(arguments, input).unwrap();
-        // 1 is the doctor's: the numbers of `random` are not those of a network.
+        // 1 is the doctor's: `random` evaluates no network.
         assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {}", stderr(&output));
         let calls = fs::read_to_string(&trace).unwrap();
         let opened: Vec<_> = calls.lines().filter(|line| line.contains("AF_INET")).collect();
