@@ -374,9 +374,14 @@ class AsyncEngine:
     _messages: "asyncio.Task[None]"
 
     def __init__(
-        self, *flags: str, program: Optional[str] = None, address: Optional[str] = None, in_flight: int = IN_FLIGHT
+        self,
+        *flags: str,
+        program: Optional[str] = None,
+        address: Optional[str] = None,
+        in_flight: int = IN_FLIGHT,
+        folder: Optional[str] = None,
     ) -> None:
-        self.in_flight, self._program, self._address = max(1, in_flight), program, address
+        self.in_flight, self._program, self._address, self._folder = max(1, in_flight), program, address, folder
         # The window is what the server takes, unless the caller gives it a queue of its own.
         self._flags = flags if any(flag.startswith("--queue") for flag in flags) else (*flags, f"--queue={self.in_flight}")
         self._process: Optional[asyncio.subprocess.Process] = None
@@ -420,7 +425,7 @@ class AsyncEngine:
     async def _spawn(self, name: str) -> None:
         pipe = asyncio.subprocess.PIPE
         spawned = asyncio.create_subprocess_exec(
-            name, "serve", *self._flags, limit=MAX_LINE, stdin=pipe, stdout=pipe, stderr=pipe
+            name, "serve", *self._flags, limit=MAX_LINE, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder
         )
         self._process = await spawned
         assert self._process.stdin and self._process.stdout and self._process.stderr
