@@ -242,16 +242,20 @@ class _Stream:
         self._under_way = 0
         self._error: Optional[Exception] = None
         self._timer: Optional[asyncio.TimerHandle] = None
-        self._changed, self._room = asyncio.Event(), asyncio.Event()
+        self._changed = asyncio.Event()
         self._feeder = asyncio.ensure_future(self._feed(_each(queries, defaults)))
+        self._feeder.add_done_callback(lambda _: self._changed.set())
         engine.ended.add_done_callback(self._end)
+
+    async def _until(self, is_so: Callable[[], Any]) -> None:
+        while not is_so():
+            self._changed.clear()
+            await self._changed.wait()
 
     async def _feed(self, queries: AsyncGenerator[_Query, None]) -> None:
         try:
             async for query in queries:
-                while self._refused or self._under_way >= self._engine.in_flight:
-                    self._room.clear()
-                    await self._room.wait()
+                await self._until(lambda: not self._refused and self._under_way < self._engine.in_flight)
                 self._under_way += query.left
                 if self._in_order:
                     self._order.append(query)
@@ -264,7 +268,6 @@ class _Stream:
             # That of the caller's own iterator.
             self._error = self._error or error
         finally:
-            self._changed.set()
             await queries.aclose()
 
     def _send(self, query: _Query) -> None:
@@ -274,40 +277,31 @@ class _Stream:
         """Sends two of the refused queries: the better it goes, the more there are."""
         for _ in range(min(2, len(self._refused))):
             self._send(self._refused.popleft())
-        self._room.set()
-
-    def _retry(self) -> None:
-        self._send_again()
+        if self._timer:
+            self._timer.cancel()
         # What is open may be searched for ever, so that the others wait for none of it.
-        self._timer = asyncio.get_running_loop().call_later(AGAIN, self._retry) if self._refused else None
+        self._timer = asyncio.get_running_loop().call_later(AGAIN, self._send_again) if self._refused else None
 
     def _take(self, query: _Query, line: Line) -> bool:
         """Takes a line on a query, and says whether it is the last one."""
-        is_refused = False
-        if "error" not in line:
-            answer = _answer_of(line, query.id)
-            if not answer.final:
-                # Who reads slowly gets fewer reports.
-                self._ready += [answer] if len(self._ready) < self._engine.in_flight else []
-                self._changed.set()
-                return False
-            self._give(query, answer, 1)
-        else:
-            error, ply = str(line["error"]), line.get("ply")
-            full = re.match(r"the queue is full: .* of (\d+) that may", error)
-            is_refused = bool(full and query.left <= int(full[1]))
-            if is_refused:
-                self._refused += [] if self._is_closed else [query]
-            else:
-                self._give(query, QueryError(query.id, error, line.get("field"), ply), query.left if ply is None else 1)
-        if is_refused or query.left == 0:
+        error, ply = line.get("error"), line.get("ply")
+        full = re.match(r"the queue is full: .* of (\d+) that may", error) if error else None
+        if full and query.left <= int(full[1]):
+            self._refused += [] if self._is_closed else [query]
+            self._timer = self._timer or asyncio.get_running_loop().call_later(AGAIN, self._send_again)
+        elif error:
+            self._give(query, QueryError(query.id, error, line.get("field"), ply), query.left if ply is None else 1)
+        elif line["final"]:
+            self._give(query, _answer_of(line, query.id), 1)
+        elif len(self._ready) < self._engine.in_flight:
+            # Who reads slowly gets fewer reports.
+            self._ready.append(_answer_of(line, query.id))
+        is_last = bool(full) or query.left == 0
+        if is_last:
             self._open.discard(line["id"])
-            if is_refused:
-                self._timer = self._timer or asyncio.get_running_loop().call_later(AGAIN, self._retry)
-            else:
-                self._send_again()
+            self._send_again() if not full else None
         self._changed.set()
-        return is_refused or query.left == 0
+        return is_last
 
     def _give(self, query: _Query, result: Result, positions: int) -> None:
         """Gives the caller what came of some positions: now, or when it is their turn."""
@@ -328,16 +322,12 @@ class _Stream:
 
     async def batch(self) -> List[Result]:
         """What has come since the last call, or nothing at the end. An error comes behind the answers that are there."""
-        while not self._ready:
-            if self._error:
-                raise self._error
-            if self._feeder.done() and not self._under_way:
-                return []
-            self._changed.clear()
-            await self._changed.wait()
+        await self._until(lambda: self._ready or self._error or (self._feeder.done() and not self._under_way))
+        if self._error and not self._ready:
+            raise self._error
         ready, self._ready = self._ready, []
         self._under_way -= sum(isinstance(result, QueryError) or result.final for result in ready)
-        self._room.set()
+        self._changed.set()
         return ready
 
     async def close(self) -> None:
@@ -348,14 +338,8 @@ class _Stream:
         for number in self._open:
             self._engine.write(f'{{"id": {number}, "action": "cancel"}}')
         with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._is_over(), PATIENCE)
+            await asyncio.wait_for(self._until(lambda: self._feeder.done() and not self._open), PATIENCE)
         self._engine.ended.remove_done_callback(self._end)
-
-    async def _is_over(self) -> None:
-        await asyncio.wait({self._feeder})
-        while self._open:
-            self._changed.clear()
-            await self._changed.wait()
 
 
 class AsyncEngine:
@@ -598,7 +582,6 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Ends the program, whatever it searches. A server on a port ends the queries of this client."""
         self._ending()
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -635,23 +618,18 @@ class Engine:
                 self._wait(stream.close())
 
     def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
-        """Searches all positions that a query asks for, in their order."""
         return self._wait(self._engine.analyse_all(position, **keys))
 
     def analyse(self, position: Position, **keys: Any) -> Answer:
-        """Searches one position."""
         return self._wait(self._engine.analyse(position, **keys))
 
     def version(self) -> Line:
-        """Version, backend and network of the server."""
         return self._wait(self._engine.version())
 
     def status(self) -> Line:
-        """What the server has done and has to do."""
         return self._wait(self._engine.status())
 
     def clear_cache(self) -> None:
-        """Lets the server forget its evaluations."""
         self._wait(self._engine.clear_cache())
 
 

@@ -11,6 +11,7 @@ docs/guide/cluster.md.
 import argparse
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -102,23 +103,16 @@ def _missing(hashes: List[str]) -> List[str]:
 
 
 def _store(sha256: str, mode: int, data: bytes) -> None:
-    path = _stored(sha256)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
-        part.write(data)
-    os.chmod(part.name, mode)
-    # Whole or not at all, whoever else stores the same.
-    os.replace(part.name, path)
+    _write(_stored(sha256).parent, [(sha256, data)])
+    _stored(sha256).chmod(mode)
 
 
 def _lay(folder: Path, places: Places) -> None:
     """Puts the files that arguments name where they are named."""
     folder.mkdir(parents=True, exist_ok=True)
     for place, sha256 in places:
-        path = folder / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            shutil.copy2(_stored(sha256), path)
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(_stored(sha256), folder / place)
 
 
 # The programs of a run, and the runs that are to end.
@@ -130,9 +124,8 @@ _lock = threading.Lock()
 def _stop(run: str) -> None:
     with _lock:
         _stopped.add(run)
-        for child in _running.pop(run, []):
-            if child.stdin:
-                child.stdin.close()
+        for child in _running[run]:
+            child.stdin.close() if child.stdin else None
 
 
 def _run(run: str, part: int, command: List[str], places: Places, before: Files) -> Tuple[bool, str, Files]:
@@ -150,14 +143,16 @@ def _run(run: str, part: int, command: List[str], places: Places, before: Files)
             child = subprocess.Popen(command, cwd=inputs, **keys)
             _running[run].append(child)
         said = ""
-        for line in child.stderr or ():
-            said = (said + line.decode(errors="replace"))[-SHOWN:]
-            if b" games" in line:
-                dask.get_worker().log_event(run, f"part {part}: {said.splitlines()[-1].strip()}")
-        code = child.wait()
-        if code:
-            said += f"({' '.join(command[3:])} ended with code {code})"
-        return not code and run not in _stopped, said if code else "", _read(out)
+        with child:
+            for line in child.stderr or ():
+                said = (said + line.decode(errors="replace"))[-SHOWN:]
+                if b" games" in line:
+                    dask.get_worker().log_event(run, f"part {part}: {said.splitlines()[-1].strip()}")
+        with _lock:
+            is_whole = child.returncode == 0 and run not in _stopped
+            _running[run] = [other for other in _running[run] if other is not child]
+        failure = f"{' '.join(command[3:])} ended with code {child.returncode}: {said}" if child.returncode else ""
+        return is_whole, failure, _read(out)
 
 
 def _read(folder: Path) -> Files:
@@ -168,8 +163,12 @@ def _read(folder: Path) -> Files:
 def _write(folder: Path, files: Files) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, whatever ends this.
+        new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        new.write_bytes(data)
+        new.replace(path)
 
 
 _engines: Dict[Any, Engine] = {}
@@ -216,7 +215,7 @@ def connect(scheduler: str) -> Iterator[Any]:
     # Ctrl-C on a terminal is for this process alone, which then ends the others.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     workers = int(scheduler.partition(":")[2] or 1)
-    with dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster:
+    with dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
         signal.signal(signal.SIGINT, handler)
         with dask.Client(cluster) as client:
             yield client
@@ -512,6 +511,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="flags of the command")
     args = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # What matters of a worker or a scheduler that is gone is said here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     def show(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -245,11 +245,13 @@ class Never(unittest.TestCase):
         acts = {
             "closed the connection": [lambda file: None, lambda file: file.write(b'{"id":2,"pl'), full_pipe],
             "no answer of zeitnot serve": [
-                lambda file: file.write(b"hello\n"),
-                lambda file: file.write(b"[]\n7\n"),
+                lambda file: file.write(b"hello\n") and file.read(),
+                lambda file: file.write(b"[]\n7\n") and file.read(),
                 lambda file: file.readline() and file.write(b'{"id":2,"moves":[5],"final":true}\n') and file.read(),
             ],
-            "has 512 clients": [lambda file: file.write(b'{"id":null,"error":"the server has 512 clients already"}\n')],
+            "has 512 clients": [
+                lambda file: file.write(b'{"id":null,"error":"the server has 512 clients already"}\n') and file.read()
+            ],
         }
         for text, act in [(text, act) for text, those in acts.items() for act in those]:
             for kind in (zeitnot.Engine, zeitnot.AsyncEngine):

@@ -172,7 +172,7 @@ class Clusters(unittest.TestCase):
         return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
     def test_a_run_that_is_stopped_ends_its_programs_and_goes_on(self):
-        slow = ["match", *MATCH[1:], "--backend=simulated(latency-us=3000)", "--threads=1"]
+        slow = ["match", "--games=24", "--nodes=20", "--max-plies=16", "--backend=simulated(latency-us=3000)", "--threads=1"]
         arguments = ["local:2", "--parts=2", *slow, "--concurrency=1", f"--out={self.path / 'out'}"]
         alone = [PROGRAM, *slow, f"--out={self.path / 'alone'}"]
         subprocess.run(alone, check=True, capture_output=True)
@@ -180,7 +180,8 @@ class Clusters(unittest.TestCase):
         for sent in (signal.SIGINT, signal.SIGTERM):
             with self.head(*arguments) as head:
                 # A game has ended in each part, or in the one that is left.
-                self.assertTrue(any(" games" in line for line in head.stderr))
+                seen = next((line for line in head.stderr if " games" in line), None)
+                self.assertTrue(seen, (sent, kept))
                 # As a terminal does, to all of the group.
                 os.killpg(head.pid, sent) if sent == signal.SIGINT else head.send_signal(sent)
                 said = head.communicate(timeout=60)[1]
