@@ -51,7 +51,7 @@ fn fetch(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<Ex
             Some(other) => format!("is not used: the configuration or --weights names {other}"),
             None => "is here, and used from the next start on".into(),
         };
-        output.write_ahead(&format_args!("{:<11}{next}\n", network.name))?;
+        output.write_ahead(&format_args!("{:<10} {next}\n", network.name))?;
     }
     output.write(&network, &"")?;
     Ok(ExitStatus::Success)
