@@ -20,7 +20,8 @@ use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
 use zeitnot_engine::network::{discover, folders};
 
-/// Names a file to read in the place of `networks.json`: for mirrors, and for tests with a server of their own.
+/// Names a file to read in the place of `networks.json`: for mirrors, and for tests with a server of their
+/// own.
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
 /// How often a download that breaks off is taken up again, as long as each attempt brings something.
 const ATTEMPTS: u32 = 5;
