@@ -61,7 +61,7 @@ fn suitable(args: &SetupArgs) -> Result<PublishedNetwork, Failure> {
     let other = args.machine.as_deref().map(described).transpose()?;
     let is_other = other.is_some();
     let is_cpu = args.fetch_network.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
-    let machine = || other.unwrap_or_else(Machine::without_parts);
+    let machine = || other.unwrap_or_else(Machine::this);
     Ok(choose(None, if is_cpu { 0 } else { machine().evaluating_gpu_mb(is_other) })?)
 }
 
