@@ -44,12 +44,13 @@ def output_of(*command):
 
 
 def linked_crates(target, flags):
-    """Returns the packages that the program's build for `target` links, but the program itself, by name and version."""
-    tree = output_of("cargo", "tree", "--locked", "--edges=normal,no-proc-macro", "--prefix=none", f"--target={target}", *flags)
-    linked = {tuple(line.split()[:2]) for line in tree.splitlines()[1:] if line}
+    """Returns the packages of others that the program's build for `target` links, by name and version."""
+    edges = ["--package=zeitnot", "--edges=normal,no-proc-macro"]
+    tree = output_of("cargo", "tree", "--locked", *edges, "--prefix=none", f"--target={target}", *flags)
+    linked = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
     metadata = output_of("cargo", "metadata", "--format-version=1", "--locked", f"--filter-platform={target}", *flags)
     packages = json.loads(metadata)["packages"]
-    found = [package for package in packages if (package["name"], f"v{package['version']}") in linked]
+    found = [package for package in packages if package["source"] and (package["name"], f"v{package['version']}") in linked]
     return sorted(found, key=lambda package: (package["name"], package["version"]))
 
 

@@ -1,16 +1,22 @@
-"""Makes the archives of a release, tries each of them, and writes their checksums.
+"""Makes the archives of a release on Linux, checks and tries each of them, and writes their checksums.
 
     python3 scripts/release.py [TARGET…] [--wheel] [--out dist]
 
-The targets are Rust's (`aarch64-unknown-linux-gnu`, `x86_64-pc-windows-gnu`, …); this machine's own is always made, because it writes
-the manual pages and completions of all. An archive holds the program with the network inside, README, changes, documents,
+Without a target it makes all: Linux and macOS for both processors, and Windows. This machine's own is always made, because it
+writes the manual pages and completions of all. An archive holds the program with the network inside, README, changes, documents,
 licences, manual pages and completions; beside the archives lie the source, from which they were made, `SHA256SUMS` and the text of the
-release (`NOTES.md`), the newest section of CHANGELOG.md.
-Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it is for another machine and they are
-installed; otherwise it is said that it was not tried. `--wheel` adds a package for pip of this machine's target (needs maturin).
+release (`NOTES.md`), the newest section of CHANGELOG.md. `--wheel` adds a package for pip for each target.
 
-Cross compilation needs `rustup target add TARGET` and, on Debian, gcc-aarch64-linux-gnu or gcc-mingw-w64-x86-64; to try the results
-qemu-user with libc6-arm64-cross, or wine64. Needs Python 3.8 or newer, and nothing else.
+A program must ask for no library that a fresh system lacks, and for no newer system than INSTALL.txt says; one for macOS must be
+signed, if only by checksums. Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it is for
+another machine and they are installed; otherwise it is said that it was not tried.
+
+One toolchain, zig, compiles and links for all systems. Needs Python 3.8 or newer, and:
+
+    rustup target add TARGET…
+    pip install ziglang cargo-zigbuild maturin
+    apt-get install llvm                                      reads what a program asks for
+    apt-get install qemu-user libc6-arm64-cross wine64        may be missing: tries the programs for ARM64 and Windows
 """
 
 import argparse
@@ -22,6 +28,7 @@ import os
 import platform
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -31,11 +38,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "release-files"
-BUILD = ["--locked", "--release"]
+TARGETS = [
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-pc-windows-gnu",
+    "aarch64-apple-darwin",
+    "x86_64-apple-darwin",
+]
+OWN = f"{platform.machine()}-unknown-linux-gnu"
+# The oldest systems for which Rust's own library is made.
+GLIBC, MACOS = "2.17", "11.0"
+# The libraries that every such system has.
+LIBRARIES = {
+    "linux": r"(libc|libdl|libm|libpthread|librt|libutil|ld-linux-\S+)\.so\.\d",
+    "apple": r"/usr/lib/lib(System\.B|charset\.1|iconv\.2)\.dylib",
+    "windows": r"(advapi32|bcryptprimitives|kernel32|ntdll|userenv|ws2_32|api-ms-win-\S+)\.dll",
+}
 # What people get beside the program. docs/ links to the files at the top.
 FILES = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "docs", "models/README.md"]
 SHELLS = {"bash": "zeitnot", "zsh": "_zeitnot", "fish": "zeitnot.fish", "powershell": "zeitnot.ps1"}
-LINKERS = {"aarch64-unknown-linux-gnu": "aarch64-linux-gnu-gcc"}
 # Where Debian keeps programs that don't lie in the path.
 WINE = ["wine", "wine64", "/usr/lib/wine/wine64"]
 # Rust's programs take random numbers from bcryptprimitives.dll, which every Windows has and Wine 8 lacks.
@@ -61,9 +82,9 @@ THIRD-PARTY.txt  the licences of the packages that are part of the program
 The source is zeitnot-{version}-source.tar.gz beside this archive.
 {notes}"""
 NOTES = {
-    "linux": "\nIt needs glibc {glibc} or newer (ldd --version tells yours) and libgcc_s.so.1, which every desktop has.\n",
-    "apple": "\nIf macOS refuses to open it: xattr -d com.apple.quarantine zeitnot\n",
-    "windows": "",
+    "linux": f"\nIt needs glibc {GLIBC} or newer (ldd --version tells yours).\n",
+    "apple": f"\nIt needs macOS {MACOS} or newer. If macOS refuses to open it: xattr -d com.apple.quarantine zeitnot\n",
+    "windows": "\nIt needs Windows 10 or newer.\n",
 }
 
 
@@ -74,18 +95,15 @@ def run(*command, **more):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", cwd=ROOT, **more).stdout
 
 
-def host():
-    lines = run("rustc", "-vV").splitlines()
-    return next(line.split(": ")[1] for line in lines if line.startswith("host: "))
+def of_system(target, table):
+    return next(value for word, value in table.items() if word in target)
 
 
 def build(target):
     """Builds the program and returns its path, wherever Cargo is set to put it."""
-    env = dict(os.environ)
-    if target in LINKERS:
-        env.setdefault(f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER", LINKERS[target])
-    for_others = [] if target == host() else ["--target", target]
-    messages = run("cargo", "build", *BUILD, *for_others, "--message-format=json-render-diagnostics", env=env)
+    oldest = f".{GLIBC}" if "linux" in target else ""
+    command = ["cargo", "zigbuild", "--locked", "--release", "--bin", "zeitnot", "--target", target + oldest]
+    messages = run(*command, "--message-format=json-render-diagnostics")
     return next(Path(message["executable"]) for message in map(json.loads, messages.splitlines()) if message.get("executable"))
 
 
@@ -100,12 +118,29 @@ def documents(program):
     return folder
 
 
-def glibc(program):
-    """Returns the newest version of glibc whose symbols the program asks for."""
-    words = program.read_bytes().split(b"GLIBC_")[1:]
-    versions = [word.split(b"\0")[0].decode(errors="replace") for word in words]
-    numbers = [tuple(map(int, version.split("."))) for version in versions if version.replace(".", "").isdigit()]
-    return ".".join(map(str, max(numbers)))
+def check(program, target):
+    """Reads what the program asks of its system, and returns it in words; ends the script where a system may lack it."""
+    headers = run("llvm-objdump", "--private-headers", program)
+    libraries = sorted(set(re.findall(r"(?:NEEDED|DLL Name:|LC_LOAD_DYLIB\n.*\n +name) +(\S+)", headers)))
+    versions = [tuple(map(int, found.split("."))) for found in re.findall(r"(?:GLIBC_|minos )([\d.]+)", headers)]
+    newest, oldest = max(versions, default=()), of_system(target, {"linux": GLIBC, "apple": MACOS, "windows": "10"})
+    rare = [library for library in libraries if not re.fullmatch(of_system(target, LIBRARIES), library, re.IGNORECASE)]
+    if rare or newest > tuple(map(int, oldest.split("."))):
+        raise SystemExit(f"{program} asks for version {newest} of its system, and for {rare or 'no rare library'}")
+    if "apple" in target and not is_signed(program.read_bytes()):
+        raise SystemExit(f"{program} has no valid signature, so macOS would not run it")
+    return " ".join([".".join(map(str, newest)), *libraries]).strip()
+
+
+def is_signed(program):
+    """Whether a program for macOS has an ad-hoc signature with the right checksum of each page: Apple's processors run no other.
+    The layout is that of `CS_CodeDirectory` in Apple's cs_blobs.h."""
+    at = program.rfind(b"\xfa\xde\x0c\x02")
+    if at < 0:
+        return False
+    flags, sums, _, _, count, end, length, _, _, shift = struct.unpack_from(">6I4B", program, at + 12)
+    pages = [program[begin : min(begin + (1 << shift), end)] for begin in range(0, end, 1 << shift)]
+    return flags & 2 and program[at + sums :][: count * length] == b"".join(hashlib.sha256(page).digest() for page in pages)
 
 
 def gather(program, target, version, shared):
@@ -119,9 +154,7 @@ def gather(program, target, version, shared):
         goal.parent.mkdir(exist_ok=True)
         shutil.copytree(source, goal) if source.is_dir() else shutil.copy2(source, goal)
     run(sys.executable, "scripts/licences.py", folder / "THIRD-PARTY.txt", "--target", target)
-    notes = next((text for word, text in NOTES.items() if word in target), "")
-    if "{glibc}" in notes:
-        notes = notes.format(glibc=glibc(program))
+    notes = of_system(target, NOTES)
     started = program.name if "windows" in target else f"./{program.name}"
     text = INSTALL.format(version=version, target=target, program=program.name, run=started, notes=notes)
     (folder / "INSTALL.txt").write_text(text, encoding="utf-8")
@@ -131,7 +164,7 @@ def gather(program, target, version, shared):
 def pack(folder, out, target):
     """Packs a folder: the same files give the same bytes."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = [str(path.relative_to(folder.parent)).replace(os.sep, "/") for path in files]
+    names = [str(path.relative_to(folder.parent)) for path in files]
     if "windows" in target:
         archive = out / f"{folder.name}.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
@@ -151,11 +184,11 @@ def pack(folder, out, target):
 
 def runner(target):
     """Returns the command that runs programs of a target here; None where there is none."""
-    if target == host():
+    if target == OWN:
         return []
     if target == "aarch64-unknown-linux-gnu" and shutil.which("qemu-aarch64"):
         return ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
-    if "windows" in target and platform.system() != "Windows":
+    if "windows" in target:
         wine = next((found for found in map(shutil.which, WINE) if found), None)
         return [wine] if wine else None
     return None
@@ -171,9 +204,9 @@ def try_out(archive, target):
         (home,) = Path(folder).iterdir()
         program = home / ("zeitnot.exe" if "windows" in target else "zeitnot")
         env = dict(os.environ, ZEITNOT_OFFLINE="1", WINEDEBUG="-all")
-        if "windows" in target and through:
+        if "windows" in target:
             library = ["-shared", "-o", home / "bcryptprimitives.dll", "-x", "c", "-", "-ladvapi32"]
-            run("x86_64-w64-mingw32-gcc", *library, input=RANDOM_FOR_WINE)
+            run("cargo-zigbuild", "zig", "cc", "--", "-target", "x86_64-windows-gnu", *library, input=RANDOM_FOR_WINE)
         start = dict(cwd=home, env=env, encoding="utf-8", stdout=subprocess.PIPE)
         # An emulator makes a few visits a second.
         nodes = "20" if through else "200"
@@ -205,23 +238,25 @@ def main():
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    own = host()
-    targets = list(dict.fromkeys([own, *arguments.targets]))
-    made, shared, version, own_folder = [], None, None, None
-    for target in targets:
+    # zig brings what it needs of Apple's libraries; an empty folder spares rustc the search for Xcode, and us its warning.
+    sdk = WORK / "no-sdk"
+    sdk.mkdir(parents=True, exist_ok=True)
+    os.environ.update(SDKROOT=str(sdk), MACOSX_DEPLOYMENT_TARGET=MACOS)
+    made, shared, version = [], None, None
+    for target in dict.fromkeys([OWN, *(arguments.targets or TARGETS)]):
         program = build(target)
-        if target == own:
+        if target == OWN:
             shared = documents(program)
             version = run(program, "--version").split()[-1]
+        needs = check(program, target)
         folder = gather(program, target, version, shared)
-        own_folder = own_folder or folder
         archive = pack(folder, out, target)
-        made.append((archive, try_out(archive, target)))
+        made.append((archive, f"needs {needs}; {try_out(archive, target)}"))
+        if arguments.wheel:
+            made.append((wheel(folder, target, out), "a package for pip"))
     source = out / f"zeitnot-{version}-source.tar.gz"
     run("git", "archive", "--format=tar.gz", f"--prefix=zeitnot-{version}/", "-o", source, "HEAD")
     made.append((source, "the commit's files"))
-    if arguments.wheel:
-        made.append((wheel(own_folder, out), "a package for pip"))
     sums = [f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n" for archive, _ in made]
     (out / "SHA256SUMS").write_text("".join(sums))
     (out / "NOTES.md").write_text(notes(), encoding="utf-8")
@@ -229,12 +264,13 @@ def main():
         print(f"{archive.name}  {archive.stat().st_size / 1e6:.1f} MB  {seen}")
 
 
-def wheel(folder, out):
-    """Makes a package for pip with the program in it; `folder` is this machine's archive. Returns its path."""
+def wheel(folder, target, out):
+    """Makes a package for pip with the program in it; `folder` is the archive's. Returns its path."""
     shutil.copy2(folder / "THIRD-PARTY.txt", ROOT)
+    oldest = ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in target else []
     try:
         before = set(out.glob("*.whl"))
-        run("maturin", "build", "--locked", "--release", "--out", out)
+        run("maturin", "build", "--zig", "--locked", "--release", "--target", target, *oldest, "--out", out)
         return max(set(out.glob("*.whl")) - before or out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
     finally:
         (ROOT / "THIRD-PARTY.txt").unlink()

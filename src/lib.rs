@@ -2,8 +2,9 @@
 //!
 //! # Layers
 //!
-//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs` checks that). All use
-//! the engine ([`zeitnot_engine`]), and the commands that measure use the laboratory ([`zeitnot_lab`]).
+//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs`
+//! checks that). All use the engine ([`zeitnot_engine`]), and the commands that measure use the laboratory
+//! ([`zeitnot_lab`]).
 //!
 //! | module | job |
 //! |---|---|

@@ -295,7 +295,7 @@ struct UnsafeRow {
 }
 
 fn unsafe_rows() -> Vec<UnsafeRow> {
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/unsafe.md");
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/unsafe.md");
     let text = fs::read_to_string(document).unwrap();
     let row = |line: &str| {
         let cells: Vec<_> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
@@ -374,7 +374,7 @@ fn all_unsafe_code_is_listed_with_its_tests() {
             wrong.push(format!("{file}: no test, or tests that are not there: {missing:?}"));
         }
     }
-    assert!(wrong.is_empty(), "docs/reference/unsafe.md:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "tests/data/unsafe.md:\n{}", wrong.join("\n"));
     assert_eq!(
         rows.iter().map(|row| &row.file).collect::<BTreeSet<_>>().len(),
         rows.len(),

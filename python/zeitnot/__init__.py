@@ -5,7 +5,7 @@
         for answer in engine.answers([{"id": 1, "moves": ["e4", "e5"], "plies": "all"}], nodes=400):
             print(answer.ply, answer.best, answer.q)
 
-Keys of queries and fields of answers: docs/guide/serve.md. `python -m zeitnot e4 e5` prints a game.
+Keys of queries and fields of answers: docs/guide/serve.md.
 """
 
 from .client import Answer, AsyncEngine, Engine, EngineError, QueryError, RootMove, answers, program

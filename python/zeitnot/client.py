@@ -1,27 +1,59 @@
 """The client of `zeitnot serve`: streams queries to the program and answers back.
 
-`_Stream` knows which queries may go out and what the answers belong to, and no pipe. `Engine` drives it with a thread that
-reads, `AsyncEngine` with asyncio. No more positions are under way than the server takes, however many queries there are.
+`AsyncEngine` is a connection. Its one task that reads hands each line to the `_Stream` that has asked, so that any number of
+callers share the connection. `Engine` is the same for programs without asyncio: it runs an `AsyncEngine` in a thread.
 """
 
 import asyncio
 import json
-import queue
+import math
+import re
 import socket
-import subprocess
+import sys
 import sysconfig
 import threading
-import time
+import weakref
 from collections import deque
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import partial
+from itertools import count, repeat
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Deque, Dict, Iterator, List, Literal, NamedTuple
+from typing import Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 
 # Positions under way unless the caller says otherwise: enough for the batches of several GPUs.
 IN_FLIGHT = 2000
+# Queries that are taken ahead from an iterator that may be slow.
+AHEAD = 32
 # Seconds until a query is sent again that a server refused because other clients fill its queue.
 AGAIN = 0.05
+# Seconds in which searches and programs must end that are told to, and in which a port must answer.
+PATIENCE = 5.0
+# Seconds in which a program must be ready. Some devices compile the network first.
+START = 1800.0
 # The longest answer, bytes: all moves of a position with their lines.
 MAX_LINE = 1 << 24
+# Characters of the program's messages that an error repeats.
+SHOWN = 2000
+
+T = TypeVar("T")
+Line = Dict[str, Any]
+# A dictionary as in docs/guide/serve.md, a FEN or "startpos", or a board or game of python-chess.
+Position = Any
+Wdl = Tuple[float, float, float]
+
+
+def _centipawns(wdl: Wdl) -> int:
+    """Lc0's WDL_mu, the score that the engine shows under UCI by default."""
+    win, draw, loss = wdl
+    plain = 45 * math.tan(1.56728071628 * (win - loss))
+    if min(win, loss) > 0 and draw > 0 and abs(win - loss) + draw < 0.996:
+        a, b = math.log(1 / loss - 1), math.log(1 / win - 1)
+        mu = 100 * (a - b) / (a + b)
+        if abs(mu) < 100 or abs(plain) < abs(mu):
+            return int(mu)
+    return int(plain)
 
 
 class RootMove(NamedTuple):
@@ -30,11 +62,15 @@ class RootMove(NamedTuple):
     move: str
     visits: int
     q: float
-    wdl: Tuple[float, float, float]
+    wdl: Wdl
     policy: float
     plies_left: Optional[float]
     mate: Optional[int]
     pv: Tuple[str, ...]
+
+    @property
+    def centipawns(self) -> int:
+        return _centipawns(self.wdl)
 
 
 class Answer(NamedTuple):
@@ -50,7 +86,7 @@ class Answer(NamedTuple):
     best: Optional[str]
     visits: Optional[int]
     q: Optional[float]
-    wdl: Optional[Tuple[float, float, float]]
+    wdl: Optional[Wdl]
     plies_left: Optional[float]
     mate: Optional[int]
     depth: Optional[int]
@@ -60,6 +96,10 @@ class Answer(NamedTuple):
     moves: Tuple[RootMove, ...]
     warnings: Tuple[str, ...]
 
+    @property
+    def centipawns(self) -> Optional[int]:
+        return _centipawns(self.wdl) if self.wdl else None
+
 
 class EngineError(Exception):
     """The program is missing, could not start, or has ended before it had answered."""
@@ -68,431 +108,547 @@ class EngineError(Exception):
 class QueryError(Exception):
     """A query was refused, or one of its positions could not be searched."""
 
-    def __init__(self, id, error, field=None, ply=None):
-        super().__init__(f"{field}: {error}" if field else error)
+    def __init__(self, id: Any, error: str, field: Optional[str] = None, ply: Optional[int] = None) -> None:
+        super().__init__(id, error, field, ply)
         self.id, self.error, self.field, self.ply = id, error, field, ply
 
+    def __str__(self) -> str:
+        return f"{self.field}: {self.error}" if self.field else self.error
 
-def program():
+
+Result = Union[Answer, QueryError]
+
+
+def program() -> str:
     """The path of the program: the one beside this Python, else that of the search path."""
     installed = Path(sysconfig.get_path("scripts"), "zeitnot" + (sysconfig.get_config_var("EXE") or ""))
     return str(installed) if installed.exists() else "zeitnot"
 
 
-def query_of(position):
-    """A query of a position: a dictionary as in docs/guide/serve.md, a `chess.Board`, or a `chess.pgn.Game`, whose positions
-    are all searched. Boards and games keep what was played before, which matters for repetitions."""
+def query_of(position: Position) -> Line:
+    """The query of a position. Boards and games of python-chess keep what was played before, which matters for repetitions.
+    Of a game all positions are searched."""
     if isinstance(position, dict):
         return position
     if isinstance(position, str):
-        return {"fen": position}
+        return {} if position == "startpos" else {"fen": position}
     if hasattr(position, "mainline"):
         return {**query_of(position.end().board()), "plies": "all"}
     if hasattr(position, "move_stack"):
-        root = position.root()
-        return {
-            "fen": root.fen(shredder=True) if position.chess960 else root.fen(),
-            "moves": [move.uci() for move in position.move_stack],
-            "chess960": position.chess960,
-        }
+        root, chess960 = position.root(), position.chess960
+        fen = root.fen(shredder=True) if chess960 else root.fen()
+        return {"fen": fen, "moves": [move.uci() for move in position.move_stack], "chess960": chess960}
     raise TypeError(f"a query is a dict, a FEN, or a board or game of python-chess, not {type(position).__name__}")
 
 
-def _positions(query):
-    plies = query.get("plies")
-    if plies == "all":
-        return len(query.get("moves", ())) + 1
-    return max(len(plies), 1) if isinstance(plies, (list, tuple)) else 1
+def _move(value: Any) -> str:
+    if hasattr(value, "from_square"):
+        return str(value.uci())
+    raise TypeError(f"a query cannot hold a {type(value).__name__}")
 
 
-def _answer_of(line, id):
+class _Query:
+    """A query as JSON without its number, and how many of its positions have no answer."""
+
+    def __init__(self, position: Position, defaults: Line, number: int) -> None:
+        query = {**defaults, **query_of(position)}
+        self.id, self.left, self.text = query.pop("id", number), 1, ""
+        self.answers: List[Result] = []
+        self.error = QueryError(self.id, "actions are methods of the engine", "action") if "action" in query else None
+        try:
+            self.text = json.dumps(query, default=_move, allow_nan=False, ensure_ascii=False).encode().decode()[1:-1]
+        except (TypeError, ValueError, RecursionError) as error:
+            self.error = QueryError(self.id, str(error))
+        if "plies" in query and not self.error:
+            # Of what is sent, not of what was given: the server counts the same.
+            sent = json.loads("{" + self.text + "}")
+            plies, moves = sent["plies"], sent.get("moves")
+            if plies == "all" and isinstance(moves, list):
+                self.left = len(moves) + 1
+            elif isinstance(plies, list):
+                self.left = len(set(map(str, plies))) or 1
+
+
+def _answer_of(line: Line, id: Any) -> Answer:
     get = line.get
     moves = tuple(RootMove._make(map(move.get, RootMove._fields)) for move in get("moves", ()))
     answer = Answer._make(map(get, Answer._fields))
     return answer._replace(id=id, moves=moves, warnings=tuple(get("warnings", ())))
 
 
-class _Open:
-    """A query without all of its answers."""
+async def _each(queries: Any, defaults: Line) -> AsyncGenerator[_Query, None]:
+    """The queries of an iterable. An iterator has a thread of its own, because it may wait for whatever it likes."""
+    if hasattr(queries, "__aiter__"):
+        numbers = count()
+        async for position in queries:
+            yield _Query(position, defaults, next(numbers))
+        return
+    made = map(_Query, queries, repeat(defaults), count())
+    if isinstance(queries, Sequence):
+        for query in made:
+            yield query
+        return
+    taken: Deque[Union[_Query, BaseException, None]] = deque()
+    loop, came, room, is_left = asyncio.get_running_loop(), asyncio.Event(), threading.Semaphore(AHEAD), threading.Event()
 
-    def __init__(self, number, query):
-        self.number, self.query, self.left, self.answers = number, query, _positions(query), []
+    def put(item: Union[_Query, BaseException, None]) -> None:
+        taken.append(item)
+        if len(taken) == 1:
+            # The event loop may be over.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(came.set)
+
+    def pull() -> None:
+        try:
+            for query in made:
+                put(query)
+                room.acquire()
+                if is_left.is_set():
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    threading.Thread(target=pull, daemon=True, name="zeitnot-queries").start()
+    try:
+        while True:
+            while not taken:
+                await came.wait()
+                came.clear()
+            item = taken.popleft()
+            room.release()
+            if isinstance(item, BaseException):
+                raise item if isinstance(item, Exception) else EngineError(f"the queries have ended: {item!r}")
+            if item is None:
+                return
+            yield item
+    finally:
+        is_left.set()
+        room.release()
 
 
 class _Stream:
-    """The queries of one caller and what has come of them. It tells what to send, and takes what was received."""
+    """The queries of one caller, and what has come of them. It lives in the thread of the event loop."""
 
-    def __init__(self, numbers, defaults, in_flight, in_order):
-        self._numbers, self._defaults, self._most, self._in_order = numbers, defaults, in_flight, in_order
-        self._open, self._refused = {}, deque()
-        # Positions that were sent and have no answer, and those whose answer waits for its turn.
-        self.left, self._held = 0, 0
-        self._order = deque()
+    def __init__(self, engine: "AsyncEngine", queries: Any, in_order: bool, defaults: Line) -> None:
+        self._engine, self._in_order, self._is_closed = engine, in_order, False
+        if isinstance(queries, (dict, str)) or hasattr(queries, "move_stack") or hasattr(queries, "mainline"):
+            queries = [queries]
+        self._order: Deque[_Query] = deque()
+        self._refused: Deque[_Query] = deque()
+        self._open: Set[int] = set()
+        self._ready: List[Result] = []
+        # Positions that the caller has given and not got back.
+        self._under_way = 0
+        self._error: Optional[Exception] = None
+        self._timer: Optional[asyncio.TimerHandle] = None
+        self._changed = asyncio.Event()
+        self._feeder = asyncio.ensure_future(self._feed(_each(queries, defaults)))
+        self._feeder.add_done_callback(lambda _: self._changed.set())
+        engine.ended.add_done_callback(self._end)
 
-    def has_room(self):
-        """Whether a further query may be sent."""
-        return not self._refused and self.left + self._held < self._most
+    async def _until(self, is_so: Callable[[], Any]) -> None:
+        while not is_so():
+            self._changed.clear()
+            await self._changed.wait()
 
-    def is_idle(self):
-        return not self._open and not self._refused
+    async def _feed(self, queries: AsyncGenerator[_Query, None]) -> None:
+        try:
+            async for query in queries:
+                await self._until(lambda: not self._refused and self._under_way < self._engine.in_flight)
+                self._under_way += query.left
+                if self._in_order:
+                    self._order.append(query)
+                if query.error:
+                    self._give(query, query.error, query.left)
+                else:
+                    self._send(query)
+                    await self._engine.drain()
+        except Exception as error:
+            # That of the caller's own iterator.
+            self._error = self._error or error
+        finally:
+            await queries.aclose()
 
-    def send(self, query):
-        """Takes a query, and returns the line to send."""
-        new = _Open(next(self._numbers), {**self._defaults, **query_of(query)})
-        if self._in_order:
-            self._order.append(new)
-        return self._line(new)
+    def _send(self, query: _Query) -> None:
+        self._open.add(self._engine.send(query.text, partial(self._take, query)))
 
-    def send_refused(self):
-        """The line of a query that is to be sent again, or None."""
-        return self._line(self._refused.popleft()) if self._refused else None
+    def _send_again(self) -> None:
+        """Sends two of the refused queries: the better it goes, the more there are."""
+        for _ in range(min(2, len(self._refused))):
+            self._send(self._refused.popleft())
+        if self._timer:
+            self._timer.cancel()
+        # What is open may be searched for ever, so that the others wait for none of it.
+        self._timer = asyncio.get_running_loop().call_later(AGAIN, self._send_again) if self._refused else None
 
-    def _line(self, query):
-        self._open[query.number] = query
-        self.left += query.left
-        return json.dumps({**query.query, "id": query.number}) + "\n"
-
-    def take(self, line):
-        """Takes a line of the server, and returns what the caller gets now: answers, and errors as `QueryError`."""
-        line = json.loads(line)
-        query = self._open.get(line.get("id"))
-        if query is None:
-            # An answer to what an earlier caller has given up.
-            return []
-        id = query.query.get("id", query.number)
-        is_last, positions = True, 1
-        if "error" in line:
-            if line.get("field") is None and line["error"].startswith("the queue is full"):
-                del self._open[query.number]
-                self.left -= query.left
-                self._refused.append(query)
-                return []
-            result = QueryError(id, line["error"], line.get("field"), line.get("ply"))
-            positions = query.left if line.get("ply") is None else 1
-        else:
-            result = _answer_of(line, id)
-            if not result.final:
-                return [result]
-        query.left -= positions
-        self.left -= positions
-        is_last = query.left == 0
+    def _take(self, query: _Query, line: Line) -> bool:
+        """Takes a line on a query, and says whether it is the last one."""
+        error, ply = line.get("error"), line.get("ply")
+        full = re.match(r"the queue is full: .* of (\d+) that may", error) if error else None
+        if full and query.left <= int(full[1]):
+            self._refused += [] if self._is_closed else [query]
+            self._timer = self._timer or asyncio.get_running_loop().call_later(AGAIN, self._send_again)
+        elif error:
+            self._give(query, QueryError(query.id, error, line.get("field"), ply), query.left if ply is None else 1)
+        elif line["final"]:
+            self._give(query, _answer_of(line, query.id), 1)
+        elif len(self._ready) < self._engine.in_flight:
+            # Who reads slowly gets fewer reports.
+            self._ready.append(_answer_of(line, query.id))
+        is_last = bool(full) or query.left == 0
         if is_last:
-            del self._open[query.number]
-        if not self._in_order:
-            return [result]
-        query.answers.append(result)
-        self._held += 1
-        return self._in_turn()
+            self._open.discard(line["id"])
+            self._send_again() if not full else None
+        self._changed.set()
+        return is_last
 
-    def _in_turn(self):
-        ready = []
+    def _give(self, query: _Query, result: Result, positions: int) -> None:
+        """Gives the caller what came of some positions: now, or when it is their turn."""
+        query.left -= positions
+        self._under_way -= positions - 1
+        query.answers.append(result)
+        if not self._in_order:
+            self._ready.append(query.answers.pop())
         while self._order and self._order[0].left == 0:
-            answers = self._order.popleft().answers
-            self._held -= len(answers)
-            ready.extend(sorted(answers, key=lambda answer: answer.ply or 0))
+            self._ready += sorted(self._order.popleft().answers, key=lambda answer: answer.ply or 0)
+        self._changed.set()
+
+    def _end(self, _: object) -> None:
+        self._open.clear()
+        self._feeder.cancel()
+        self._error = self._error or self._engine.error()
+        self._changed.set()
+
+    async def batch(self) -> List[Result]:
+        """What has come since the last call, or nothing at the end. An error comes behind the answers that are there."""
+        await self._until(lambda: self._ready or self._error or (self._feeder.done() and not self._under_way))
+        if self._error and not self._ready:
+            raise self._error
+        ready, self._ready = self._ready, []
+        self._under_way -= sum(isinstance(result, QueryError) or result.final for result in ready)
+        self._changed.set()
         return ready
 
-
-def _raised(result, errors):
-    if isinstance(result, QueryError) and errors == "raise":
-        raise result
-    return result
-
-
-def _command(flags, name):
-    return [name or program(), "serve", *flags]
-
-
-def _not_found(name):
-    return EngineError(
-        f"the program {name} was not found: install it, or name it as in Engine(program='path/to/zeitnot')"
-    )
+    async def close(self) -> None:
+        """Ends the searches under way, and gives them some time to do so."""
+        self._is_closed = True
+        self._refused.clear()
+        self._feeder.cancel()
+        for number in self._open:
+            self._engine.write(f'{{"id": {number}, "action": "cancel"}}')
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._until(lambda: self._feeder.done() and not self._open), PATIENCE)
+        self._engine.ended.remove_done_callback(self._end)
 
 
-def _flags_of(flags, in_flight):
-    # The window is what the server takes, unless the caller gives it a queue of its own.
-    return flags if any(flag.startswith("--queue") for flag in flags) else (*flags, f"--queue={max(in_flight, 1)}")
+class AsyncEngine:
+    """The program in the background, for asyncio. `flags` are those of `zeitnot serve`.
+
+    async with zeitnot.AsyncEngine("--weights=network.pb.gz") as engine:
+        async for answer in engine.answers(boards, nodes=400):
+            print(answer.best, answer.q)
+
+    `address` such as "127.0.0.1:7777" names a server that runs already. Any number of tasks may call at once. `in_flight` is the
+    number of positions under way of each."""
+
+    ended: "asyncio.Task[str]"
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+    _messages: "asyncio.Task[None]"
+
+    def __init__(
+        self,
+        *flags: str,
+        program: Optional[str] = None,
+        address: Optional[str] = None,
+        in_flight: int = IN_FLIGHT,
+        folder: Optional[str] = None,
+    ) -> None:
+        self.in_flight, self._program, self._address, self._folder = max(1, in_flight), program, address, folder
+        # The window is what the server takes, unless the caller gives it a queue of its own.
+        self._flags = flags if any(flag.startswith("--queue") for flag in flags) else (*flags, f"--queue={self.in_flight}")
+        self._process: Optional[asyncio.subprocess.Process] = None
+        # Who waits for a line, by the number of the line that asked.
+        self._waiting: Dict[int, Callable[[Line], Any]] = {}
+        self._sent, self._said, self._is_closed = 0, "", False
+
+    async def __aenter__(self) -> "AsyncEngine":
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Starts the program, and waits until it is ready."""
+        name = self._address or self._program or program()
+        try:
+            await (self._connect(self._address) if self._address else self._spawn(name))
+        except FileNotFoundError as error:
+            how = "install it, or name it as in Engine(program='path/to/zeitnot')"
+            raise EngineError(f"the program {name} was not found: {how}") from error
+        except (OSError, ValueError, asyncio.TimeoutError) as error:
+            what = "no server answers there" if self._address else "the program cannot be started"
+            raise EngineError(f"{name}: {what}: {error}") from error
+        self.ended = asyncio.ensure_future(self._read())
+        try:
+            await asyncio.wait_for(self.version(), PATIENCE if self._address else START)
+        except BaseException as error:
+            await self.close()
+            if isinstance(error, asyncio.TimeoutError):
+                raise EngineError(f"{name}: it does not answer as zeitnot serve does") from error
+            raise
+
+    async def _connect(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        opened = asyncio.open_connection(host.strip("[]"), int(port), limit=MAX_LINE)
+        self._reader, self._writer = await asyncio.wait_for(opened, PATIENCE)
+        self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    async def _spawn(self, name: str) -> None:
+        pipe = asyncio.subprocess.PIPE
+        spawned = asyncio.create_subprocess_exec(
+            name, "serve", *self._flags, limit=MAX_LINE, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder
+        )
+        self._process = await spawned
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._reader, self._writer = self._process.stdout, self._process.stdin
+        self._messages = asyncio.ensure_future(self._listen(self._process.stderr))
+
+    async def close(self) -> None:
+        """Ends the program, whatever it searches. A server on a port ends the queries of this client."""
+        if hasattr(self, "ended"):
+            self._is_closed = True
+            self._writer.close()
+            with suppress(ProcessLookupError):
+                self._process.terminate() if self._process else None
+            await asyncio.wait({self.ended}, timeout=3 * PATIENCE)
+
+    def _break(self) -> None:
+        self._writer.close()
+        with suppress(ProcessLookupError):
+            self._process.kill() if self._process else None
+
+    async def _listen(self, messages: asyncio.StreamReader) -> None:
+        """Shows the program's messages, and keeps the last of them."""
+        while text := (await messages.read(SHOWN)).decode(errors="replace"):
+            self._said = (self._said + text)[-SHOWN:]
+            if sys.stderr:
+                print(text, end="", file=sys.stderr, flush=True)
+
+    async def _read(self) -> str:
+        """Hands each line to whoever waits for it, and returns why there are no more."""
+        reason = "the server has closed the connection"
+        try:
+            async for text in self._reader:
+                if text.endswith(b"\n"):
+                    self._hand_out(json.loads(text))
+        except OSError:
+            pass
+        except Exception as error:
+            reason = f"this is no answer of zeitnot serve: {error}"
+            self._break()
+        if self._process:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._process.wait(), PATIENCE)
+            await asyncio.wait({self._messages}, timeout=PATIENCE)
+            reason = f"zeitnot serve has ended with code {self._process.returncode}: {self._said.strip() or reason}"
+        self._break()
+        return "the engine is closed" if self._is_closed else reason
+
+    def _hand_out(self, line: Any) -> None:
+        if line.get("id") is None:
+            # The server names a line that it cannot read by its number, which is that of who has sent it.
+            found = re.match(r"line (\d+): ", line["error"])
+            if not found:
+                raise ValueError(line["error"])
+            line["id"] = int(found[1])
+        take = self._waiting.get(line["id"])
+        if take and line.get("action") != "cancel" and take(line):
+            del self._waiting[line["id"]]
+
+    def error(self) -> EngineError:
+        return EngineError(self.ended.result() if self.ended.done() else "the engine is closed")
+
+    def write(self, text: str) -> int:
+        """Writes a line, and returns its number."""
+        self._sent += 1
+        if not self._writer.is_closing():
+            self._writer.write(text.encode() + b"\n")
+        return self._sent
+
+    def send(self, text: str, take: Callable[[Line], Any]) -> int:
+        """Sends an object, which gets its line's number. `take` gets what is answered until it says that no more is to come."""
+        number = self.write(f'{{"id": {self._sent + 1}{", " if text else ""}{text}}}')
+        self._waiting[number] = take
+        return number
+
+    async def drain(self) -> None:
+        try:
+            await self._writer.drain()
+        except OSError:
+            # Who reads finds out why.
+            self._break()
+
+    async def open(self, queries: Any, in_order: bool, defaults: Line) -> _Stream:
+        if not hasattr(self, "ended"):
+            raise EngineError("the engine has not been started: use `async with AsyncEngine() as engine:`")
+        return _Stream(self, queries, in_order, defaults)
+
+    @overload
+    def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> AsyncIterator[Result]: ...
+    @overload
+    def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> AsyncIterator[Answer]: ...
+    async def answers(
+        self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any
+    ) -> AsyncIterator[Any]:
+        """Yields answers as `Engine.answers` does. Queries may be an asynchronous iterable, too."""
+        stream = await self.open(queries, in_order, defaults)
+        try:
+            while batch := await stream.batch():
+                for result in batch:
+                    if isinstance(result, QueryError) and errors == "raise":
+                        raise result
+                    yield result
+        finally:
+            await stream.close()
+
+    async def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
+        """Searches all positions that a query asks for, in their order."""
+        found = [answer async for answer in self.answers([position], in_order=True, **keys)]
+        return [answer for answer in found if answer.final]
+
+    async def analyse(self, position: Position, **keys: Any) -> Answer:
+        """Searches one position."""
+        found = await self.analyse_all(position, **keys)
+        if len(found) != 1:
+            raise TypeError("the query asks for several positions, as analyse_all searches them")
+        return found[0]
+
+    async def _ask(self, action: str) -> Line:
+        answer: "asyncio.Future[Line]" = asyncio.get_running_loop().create_future()
+
+        def take(line: Line) -> bool:
+            # Who asked may have left.
+            if not answer.done():
+                answer.set_result(line)
+            return True
+
+        self.send(f'"action": "{action}"', take)
+        either: Set["asyncio.Future[Any]"] = {answer, self.ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise self.error()
+        return {key: value for key, value in answer.result().items() if key not in ("action", "id")}
+
+    async def version(self) -> Line:
+        """Version, backend and network of the server."""
+        return await self._ask("version")
+
+    async def status(self) -> Line:
+        """What the server has done and has to do."""
+        return await self._ask("status")
+
+    async def clear_cache(self) -> None:
+        """Lets the server forget its evaluations."""
+        await self._ask("clear_cache")
 
 
 class Engine:
-    """The program in the background, for one thread. `flags` are those of `zeitnot serve`.
+    """The program in the background, as `AsyncEngine` has it, for any number of threads:
 
     with zeitnot.Engine("--weights=network.pb.gz") as engine:
         for answer in engine.answers(boards, nodes=400):
             print(answer.best, answer.q)
+    """
 
-    `address` such as "127.0.0.1:7777" names a server that runs already. `in_flight` is the number of positions under way."""
-
-    def __init__(self, *flags, program=None, address=None, in_flight=IN_FLIGHT):
-        self._in_flight, self._process, self._socket = max(1, in_flight), None, None
-        if address:
-            host, _, port = address.rpartition(":")
-            try:
-                self._socket = socket.create_connection((host.strip("[]"), int(port)))
-            except (OSError, ValueError) as error:
-                raise EngineError(f"{address}: no server answers there: {error}") from error
-            self._input = self._socket.makefile("w", encoding="utf-8", newline="\n")
-            output = self._socket.makefile("r", encoding="utf-8", newline="\n")
-        else:
-            command = _command(_flags_of(flags, self._in_flight), program)
-            try:
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-                )
-            except FileNotFoundError as error:
-                raise _not_found(command[0]) from error
-            self._input, output = self._process.stdin, self._process.stdout
-        self._numbers = iter(range(1 << 62))
-        self._lines = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, args=(output,), daemon=True)
-        self._reader.start()
-        self._stream = None
-
-    def _read(self, output):
+    def __init__(self, *flags: str, **keys: Any) -> None:
+        self._engine, self._loop = AsyncEngine(*flags, **keys), asyncio.new_event_loop()
+        thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="zeitnot")
+        thread.start()
+        # Also at the end of the interpreter, which leaves the thread where it is.
+        self._ending = weakref.finalize(self, _shut, self._engine, self._loop, thread)
         try:
-            for line in output:
-                self._lines.put(line)
-        except (OSError, ValueError):
-            pass
-        self._lines.put(None)
+            self._wait(self._engine.start())
+        except BaseException:
+            self.close()
+            raise
 
-    def __enter__(self):
+    def __enter__(self) -> "Engine":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
-        """Ends the program, whatever it searches."""
-        if self._socket:
-            # Ends the queries of this client; its server lives on.
-            self._socket.close()
-        if self._process:
-            if self._process.poll() is None:
-                self._process.terminate()
-            try:
-                self._input.close()
-            except OSError:
-                pass
-            self._process.wait()
-            self._reader.join()
-            self._process.stdout.close()
-        self._process = self._socket = None
+    def close(self) -> None:
+        self._ending()
 
-    def _write(self, line):
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if not self._ending.alive:
+            coroutine.close()
+            raise EngineError("the engine is closed")
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
-            self._input.write(line)
-            self._input.flush()
-        except (OSError, ValueError) as error:
-            raise self._ended() from error
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
-    def _receive(self, wait):
-        """The next line; None if none is there and none is waited for."""
-        try:
-            line = self._lines.get(block=wait)
-        except queue.Empty:
-            return None
-        if line is None:
-            self._lines.put(None)
-            raise self._ended()
-        return line
-
-    def _ended(self):
-        if self._process is None:
-            return EngineError("the server has closed the connection" if self._socket else "the engine is closed")
-        code = self._process.wait()
-        return EngineError(f"zeitnot serve has ended with code {code}; its messages are on stderr")
-
-    def answers(self, queries, *, in_order=False, errors="raise", **defaults):
+    @overload
+    def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> Iterator[Result]: ...
+    @overload
+    def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> Iterator[Answer]: ...
+    def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> Iterator[Any]:
         """Yields the `Answer`s to `queries` as they come, or in the order of the queries and their positions.
 
-        Queries are dictionaries, FENs, or boards and games of python-chess, and may be without end: they are taken as the
-        server has room. `defaults` are keys of every query, such as nodes=400. What is refused raises `QueryError`, or is
-        yielded as one with errors="return". Whoever leaves the loop early ends the searches under way."""
-        self._give_up()
-        stream = self._stream = _Stream(self._numbers, defaults, self._in_flight, in_order)
-        queries, is_at_end = iter(queries), False
+        Queries are dictionaries, FENs, or boards and games of python-chess. There may be any number of them: an iterator is asked
+        in a thread of its own as there is room, and may wait for answers. `defaults` are keys of every query, such as nodes=400.
+        What is refused raises `QueryError`, or is yielded as one with errors="return". Whoever leaves the loop early ends the
+        searches under way."""
+        stream = self._wait(self._engine.open(queries, in_order, defaults))
         try:
-            while True:
-                if not is_at_end and stream.has_room():
-                    try:
-                        query = next(queries)
-                    except StopIteration:
-                        is_at_end = True
-                    else:
-                        self._write(stream.send(query))
-                elif stream.left == 0 and not stream.is_idle():
-                    time.sleep(AGAIN)
-                    self._write(stream.send_refused())
-                elif is_at_end and stream.is_idle():
-                    self._stream = None
-                    return
-                line = self._receive(wait=stream.left > 0 and (is_at_end or not stream.has_room()))
-                while line is not None:
-                    results = stream.take(line)
-                    again = stream.send_refused() if results else None
-                    if again:
-                        self._write(again)
-                    for result in results:
-                        yield _raised(result, errors)
-                    line = self._receive(wait=False)
+            while batch := self._wait(stream.batch()):
+                for result in batch:
+                    if isinstance(result, QueryError) and errors == "raise":
+                        raise result
+                    yield result
         finally:
-            self._give_up()
+            with suppress(EngineError):
+                self._wait(stream.close())
 
-    def _give_up(self):
-        """Ends what an earlier caller has left, and takes its answers in."""
-        stream, self._stream = self._stream, None
-        if stream is None or (self._process is None and self._socket is None):
-            return
-        try:
-            if stream.left:
-                self._write('{"action": "cancel_all"}\n')
-            while stream.left:
-                stream.take(self._receive(wait=True))
-        except EngineError:
-            pass
+    def analyse_all(self, position: Position, **keys: Any) -> List[Answer]:
+        return self._wait(self._engine.analyse_all(position, **keys))
 
-    def analyse(self, position, **keys):
-        """Searches one position, or all of a game, and returns the answer, or the list of answers in the order of the game."""
-        found = list(self.answers([position], in_order=True, **keys))
-        return found[0] if len(found) == 1 else found
+    def analyse(self, position: Position, **keys: Any) -> Answer:
+        return self._wait(self._engine.analyse(position, **keys))
 
-    def _ask(self, action):
-        self._give_up()
-        self._write(json.dumps({"action": action}) + "\n")
-        while True:
-            answer = json.loads(self._receive(wait=True))
-            if answer.get("action") == action:
-                return {key: value for key, value in answer.items() if key not in ("action", "id")}
+    def version(self) -> Line:
+        return self._wait(self._engine.version())
 
-    def version(self):
-        """Version, backend and network of the server, as a dictionary."""
-        return self._ask("version")
+    def status(self) -> Line:
+        return self._wait(self._engine.status())
 
-    def status(self):
-        """What the server has done and has to do, as a dictionary."""
-        return self._ask("status")
-
-    def clear_cache(self):
-        """Lets the server forget its evaluations."""
-        self._ask("clear_cache")
+    def clear_cache(self) -> None:
+        self._wait(self._engine.clear_cache())
 
 
-class AsyncEngine:
-    """The same for asyncio:
+def _shut(engine: AsyncEngine, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    async def end() -> None:
+        await engine.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait(others or {asyncio.ensure_future(asyncio.sleep(0))}, timeout=PATIENCE)
+        loop.stop()
 
-    async with zeitnot.AsyncEngine() as engine:
-        async for answer in engine.answers(queries, nodes=400):
-            print(answer.best, answer.q)
-
-    Queries may be an asynchronous iterable, too. One loop of answers runs at a time."""
-
-    def __init__(self, *flags, program=None, address=None, in_flight=IN_FLIGHT):
-        self._flags, self._program, self._address, self._in_flight = flags, program, address, max(1, in_flight)
-        self._process = self._reader = self._writer = None
-        self._numbers = iter(range(1 << 62))
-
-    async def __aenter__(self):
-        if self._address:
-            host, _, port = self._address.rpartition(":")
-            try:
-                opened = asyncio.open_connection(host.strip("[]"), int(port), limit=MAX_LINE)
-                self._reader, self._writer = await opened
-            except (OSError, ValueError) as error:
-                raise EngineError(f"{self._address}: no server answers there: {error}") from error
-            return self
-        command = _command(_flags_of(self._flags, self._in_flight), self._program)
-        pipe = asyncio.subprocess.PIPE
-        try:
-            started = asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=MAX_LINE)
-            self._process = await started
-        except FileNotFoundError as error:
-            raise _not_found(command[0]) from error
-        self._reader, self._writer = self._process.stdout, self._process.stdin
-        return self
-
-    async def __aexit__(self, *_):
-        self._writer.close()
-        if self._process:
-            if self._process.returncode is None:
-                self._process.terminate()
-            await self._process.wait()
-
-    async def _write(self, line):
-        try:
-            self._writer.write(line.encode())
-            await self._writer.drain()
-        except OSError as error:
-            raise EngineError("zeitnot serve has ended; its messages are on stderr") from error
-
-    async def _receive(self):
-        line = await self._reader.readline()
-        if not line:
-            raise EngineError("zeitnot serve has ended; its messages are on stderr")
-        return line
-
-    async def answers(self, queries, *, in_order=False, errors="raise", **defaults):
-        """Yields answers as `Engine.answers` does."""
-        stream = _Stream(self._numbers, defaults, self._in_flight, in_order)
-        room = asyncio.Event()
-        room.set()
-
-        async def feed():
-            async for query in _each(queries):
-                while not stream.has_room():
-                    room.clear()
-                    await room.wait()
-                await self._write(stream.send(query))
-
-        feeder = asyncio.ensure_future(feed())
-        received = None
-        try:
-            while not (feeder.done() and stream.is_idle()):
-                if feeder.done():
-                    feeder.result()
-                if stream.left == 0 and not stream.is_idle():
-                    await asyncio.sleep(AGAIN)
-                    await self._write(stream.send_refused())
-                received = received or asyncio.ensure_future(self._receive())
-                await asyncio.wait({received} if feeder.done() else {received, feeder}, return_when=asyncio.FIRST_COMPLETED)
-                if received.done():
-                    line, received = received.result(), None
-                    results = stream.take(line)
-                    again = stream.send_refused() if results else None
-                    if again:
-                        await self._write(again)
-                    room.set()
-                    for result in results:
-                        yield _raised(result, errors)
-            feeder.result()
-        finally:
-            feeder.cancel()
-            if stream.left and not self._writer.is_closing():
-                await self._write('{"action": "cancel_all"}\n')
-            while stream.left:
-                received = received or asyncio.ensure_future(self._receive())
-                line, received = await received, None
-                stream.take(line)
-            if received:
-                received.cancel()
-
-    async def analyse(self, position, **keys):
-        """Searches as `Engine.analyse` does."""
-        found = [answer async for answer in self.answers([position], in_order=True, **keys)]
-        return found[0] if len(found) == 1 else found
+    asyncio.run_coroutine_threadsafe(end(), loop)
+    # The garbage collector may call from the thread itself, which cannot wait for its own end.
+    if threading.current_thread() is not thread:
+        thread.join(6 * PATIENCE)
+        loop.close()
 
 
-async def _each(queries):
-    if hasattr(queries, "__aiter__"):
-        async for query in queries:
-            yield query
-    else:
-        for query in queries:
-            yield query
-
-
-def answers(queries, engine: Optional[Union[str, list]] = None, **keys):
+def answers(queries: Any, engine: Union[str, Sequence[str], None] = None, **keys: Any) -> Iterator[Answer]:
     """Yields the answers to `queries` of a program that lives as long as the loop. `engine` is the program with flags, if need be."""
-    name, *flags = [engine] if isinstance(engine, str) else engine or [None]
+    name, *flags = [engine] if isinstance(engine, str) else engine or [program()]
     with Engine(*flags, program=name) as started:
         yield from started.answers(queries, **keys)

@@ -3,117 +3,225 @@
     python -m zeitnot.cluster --scheduler ADDRESS match --games 4000 --nodes 400 --b CPuct=2 --out match1
     python -m zeitnot.cluster --scheduler local:4 movesleft --pgn games.pgn.zst --out movesleft1
 
-The command is one of match, movesleft, timelab, analyse and datagen, with its own flags. It is cut into parts, and what
-comes of them is put together as if one machine had done all. Programs call `analyse`. See docs/guide/cluster.md.
+The command is one of match, movesleft, timelab and analyse, with its own flags. It is cut into parts, and what comes of them is
+put together as if one machine had done all. The same command goes on where it was stopped. Programs call `analyse`. See
+docs/guide/long-runs.md.
 """
 
 import argparse
 import hashlib
 import json
+import logging
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections import defaultdict
+import time
+import uuid
+from collections import defaultdict, deque
+from contextlib import contextmanager, suppress
+from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 try:
-    from distributed import Client, LocalCluster, as_completed
+    import distributed
 except ImportError as error:
     raise SystemExit("zeitnot.cluster needs Dask: pip install distributed") from error
 
-from .client import Engine, program
+from .client import Engine, Position, Result, program, query_of
+
+# Dask's functions have no types.
+dask: Any = distributed
 
 SHARDED = ("match", "movesleft", "timelab")
-COMMANDS = (*SHARDED, "analyse", "datagen")
+COMMANDS = (*SHARDED, "analyse")
 # Parts for each worker unless the user says otherwise: a slow or lost one then costs little.
 PARTS_PER_WORKER = 4
 # How often a part is begun again whose program failed.
 RETRIES = 2
-# Bytes of a program's messages that are shown where it failed.
+# Characters of a program's messages that are shown where it failed.
 SHOWN = 2000
-# Words of an argument, each of which may name a file, as in --a WeightsFile=net.pb.gz,CPuct=2.
-WORD = re.compile(r"[^=,()]+")
+# Seconds until a scheduler must have answered, between two looks at the parts, between two lines of progress, and between two
+# looks for the workers.
+CONNECT, LOOK, PROGRESS, ABSENCE = 5, 0.1, 10, 15
+# Seconds in which the parts must end that are told to.
+ENDING = 30
+# What is known of a run, in its folder.
+STATE = "cluster.json"
+# Ends a program with the process that holds its input: a worker that is killed cannot.
+WATCH = """
+import os, signal, subprocess, sys, threading
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+def watch():
+    sys.stdin.read()
+    child.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
+    try:
+        child.wait(10)
+    except subprocess.TimeoutExpired:
+        child.kill()
+threading.Thread(target=watch, daemon=True).start()
+sys.exit(child.wait())
+"""
+
+# Paths in a folder with contents.
+Files = List[Tuple[str, bytes]]
+# Paths in a part's folder with their contents' hashes.
+Places = List[Tuple[str, str]]
 
 
 class ClusterError(Exception):
     """A run cannot begin or go on. The message says why and what helps."""
 
 
-class PartError(Exception):
-    """The program failed on a worker."""
-
-
 # What runs on the workers.
 
 
-def _version(name):
+def _program(name: Optional[str]) -> str:
+    return os.path.abspath(name) if name and os.path.dirname(name) else name or program()
+
+
+def _version(name: Optional[str]) -> str:
     try:
-        return subprocess.run([name or program(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
+        command = [_program(name), "--version"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         return f"no program ({error})"
 
 
-def _stored(sha256, name):
-    return Path(tempfile.gettempdir(), "zeitnot-cluster", sha256, name)
+def _stored(sha256: str) -> Path:
+    return Path(tempfile.gettempdir(), "zeitnot-cluster", sha256)
 
 
-def _missing(files):
-    return [sha256 for sha256, name in files if not _stored(sha256, name).exists()]
+def _missing(hashes: List[str]) -> List[str]:
+    return [sha256 for sha256 in hashes if not _stored(sha256).exists()]
 
 
-def _store(sha256, name, mode, data):
-    path = _stored(sha256, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
-        part.write(data)
-    Path(part.name).chmod(mode)
-    # Whole or not at all, whoever else stores the same.
-    Path(part.name).replace(path)
+def _store(sha256: str, mode: int, data: bytes) -> None:
+    _write(_stored(sha256).parent, [(sha256, data)])
+    _stored(sha256).chmod(mode)
 
 
-def _run(name, arguments, files, out):
-    """Runs a part, and returns the files that it has written: names and contents."""
-    for text, sha256, stored in files:
-        arguments = [argument.replace(text, str(_stored(sha256, stored))) for argument in arguments]
+def _lay(folder: Path, places: Places) -> None:
+    """Puts the files that arguments name where they are named."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, sha256 in places:
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(_stored(sha256), folder / place)
+
+
+# The programs of a run, and the runs that are to end.
+_running: Dict[str, List["subprocess.Popen[bytes]"]] = defaultdict(list)
+_stopped: Set[str] = set()
+_lock = threading.Lock()
+
+
+def _stop(run: str) -> None:
+    with _lock:
+        _stopped.add(run)
+        for child in _running[run]:
+            child.stdin.close() if child.stdin else None
+
+
+def _run(run: str, part: int, command: List[str], places: Places, before: Files) -> Tuple[bool, str, Files]:
+    """Begins a part or goes on with it. Returns whether it is whole, why it failed, and the files that it has written."""
     with tempfile.TemporaryDirectory(prefix="zeitnot-part-") as folder:
-        target = Path(folder, out)
-        command = [name or program(), *arguments, "--out", str(target)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        if done.returncode:
-            messages = done.stderr[-SHOWN:].decode(errors="replace")
-            raise PartError(f"{' '.join(command)} ended with code {done.returncode}: {messages}")
-        written = [target] if target.is_file() else sorted(path for path in target.rglob("*") if path.is_file())
-        return [(str(path.relative_to(folder if target.is_file() else target)), path.read_bytes()) for path in written]
+        inputs, out, pipe = Path(folder, "in"), Path(folder, "out"), subprocess.PIPE
+        _lay(inputs, places)
+        _write(out, before)
+        command = [sys.executable, "-c", WATCH, _program(command[0]), *command[1:], "--out", str(out)]
+        with _lock:
+            if run in _stopped:
+                return False, "", []
+            # Ctrl-C on a terminal is for the head alone.
+            keys: Dict[str, Any] = {"stdin": pipe, "stdout": subprocess.DEVNULL, "stderr": pipe, "start_new_session": True}
+            child = subprocess.Popen(command, cwd=inputs, **keys)
+            _running[run].append(child)
+        said = ""
+        with child:
+            for line in child.stderr or ():
+                said = (said + line.decode(errors="replace"))[-SHOWN:]
+                if b" games" in line:
+                    dask.get_worker().log_event(run, f"part {part}: {said.splitlines()[-1].strip()}")
+        with _lock:
+            is_whole = child.returncode == 0 and run not in _stopped
+            _running[run] = [other for other in _running[run] if other is not child]
+        failure = f"{' '.join(command[3:])} ended with code {child.returncode}: {said}" if child.returncode else ""
+        return is_whole, failure, _read(out)
 
 
-_engines, _engines_lock = {}, threading.Lock()
+def _read(folder: Path) -> Files:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in paths]
 
 
-def _answers(name, flags, positions, keys):
-    with _engines_lock:
-        engine = _engines.get((name, flags)) or _engines.setdefault((name, flags), Engine(*flags, program=name))
-        try:
-            return list(engine.answers(positions, in_order=True, errors="return", **keys))
-        except BaseException:
-            # The next positions get a program of their own.
-            _engines.pop((name, flags)).close()
-            raise
+def _write(folder: Path, files: Files) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, whatever ends this.
+        new = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        new.write_bytes(data)
+        new.replace(path)
+
+
+_engines: Dict[Any, Engine] = {}
+
+
+def _answers(name: Optional[str], flags: List[str], places: Places, queries: List[Any], keys: Dict[str, Any]) -> List[Result]:
+    key = json.dumps([name, flags, places])
+    with _lock:
+        if key not in _engines:
+            folder = Path(tempfile.mkdtemp(prefix="zeitnot-serve-"))
+            _lay(folder, places)
+            _engines[key] = Engine(*flags, program=_program(name), folder=str(folder))
+        engine = _engines[key]
+    try:
+        return list(engine.answers(queries, in_order=True, errors="return", **keys))
+    except BaseException:
+        # The next positions get a program of their own.
+        _engines.pop(key, engine).close()
+        raise
 
 
 # What runs where the cluster is used from.
 
 
-def connect(scheduler):
+@contextmanager
+def connect(scheduler: str) -> Iterator[Any]:
     """A client of the scheduler at an address, or of `local:N`, workers of one thread each on this machine."""
     if not scheduler.startswith("local"):
-        return Client(scheduler)
-    _, _, workers = scheduler.partition(":")
-    return Client(LocalCluster(n_workers=int(workers or 1), threads_per_worker=1, dashboard_address=None))
+        found: List[Any] = []
+
+        def call() -> None:
+            with suppress(Exception):
+                found.append(dask.Client(scheduler, timeout=CONNECT))
+
+        # Dask's own limit does not hold where something accepts and is silent.
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(CONNECT)
+        if not found:
+            raise ClusterError(f"no scheduler answers at {scheduler}: start one with `dask scheduler`")
+        with found[0] as client:
+            yield client
+        return
+    # Ctrl-C on a terminal is for this process alone, which then ends the others.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workers = int(scheduler.partition(":")[2] or 1)
+    with dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        signal.signal(signal.SIGINT, handler)
+        with dask.Client(cluster) as client:
+            yield client
 
 
-def usable_workers(client, name=None):
+def usable_workers(client: Any, name: Optional[str] = None) -> List[str]:
     """The addresses of the workers whose program is of this machine's version. Others are named on stderr."""
     own = _version(name)
     found = client.run(_version, name, on_error="return")
@@ -129,183 +237,270 @@ def usable_workers(client, name=None):
 
 
 class _Files:
-    """The files that the arguments name, with their contents' hashes."""
+    """The files that arguments name: where they are here, and where the workers have them."""
 
-    def __init__(self, arguments):
-        self.found = {}
-        for argument in arguments:
-            whole = argument.partition("=")[2] if argument.startswith("--") else argument
-            for text in [whole] if Path(whole).is_file() else WORD.findall(argument):
-                if Path(text).is_file() and text not in self.found:
-                    self.found[text] = hashlib.sha256(Path(text).read_bytes()).hexdigest()
+    def __init__(self) -> None:
+        self.paths: Dict[str, str] = {}
+        self.places: Places = []
 
-    def bring(self, client, workers):
+    def place(self, text: str, separators: Sequence[str] = ("=,()\"'", r"\s")) -> str:
+        """The text as the workers are to read it: the name of a file, or words of which some are."""
+        if os.path.isfile(text):
+            path = os.path.normpath(text)
+            is_inside = not os.path.isabs(path) and not path.startswith(os.pardir)
+            place = path if is_inside else f"files/{len(self.places)}/{os.path.basename(path)}"
+            sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            self.paths[sha256] = path
+            self.places.append((place, sha256))
+            return text if is_inside else place
+        if not separators:
+            return text
+        return re.sub(f"[^{separators[0]}]+", lambda word: self.place(word[0], separators[1:]), text)
+
+    def bring(self, client: Any, workers: List[str]) -> None:
         """Sends each worker what it lacks."""
-        names = {sha256: text for text, sha256 in self.found.items()}
-        asked = client.run(_missing, [(sha256, Path(text).name) for sha256, text in names.items()], workers=workers)
         lacking = defaultdict(list)
-        for worker, missing in asked.items():
+        for worker, missing in client.run(_missing, list(self.paths), workers=workers).items():
             for sha256 in missing:
                 lacking[sha256].append(worker)
         for sha256, these in lacking.items():
-            path = Path(names[sha256])
-            client.run(_store, sha256, path.name, path.stat().st_mode & 0o777, path.read_bytes(), workers=these)
-
-    def places(self):
-        # Longer names first: one may be a part of another.
-        found = sorted(self.found.items(), key=lambda item: -len(item[0]))
-        return [(text, sha256, Path(text).name) for text, sha256 in found]
+            path = Path(self.paths[sha256])
+            client.run(_store, sha256, path.stat().st_mode & 0o777, path.read_bytes(), workers=these)
 
 
-def _value(arguments, *flags):
-    """The value of a flag, or None."""
-    for index, argument in enumerate(arguments):
-        flag, sign, value = argument.partition("=")
-        if flag in flags:
-            return value if sign else (arguments[index + 1] if index + 1 < len(arguments) else "")
-    return None
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ClusterError(f"{self.prog}: {message}")
 
 
-def _without(arguments, *flags):
-    kept, skip = [], False
-    for argument in arguments:
-        flag, sign, _ = argument.partition("=")
-        if skip:
-            skip = False
-        elif flag in flags:
-            skip = not sign
-        else:
-            kept.append(argument)
-    return kept
+class _Command:
+    """A command with its flags, read as the program's own help describes them."""
 
+    def __init__(self, name: Optional[str], command: str, arguments: Sequence[str]) -> None:
+        said = subprocess.run([_program(name), command, "--help-all"], stdout=subprocess.PIPE, text=True).stdout
+        parser = _Parser(prog=f"zeitnot {command}", add_help=False, allow_abbrev=False)
+        parser.add_argument("games", nargs="*") if command == "analyse" else None
+        self.command, self._kinds = command, {"games": "FILE"}
+        described = r"^ {2,6}(?:(-\w), |    )?(--[\w-]+)(?:( |\[=)<(.+?)>)?(\.\.\.)?"
+        for short, flag, sign, kind, many in re.findall(described, said, re.M):
+            how: Dict[str, Any] = {"action": "store_const", "const": [None]}
+            if sign:
+                how = {"action": "extend", "nargs": "+" if many else 1}
+            parser.add_argument(*filter(None, (short, flag)), dest=flag, **how)
+            self._kinds[flag] = kind
+            if sign == "[=":
+                arguments = [word + "=true" if word == flag else word for word in arguments]
+        found = vars(parser.parse_intermixed_args(arguments))
+        self.flags: Dict[str, List[Optional[str]]] = {flag: values for flag, values in found.items() if values}
 
-def parts_of(command, arguments, count):
-    """The parts of a command: the arguments of each, and the name of what it writes."""
-    if command in SHARDED:
-        if command == "match":
-            count = max(1, min(count, int(_value(arguments, "--games", "-g") or 100) // 2))
-        return [([command, *arguments, "--shard", f"{index}/{count}"], "out") for index in range(1, count + 1)]
-    if command == "analyse":
-        games = [argument for argument in arguments if Path(argument).is_file()]
+    def take(self, flag: str) -> Optional[str]:
+        return self.flags.pop(flag, [None])[-1]
+
+    def place(self, files: _Files) -> None:
+        """Names files as the workers have them. What must be a file and is none is an error before anything begins."""
+        for flag, values in self.flags.items():
+            for value in filter(None, values):
+                is_file = "FILE" in self._kinds[flag] or flag == "--weights" and value[0] != "<"
+                for file in [value] if is_file else re.findall(r"(?i)WeightsFile=([^,\"'<]+)", value):
+                    if not os.path.isfile(file):
+                        raise ClusterError(f"{flag} {file}: there is no such file".strip())
+            self.flags[flag] = [value and self._placed(files, flag, value) for value in values]
+
+    def _placed(self, files: _Files, flag: str, value: str) -> str:
+        placed = files.place(value)
+        if placed != value and flag in ("--a", "--b") and not re.search(r"\b(name|cmd)=|'", value):
+            # In tables and games the engine has the name that the user gave it.
+            return f"name='{value}',{placed}"
+        return placed
+
+    def words(self) -> List[str]:
+        given = [(flag, value) for flag, values in self.flags.items() for value in values]
+        return [flag if value is None else f"{flag}={value}" for flag, value in given]
+
+    def parts(self, most: int) -> List[Tuple[List[str], str]]:
+        """The arguments of each part, and the folder of what it writes."""
+        if self.command in SHARDED:
+            words = [self.command, *self.words()]
+            return [([*words, f"--shard={index}/{most}"], f"parts/{index}") for index in range(1, most + 1)]
+        games = self.flags.pop("games", [])
         if not games:
             raise ClusterError("analyse: no file of games is named")
-        others = [argument for argument in arguments if argument not in games]
-        return [([command, file, *others], Path(file).name.partition(".")[0]) for file in games]
-    kind, *others = arguments or [""]
-    if kind != "play":
-        raise ClusterError("datagen: only `datagen play` is cut into parts")
-    games, seed = int(_value(others, "--games", "-g") or 0), int(_value(others, "--seed") or 0)
-    others = _without(others, "--games", "-g", "--seed")
-    shares = [games // count + (index < games % count) for index in range(count)]
-    return [
-        ([command, kind, *others, f"--games={share}", f"--seed={seed + index}"], f"part{index + 1}.zng")
-        for index, share in enumerate(shares)
-        if share
-    ]
+        folders: List[str] = []
+        for game in map(str, games):
+            stem = re.sub(r"(\.pgn)?(\.(gz|zst|bz2|zip))?$", "", os.path.basename(game))
+            names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+            folders.append(next(name for name in names if name not in folders))
+        return [([self.command, str(game), *self.words()], folder) for game, folder in zip(games, folders)]
 
 
-def _report(name, command, folder, flags, out=None):
-    """What `zeitnot report` makes of all rows that are there: its JSON, and in the folder `out` page and rows."""
-    rows = sorted(str(path) for path in folder.rglob("*.csv"))
-    target = ["--out", str(out)] if out else []
-    done = subprocess.run([name or program(), "report", "--json", *flags, *target, *rows], stdout=subprocess.PIPE)
+def _report(name: Optional[str], folder: Path, flags: List[str]) -> Any:
+    """What `zeitnot report` makes of all rows that are there."""
+    rows = sorted(str(path) for path in (folder / "parts").rglob("*.csv"))
+    done = subprocess.run([_program(name), "report", "--json", *flags, *rows], stdout=subprocess.PIPE)
     if done.returncode:
         raise ClusterError(f"zeitnot report ended with code {done.returncode} on the rows in {folder}")
     return json.loads(done.stdout)
 
 
-def _is_decided(report):
+def _is_decided(report: Any) -> bool:
     tests = [match.get("sprt") for match in report.get("matches", ())]
     return bool(tests) and all(test and test["verdict"] != "undecided" for test in tests)
 
 
-def run(client, command, arguments, *, name=None, parts=None, show=print):
-    """Runs a command on all workers, and returns what it found, as `zeitnot report --json` says it, or the folder of its files."""
-    out = _value(arguments, "--out", "-o")
+def _state(path: Path, new: Dict[str, Any]) -> Dict[str, Any]:
+    """What is known of a run, whose folder may be that of an earlier one with the same options."""
+    if path.exists():
+        state: Dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if any(state[key] != new[key] for key in ("command", "files")):
+            raise ClusterError(f"{path.parent} has a run with other options: name another --out, or remove it")
+        return state
+    if path.parent.exists() and any(path.parent.iterdir()):
+        raise ClusterError(f"{path.parent} has files already: name another --out, or remove it")
+    return new
+
+
+def run(
+    client: Any,
+    command: str,
+    arguments: Sequence[str],
+    *,
+    name: Optional[str] = None,
+    parts: Optional[int] = None,
+    show: Callable[[str], Any] = print,
+) -> Any:
+    """Runs a command on all workers, and returns what it found, as `zeitnot report --json` says it, or the folder of its files.
+
+    A run that was stopped, by an error or Ctrl-C, keeps its parts in the folder, and goes on there."""
+    given, files = _Command(name, command, arguments), _Files()
+    out, sprt, estimators = given.take("--out"), given.take("--sprt"), given.flags.get("--estimator", [])
+    given.take("--json")
     if not out:
         raise ClusterError("name a folder for the results with --out")
-    out, sprt = Path(out), _value(arguments, "--sprt")
-    arguments = _without(arguments, "--out", "-o", "--sprt", "--json")
-    if not _value(arguments, "--threads"):
-        arguments = [*arguments, "--threads=1"] if command != "datagen" else arguments
-    workers = usable_workers(client, name)
-    files = _Files(arguments)
-    files.bring(client, workers)
-    planned = parts_of(command, arguments, parts or PARTS_PER_WORKER * len(workers))
-    is_sharded, test = command in SHARDED, ["--sprt", sprt] if sprt else []
-    folder = out / "parts" if is_sharded else out
-    if folder.exists() and any(folder.iterdir()):
-        raise ClusterError(f"{folder} has files already: name another --out, or remove it")
-    options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
-    futures = {
-        client.submit(_run, name, part, files.places(), target, **options): (index, target)
-        for index, (part, target) in enumerate(planned, 1)
-    }
-    done = 0
-    for future, written in as_completed(list(futures), with_results=True, raise_errors=False):
-        index, target = futures[future]
-        if future.status == "error":
-            error = future.exception()
-            client.cancel(list(futures))
-            raise ClusterError(f"part {index}: {error}")
-        # Datagen's parts are files, all others folders.
-        place = folder / str(index) if is_sharded else folder if command == "datagen" else folder / target
-        for path, data in written:
-            (place / path).parent.mkdir(parents=True, exist_ok=True)
-            (place / path).write_bytes(data)
-        done += 1
-        show(f"{done}/{len(planned)} parts")
-        if sprt and _is_decided(_report(name, command, folder, test)):
-            client.cancel([other for other in futures if not other.done()])
-            show("the test is decided, the other parts are not played")
-            break
-    if not is_sharded:
-        return {"out": str(out), "parts": done}
+    given.flags.setdefault("--threads", ["1"])
+    given.place(files)
+    workers, folder = usable_workers(client, name), Path(out)
+    most = parts or PARTS_PER_WORKER * len(workers)
     if command == "match":
-        games = sorted(folder.glob("*/games.pgn"), key=lambda path: int(path.parent.name))
-        (out / "games.pgn").write_bytes(b"".join(path.read_bytes() for path in games))
-    estimators = [["--estimator", value] for value in _values(arguments, "--estimator")] if command == "movesleft" else []
-    return _report(name, command, folder, [*test, *sum(estimators, [])], out)
+        most = max(1, min(most, int(given.flags.get("--games", ["100"])[-1] or 0) // 2))
+    new = {"command": [command, *given.words()], "files": [[*place] for place in files.places], "parts": most, "done": []}
+    state = _state(folder / STATE, new)
+    planned = given.parts(state["parts"])
+    files.bring(client, workers)
+    test = [f"--sprt={sprt}"] if sprt else []
+
+    def submit(run: str, index: int) -> Any:
+        words, place = planned[index]
+        before = _read(folder / place)
+        words = [name or "", *words, *(["--resume"] if before and command == "movesleft" else [])]
+        options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
+        return client.submit(_run, run, index + 1, words, files.places, before, **options)
+
+    def keep(index: int, is_whole: bool, written: Files) -> bool:
+        _write(folder / planned[index][1], written)
+        if is_whole:
+            state["done"].append(index)
+            _write(folder, [(STATE, json.dumps(state).encode())])
+            show(f"{len(state['done'])}/{len(planned)} parts")
+        return is_whole and bool(sprt) and _is_decided(_report(name, folder, test))
+
+    _write(folder, [(STATE, json.dumps(state).encode())])
+    _collect(client, submit, keep, [index for index in range(len(planned)) if index not in state["done"]], workers, show)
+    if command not in SHARDED:
+        return {"out": out, "parts": len(planned)}
+    if command == "match":
+        games = [folder / place / "games.pgn" for _, place in planned]
+        _write(folder, [("games.pgn", b"".join(path.read_bytes() for path in games if path.exists()))])
+    return _report(name, folder, [*test, *(f"--estimator={value}" for value in estimators), f"--out={out}"])
 
 
-def _values(arguments, flag):
-    rest = list(arguments)
-    while (value := _value(rest, flag)) is not None:
-        yield value
-        index = next(i for i, argument in enumerate(rest) if argument.partition("=")[0] == flag)
-        rest = rest[index + 1 :]
+def _collect(
+    client: Any,
+    submit: Callable[[str, int], Any],
+    keep: Callable[[int, bool, Files], bool],
+    left: List[int],
+    workers: List[str],
+    show: Callable[[str], Any],
+) -> None:
+    """Runs the parts that are `left`, until `keep`, which gets what comes of them, says that this is enough. Whatever ends this
+    early, the programs end and what they have written is kept."""
+    notes: Deque[str] = deque([], 1)
+    run, tries = uuid.uuid4().hex, dict.fromkeys(left, 0)
+    client.subscribe_topic(run, lambda event: notes.append(event[1]))
+    waiting = {index: submit(run, index) for index in left}
+    end: Optional[BaseException] = None
+    deadline, told, looked, is_absent = float("inf"), 0.0, time.monotonic(), False
+    while waiting and time.monotonic() < deadline:
+        try:
+            for index, future in [(index, future) for index, future in waiting.items() if future.done()]:
+                is_whole, failure, written = future.result() if future.status == "finished" else (False, _failure(future), [])
+                is_enough = keep(index, is_whole, written)
+                del waiting[index]
+                tries[index] += 1
+                if is_enough:
+                    show("the test is decided, the other parts are not played")
+                    raise _Enough
+                if failure and not end:
+                    if tries[index] > RETRIES:
+                        raise ClusterError(f"part {index + 1}: {failure}")
+                    waiting[index] = submit(run, index)
+            if notes and time.monotonic() >= told + PROGRESS:
+                show(notes.pop())
+                told = time.monotonic()
+            if time.monotonic() >= looked + ABSENCE:
+                looked, was_absent = time.monotonic(), is_absent
+                is_absent = not set(workers) & set(client.nthreads())
+                if was_absent and is_absent:
+                    raise ClusterError("the workers are gone: start others, and give the same command again")
+            time.sleep(LOOK)
+        except (KeyboardInterrupt, ClusterError, _Enough) as reason:
+            if end:
+                raise
+            end, deadline = reason, time.monotonic() + ENDING
+            client.run(_stop, run)
+    if end and not isinstance(end, _Enough):
+        raise end
 
 
-def analyse(positions, client, *, flags=(), name=None, chunk=64, **keys):
-    """Yields the answers to `positions` in their order, as `zeitnot.Engine.answers` does, with one `zeitnot serve` on each worker.
+class _Enough(Exception):
+    """A test over all parts is decided."""
+
+
+def _failure(future: Any) -> str:
+    return str(future.exception() if future.status == "error" else f"the scheduler has {future.status} it")
+
+
+def analyse(
+    positions: Iterable[Position],
+    client: Any,
+    *,
+    flags: Sequence[str] = (),
+    name: Optional[str] = None,
+    chunk: int = 64,
+    **keys: Any,
+) -> Iterator[Result]:
+    """Yields the answers to `positions` in their order, with one `zeitnot serve` on each worker. What is refused is yielded as a
+    `QueryError`.
 
     `flags` are those of the program, such as "--weights=net.pb.gz", whose files each worker gets. `keys` are those of every query.
     Only a few chunks of positions are under way, so that there may be any number of them."""
-    from .client import query_of
-
-    workers, files = usable_workers(client, name), _Files(flags)
+    files = _Files()
+    waiting: Deque[Any] = deque()
+    placed, workers = [files.place(flag) for flag in flags], usable_workers(client, name)
     files.bring(client, workers)
-    places, waiting = files.places(), []
     options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
-    positions, most = iter(positions), 2 * len(workers)
-    while True:
-        while len(waiting) < most:
-            queries = [query_of(position) for _, position in zip(range(chunk), positions)]
-            if not queries:
-                break
-            waiting.append(client.submit(_chunk, name, tuple(flags), places, queries, keys, **options))
-        if not waiting:
-            return
-        yield from waiting.pop(0).result()
+    queries = map(query_of, positions)
+    try:
+        while True:
+            while len(waiting) < 2 * len(workers) and (these := list(islice(queries, chunk))):
+                waiting.append(client.submit(_answers, name, placed, files.places, these, keys, **options))
+            if not waiting:
+                return
+            yield from waiting.popleft().result()
+    finally:
+        client.cancel(list(waiting))
 
 
-def _chunk(name, flags, places, queries, keys):
-    for text, sha256, stored in places:
-        flags = tuple(flag.replace(text, str(_stored(sha256, stored))) for flag in flags)
-    return _answers(name, flags, queries, keys)
-
-
-def main(arguments=None):
+def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m zeitnot.cluster", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -315,12 +510,21 @@ def main(arguments=None):
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="flags of the command")
     args = parser.parse_args(arguments)
-    show = lambda text: print(text, file=sys.stderr)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # What matters of a worker or a scheduler that is gone is said here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+    def show(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
     try:
         with connect(args.scheduler) as client:
             found = run(client, args.command, args.arguments, name=args.program, parts=args.parts, show=show)
     except (ClusterError, OSError) as error:
         raise SystemExit(f"zeitnot.cluster: {error}") from None
+    except KeyboardInterrupt:
+        show("stopped; the same command goes on")
+        raise SystemExit(130) from None
     print(json.dumps(found))
 
 

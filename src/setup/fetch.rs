@@ -52,7 +52,7 @@ pub(crate) enum FetchError {
 }
 
 impl FetchError {
-    fn cache(path: &Path, error: &io::Error) -> FetchError {
+    pub(super) fn cache(path: &Path, error: &io::Error) -> FetchError {
         FetchError::Cache { path: path.to_path_buf(), reason: in_our_words(error) }
     }
 
@@ -106,15 +106,9 @@ impl Fetcher<'_> {
         (self.tell)(text);
     }
 
-    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which
-    /// `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
-    pub(super) fn fetch(
-        &self,
-        package: &'static Package,
-        usable: impl Fn(&Path) -> bool,
-    ) -> Result<(), FetchError> {
-        let (name, version, os, arch) = (package.name, package.version, own_os(), env::consts::ARCH);
-        let wheel = package.wheel(os, arch).ok_or(FetchError::NoWheel { name, version, os, arch })?;
+    /// Waits until no other process fetches, and keeps others from it as long as the file that is returned is
+    /// open. The folder is the cache's.
+    pub(super) fn lock(&self) -> Result<(PathBuf, File), FetchError> {
         if self.is_offline {
             return Err(FetchError::Offline);
         }
@@ -125,11 +119,25 @@ impl Fetcher<'_> {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                self.tell(&"Another process is fetching ONNX Runtime. Waiting for it.");
+                self.tell(&"Another process is fetching. Waiting for it.");
                 lock.lock().map_err(at_cache)?;
             }
             Err(TryLockError::Error(error)) => return Err(at_cache(error)),
         }
+        Ok((cache, lock))
+    }
+
+    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which
+    /// `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
+    pub(super) fn fetch(
+        &self,
+        package: &'static Package,
+        usable: impl Fn(&Path) -> bool,
+    ) -> Result<(), FetchError> {
+        let (name, version, os, arch) = (package.name, package.version, own_os(), env::consts::ARCH);
+        let wheel = package.wheel(os, arch).ok_or(FetchError::NoWheel { name, version, os, arch })?;
+        let (cache, _lock) = self.lock()?;
+        let at_cache = |error| FetchError::cache(&cache, &error);
         let destination = package.destination(&cache);
         if usable(&destination) {
             return Ok(());
@@ -212,7 +220,7 @@ fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     (is_library || (has_licences && is_licence)).then_some(name)
 }
 
-fn sha256(path: &Path) -> io::Result<String> {
+pub(super) fn sha256(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 16];

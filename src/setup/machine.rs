@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fetch::pythons_with_pip;
 use super::packages::{Package, own_os};
+use zeitnot_engine::network::backends::onnxruntime::causes::wrong_processor;
 use zeitnot_engine::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
 use zeitnot_engine::network::backends::onnxruntime::{
     LibraryError, Provider, SystemPart, software_counts_as_gpu,
@@ -110,18 +111,14 @@ impl Machine {
     /// Returns why this machine has no use for `provider`, whatever is installed, or `None` where it may
     /// have, or where nothing is known.
     pub(crate) fn unsuited(&self, provider: Provider) -> Option<String> {
-        let cpu = &self.cpu;
         // Windows shows its GPUs to Linux as `dxg`.
         let lacks = |starts: &[&str]| {
             let devices = self.devices.as_ref();
             devices.is_some_and(|devices| !has_device(devices, starts) && !has_device(devices, &["dxg"]))
         };
         let has_software = software_counts_as_gpu() && provider == Provider::WebGpu;
-        let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
         match provider {
-            Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
-                Some(format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
-            }
+            Provider::OpenVino => wrong_processor(provider, &self.cpu),
             Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
                 Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
             }

@@ -168,6 +168,10 @@ impl Candidate {
 
     /// Tries it in its default precision, and in single precision if that is another one.
     pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
+        let config = BackendConfig::parse(&self.backend, &self.options);
+        if config.is_ok_and(|config| !config.needs_network()) {
+            return vec![self.without_figures(FOR_TESTS, "it evaluates no network".into())];
+        }
         if let Some(reason) = self.providers().into_iter().find_map(missing) {
             return vec![self.without_figures(NOT_INSTALLED, reason)];
         }
@@ -347,6 +351,9 @@ const FAILS: &str = "FAILS";
 const NOT_INSTALLED: &str = "not installed";
 /// … and on one that has nothing to compute with here.
 const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+
+/// The verdict on a backend that evaluates no network.
+const FOR_TESTS: &str = "for tests only";
 
 /// How many times as fast as what `auto` takes a backend must be to be named. Less may be noise.
 const LEAST_GAIN: f64 = 1.2;

@@ -127,7 +127,10 @@ impl Translation {
     fn take_config(&mut self, mut config: ConfigFile, command: Option<&str>) -> Result<(), Failure> {
         let flags_here = self.flags_of_command(command);
         // Commands that evaluate nothing have nothing to do with the file.
-        let evaluates = flags_here.iter().any(|flag| flag == "backend") || self.is_given("auto");
+        let evaluates = match command {
+            Some("setup") => self.is_given("auto") || self.is_given("network"),
+            _ => flags_here.iter().any(|flag| flag == "backend"),
+        };
         if !self.plays && !evaluates {
             return Ok(());
         }

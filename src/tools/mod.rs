@@ -16,6 +16,7 @@ mod convert;
 mod describenet;
 mod doctor;
 mod eval;
+mod fetch_network;
 mod lab;
 mod lc0_flags;
 mod measure;
@@ -86,7 +87,7 @@ enum Command {
     /// Analyse many positions at once, asked and answered in JSON lines on stdin and stdout or on a port
     #[command(after_help = "Example: zeitnot serve --threads=2")]
     Serve(serve::ServeArgs),
-    /// Set a GPU up (--auto), or find ONNX Runtime or fetch it once, and say what was found
+    /// Set a GPU up (--auto), fetch a stronger network (--network), or find or fetch ONNX Runtime
     #[command(after_help = "Example: zeitnot setup --auto")]
     Setup(setup::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies

@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::setup::NotFetched;
+use crate::setup::{DownloadError, NotFetched};
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     Library(#[from] LibraryError),
     #[error(transparent)]
     NotFetched(#[from] NotFetched),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// A measurement of the laboratory failed. Its own error says why.
     #[error(transparent)]
     Measurement(Box<dyn std::error::Error + Send + Sync>),

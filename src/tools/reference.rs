@@ -22,14 +22,17 @@ struct OptionTable(Vec<OptionSpec>);
 
 #[derive(Debug, Args)]
 pub(super) struct OptionsArgs {
-    /// List only options with this in their name or flag, in whatever case
+    /// List only options with this in their name or flag, in whatever case, or the parameters of the time
+    /// manager, estimator or backend of this name
     word: Option<String>,
 }
 
 pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let word = args.word.as_deref().unwrap_or_default().to_lowercase();
     let has_word = |spec: &OptionSpec| spec.name.to_lowercase().contains(&word) || spec.flag.contains(&word);
-    let reference = OptionTable(Settings::listed().into_iter().filter(has_word).collect());
+    let parameters = Settings::parameters_of(&word);
+    let reference =
+        OptionTable(parameters.unwrap_or_else(|| Settings::listed().into_iter().filter(has_word).collect()));
     if reference.0.is_empty() {
         let text = format!("no option has {word:?} in its name; `zeitnot options` lists all");
         return Err(Failure::Input(text));
@@ -113,7 +116,11 @@ fn row(spec: &OptionSpec) -> [String; 5] {
         OptionKind::Decimal { min, max, .. } => format!("{min} to {max}"),
         OptionKind::Choice { choices, .. } => {
             // They would make their own column too wide.
-            help += &format!(" One of {}.", choices.join(", "));
+            help += &if spec.meanings.is_empty() {
+                format!(" One of {}.", choices.join(", "))
+            } else {
+                spec.meanings.iter().map(|(word, meaning)| format!(" {word}: {meaning}")).collect()
+            };
             format!("{} words", choices.len())
         }
         OptionKind::Switch { .. } => "true | false".into(),

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::config_file::{Change, WritableConfig};
 use super::doctor::{BackendReport, Candidate};
+use super::fetch_network::{self, FetchNetworkArgs};
 use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
@@ -36,15 +37,17 @@ pub(super) struct SetupArgs {
     /// to zeitnot.config
     #[arg(long, conflicts_with = "provider")]
     auto: bool,
+    #[command(flatten)]
+    pub(super) fetch_network: FetchNetworkArgs,
     /// Say what would be done, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// With --auto: the network to check and measure with [default: the one that the engine plays with]
-    #[arg(long, value_name = "FILE", requires = "auto")]
-    weights: Option<String>,
+    #[arg(long, value_name = "FILE", conflicts_with = "provider")]
+    pub(super) weights: Option<String>,
     /// A description of another machine, for rehearsals
-    #[arg(long, value_name = "FILE.json", hide = true, requires = "auto")]
-    machine: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.json", hide = true, conflicts_with = "provider")]
+    pub(super) machine: Option<PathBuf>,
     /// Whether nothing may be fetched: a flag of all commands.
     #[arg(skip)]
     pub(super) is_offline: bool,
@@ -59,6 +62,9 @@ impl SetupArgs {
 pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if args.auto {
         return Auto::new(args)?.run(output);
+    }
+    if let Some(done) = fetch_network::run(args, output) {
+        return done;
     }
     let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
     let obstacle = match obstacle(provider) {
@@ -181,6 +187,11 @@ impl Auto<'_> {
             config: None,
         };
         let status = self.go(&mut report, output)?;
+        if status == ExitStatus::Success {
+            let is_cpu = report.backend.as_deref() == Some(native::NAME);
+            let gpu_mb = if is_cpu { 0 } else { self.machine.evaluating_gpu_mb(true) };
+            output.write_ahead(&fetch_network::offer(&self.network.settings, gpu_mb)?)?;
+        }
         output.write(&report, &"")?;
         Ok(status)
     }
@@ -342,7 +353,7 @@ impl Auto<'_> {
     }
 }
 
-fn described(file: &Path) -> Result<Machine, Failure> {
+pub(super) fn described(file: &Path) -> Result<Machine, Failure> {
     let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(file)
         .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;

@@ -5,6 +5,7 @@ mod benchmarks;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
+mod fetched_networks;
 mod files;
 #[cfg(unix)]
 mod network_access;

@@ -7,13 +7,21 @@ Usage: python3 tests/python/client.py PATH_TO_ZEITNOT    (boards and games are t
 import asyncio
 import itertools
 import json
+import os
+import pickle
+import queue
+import re
+import socket
 import subprocess
 import sys
+import threading
+import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
 import zeitnot
+from zeitnot import client
 
 PROGRAM = "zeitnot"
 FLAGS = ["--backend=random", "--threads=1"]
@@ -45,6 +53,282 @@ class Server:
         self.process.stdout.close()
 
 
+class Fake:
+    """A server on a port that answers `version`, and then does as `act` likes with the connection."""
+
+    def __init__(self, act):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, args=(act,), daemon=True).start()
+
+    def serve(self, act):
+        connection, _ = self.listener.accept()
+        file = connection.makefile("rwb", buffering=0)
+        if act is not mute:
+            file.write(b'{"id":%d,"action":"version"}\n' % json.loads(file.readline())["id"])
+        act(file)
+        file.close()
+        connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def mute(file):
+    file.read()
+
+
+def within(seconds, call, *args):
+    """What the call returns or raises, if it does so in time."""
+    done = queue.SimpleQueue()
+
+    def run():
+        try:
+            done.put((call(*args), None))
+        except Exception as error:
+            done.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        found, error = done.get(timeout=seconds)
+    except queue.Empty:
+        raise AssertionError(f"nothing has come in {seconds} s") from None
+    if error:
+        raise error
+    return found
+
+
+def ask(kind, where, queries, **keys):
+    """All that comes of queries, by either class, over pipes or the port of `where`."""
+    engine_keys = {key: keys.pop(key) for key in ("in_flight",) if key in keys}
+    flags, place = ([], {"address": where}) if where else (FLAGS, {"program": PROGRAM})
+
+    async def run():
+        async with zeitnot.AsyncEngine(*flags, **place, **engine_keys) as started:
+            return [answer async for answer in started.answers(queries, **keys)]
+
+    if kind is zeitnot.AsyncEngine:
+        return asyncio.run(run())
+    with zeitnot.Engine(*flags, **place, **engine_keys) as started:
+        return list(started.answers(queries, **keys))
+
+
+class Move:
+    """As chess.Move, if there is no such package."""
+
+    from_square = 12
+
+    def uci(self):
+        return "e2e4"
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
+circle = {}
+circle["options"] = circle
+# Bad queries, and whether they are answered nevertheless.
+BAD = {
+    "moves of python-chess": ({"moves": [Move()]}, True),
+    "a position twice": ({"moves": ["e4", "e5"], "plies": [1, 1]}, True),
+    "NaN": ({"movetime": float("nan")}, False),
+    "infinity": ({"movetime": float("inf")}, False),
+    "no number for JSON": ({"nodes": 10**400}, False),
+    "half a character": ({"fen": "\ud800"}, False),
+    "too long": ({"fen": "x" * 5_000_000}, False),
+    "too deep": ({"options": nested(500)}, False),
+    "deeper": ({"options": nested(20_000)} if sys.version_info >= (3, 12) else {"options": circle}, False),
+    "no JSON": ({"moves": [object()]}, False),
+    "bytes": ({"fen": b"8/8"}, False),
+    "a circle": (circle, False),
+    "a key that is no text": ({(1, 2): 3}, False),
+    "an action": ({"action": "cancel_all"}, False),
+    "no positions": ({"plies": []}, False),
+    "null": ({"plies": None}, False),
+    "plies that are none": ({"moves": ["e4"], "plies": [[1], {}, True]}, False),
+    "moves that are none": ({"moves": "e4", "plies": "all"}, False),
+    "more positions than the queue": ({"moves": ["Nf3", "Nf6", "Ng1", "Ng8"] * 20, "plies": "all"}, False),
+    "an illegal move": ({"moves": ["e4", "e4"]}, False),
+    "a field that is none": ({"node": 5}, False),
+}
+
+
+class Never(unittest.TestCase):
+    """Nothing waits for ever."""
+
+    def each_way(self):
+        with Server("--queue=50") as server:
+            for kind, where in itertools.product((zeitnot.Engine, zeitnot.AsyncEngine), (None, server.address)):
+                yield kind, where
+
+    def test_bad_queries_are_refused_and_the_others_answered(self):
+        for kind, where in self.each_way():
+            for name, (query, is_answered) in BAD.items():
+                with self.subTest(kind=kind.__name__, where=where, query=name):
+                    queries = [{"id": "bad", **query}, {"id": "good"}]
+                    keys = {"nodes": 1, "in_order": True, "errors": "return", "in_flight": 50}
+                    found = within(5, lambda: ask(kind, where, queries, **keys))
+                    self.assertEqual([type(result) for result in found], [zeitnot.Answer if is_answered else zeitnot.QueryError, zeitnot.Answer])
+                    self.assertEqual([result.id for result in found], ["bad", "good"])
+
+    def test_what_is_no_query_is_a_type_error(self):
+        for kind, where in self.each_way():
+            for query in (5, None, ["e4"]):
+                with self.assertRaises(TypeError):
+                    within(5, lambda: ask(kind, where, [query]))
+
+    def test_one_query_needs_no_list(self):
+        for kind, where in self.each_way():
+            for query in ({"moves": ["e4"]}, "startpos", "8/8/8/8/8/1k6/8/K6r w - - 0 1"):
+                self.assertEqual(len(within(5, lambda: ask(kind, where, query, nodes=1))), 1)
+
+    def test_queries_may_wait_for_answers(self):
+        for kind, where in self.each_way():
+            answered = threading.Event()
+
+            def queries():
+                yield {"id": 1}
+                self.assertTrue(answered.wait(5))
+                yield {"id": 2}
+
+            def run():
+                ids = []
+                with zeitnot.Engine(*FLAGS, program=PROGRAM) as started:
+                    for answer in started.answers(queries(), nodes=1):
+                        answered.set()
+                        ids.append(answer.id)
+                return ids
+
+            async def run_async():
+                ids = []
+                async with zeitnot.AsyncEngine(*FLAGS, program=PROGRAM) as started:
+                    async for answer in started.answers(queries(), nodes=1):
+                        answered.set()
+                        ids.append(answer.id)
+                return ids
+
+            found = within(5, run) if kind is zeitnot.Engine else within(5, lambda: asyncio.run(run_async()))
+            self.assertEqual(found, [1, 2])
+
+    def test_a_loop_is_left_while_the_next_query_is_awaited(self):
+        def queries():
+            yield {"id": 1}
+            threading.Event().wait()
+
+        def run():
+            with engine() as started:
+                for _ in started.answers(queries(), nodes=1):
+                    break
+                return started.analyse({"id": 2}, nodes=1).id
+
+        self.assertEqual(within(5, run), 2)
+
+    def test_a_server_that_dies_at_any_line_is_an_error(self):
+        for kind, lines in itertools.product((zeitnot.Engine, zeitnot.AsyncEngine), range(4)):
+            with Server() as server:
+                def queries():
+                    yield from numbered(lines, nodes=1)
+                    server.process.kill()
+                    yield from numbered(100, nodes=LONG)
+
+                with self.assertRaisesRegex(zeitnot.EngineError, "closed the connection"):
+                    within(5, lambda: ask(kind, server.address, queries()))
+
+    def test_a_server_that_is_none_is_an_error(self):
+        def full_pipe(file):
+            time.sleep(0.5)
+
+        acts = {
+            "closed the connection": [lambda file: None, lambda file: file.write(b'{"id":2,"pl'), full_pipe],
+            "no answer of zeitnot serve": [
+                lambda file: file.write(b"hello\n") and file.read(),
+                lambda file: file.write(b"[]\n7\n") and file.read(),
+                lambda file: file.readline() and file.write(b'{"id":2,"moves":[5],"final":true}\n') and file.read(),
+            ],
+            "has 512 clients": [
+                lambda file: file.write(b'{"id":null,"error":"the server has 512 clients already"}\n') and file.read()
+            ],
+        }
+        for text, act in [(text, act) for text, those in acts.items() for act in those]:
+            for kind in (zeitnot.Engine, zeitnot.AsyncEngine):
+                with Fake(act) as fake, self.assertRaisesRegex(zeitnot.EngineError, text):
+                    within(5, lambda: ask(kind, fake.address, numbered(1000, fen="x" * 1000)))
+        with Fake(mute) as fake, self.assertRaisesRegex(zeitnot.EngineError, "does not answer"):
+            within(8, lambda: ask(zeitnot.Engine, fake.address, []))
+
+    def test_an_engine_that_is_closed_says_so(self):
+        started = engine()
+        answers = started.answers(numbered(5, nodes=LONG))
+        threading.Timer(0.2, started.close).start()
+        with self.assertRaisesRegex(zeitnot.EngineError, "closed"):
+            within(5, lambda: list(answers))
+        with self.assertRaisesRegex(zeitnot.EngineError, "closed"):
+            within(5, started.status)
+        with self.assertRaisesRegex(zeitnot.EngineError, "async with"):
+            asyncio.run(zeitnot.AsyncEngine(program=PROGRAM).analyse({}))
+
+    def test_an_interpreter_ends_although_an_engine_is_left(self):
+        text = f"import zeitnot\nengine = zeitnot.Engine(*{FLAGS}, program={PROGRAM!r})\n"
+        text += "answers = engine.answers([{'nodes': 1}] + [{'infinite': True}] * 9)\nprint(next(answers).visits)"
+        found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=10, env={**os.environ, "PYTHONPATH": sys.path[0]})
+        self.assertEqual(found.stdout, "1\n", found.stderr)
+
+    def test_any_sequence_of_calls_breaks_and_cancels(self):
+        try:
+            from hypothesis import given, settings, strategies
+        except ImportError:
+            self.skipTest("the package hypothesis is not there")
+
+        async def answered(started):
+            self.assertEqual((await started.analyse({"id": 5, "moves": ["e4"]}, nodes=3)).id, 5)
+
+        async def refused(started):
+            with self.assertRaises(zeitnot.QueryError):
+                await started.analyse({"moves": ["e5"]})
+
+        async def left(started):
+            async for _ in started.answers([{"nodes": 1}, *numbered(30, nodes=LONG)]):
+                break
+
+        async def cancelled(started):
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(started.analyse({"infinite": True}), 0.02)
+
+        async def failed(started):
+            def queries():
+                yield {"nodes": LONG}
+                raise KeyError
+
+            with self.assertRaises(KeyError):
+                [_ async for _ in started.answers(queries())]
+
+        async def asked(started):
+            self.assertIn("searching", await started.status())
+
+        async def streamed(started):
+            ids = [answer.id async for answer in started.answers(numbered(60), in_order=True, nodes=1)]
+            self.assertEqual(ids, list(range(60)))
+
+        calls = strategies.sampled_from([answered, refused, left, cancelled, failed, asked, streamed])
+
+        async def run(rounds):
+            async with zeitnot.AsyncEngine(*FLAGS, program=PROGRAM, in_flight=8) as started:
+                for together in rounds:
+                    await asyncio.gather(*(call(started) for call in together))
+                await answered(started)
+
+        @settings(max_examples=20, deadline=None, derandomize=True, database=None)
+        @given(strategies.lists(strategies.lists(calls, max_size=5), max_size=4))
+        def check(rounds):
+            within(20, lambda: asyncio.run(run(rounds)))
+
+        check()
+
+
 class Streams(unittest.TestCase):
     def test_more_queries_than_the_queue_and_the_pipes_hold_are_all_answered(self):
         with engine() as started:
@@ -57,7 +341,8 @@ class Streams(unittest.TestCase):
         with engine(in_flight=20) as started:
             answers = list(itertools.islice(started.answers(queries), 500))
         self.assertEqual(len(answers), 500)
-        self.assertLessEqual(next(taken), 500 + 20 + 1)
+        # Those under way, those behind the one that was the last, and those that are taken ahead.
+        self.assertLessEqual(next(taken), 500 + 20 + 20 + client.AHEAD + 2)
 
     def test_answers_come_in_order_where_that_is_asked_for(self):
         games = [{"id": n, "moves": ["e4", "e5", "Nf3"], "plies": "all", "priority": n} for n in range(50)]
@@ -115,9 +400,8 @@ class Streams(unittest.TestCase):
     def test_what_cannot_start_or_ends_is_said(self):
         with self.assertRaisesRegex(zeitnot.EngineError, "name it as in Engine"):
             zeitnot.Engine(program="/nowhere/zeitnot")
-        with self.assertRaisesRegex(zeitnot.EngineError, "code 2"):
-            with engine("--no-such-flag") as started:
-                list(started.answers(numbered(5)))
+        with self.assertRaisesRegex(zeitnot.EngineError, "(?s)code 2.*no-such-flag"):
+            engine("--no-such-flag")
         with self.assertRaisesRegex(zeitnot.EngineError, "no server answers"):
             zeitnot.Engine(address="127.0.0.1:1")
         with Server() as server, zeitnot.Engine(address=server.address) as started:
@@ -126,6 +410,11 @@ class Streams(unittest.TestCase):
             with self.assertRaisesRegex(zeitnot.EngineError, "closed the connection"):
                 list(answers)
 
+    def test_errors_travel(self):
+        for error in (zeitnot.QueryError(1, "bad", "moves", 3), zeitnot.QueryError(None, "bad"), zeitnot.EngineError("gone")):
+            copy = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(copy), str(copy), vars(copy)), (type(error), str(error), vars(error)))
+
     def test_answers_have_names_and_types(self):
         with engine() as started:
             answer = started.analyse({"id": {"any": "thing"}, "moves": ["e4"]}, nodes=50)
@@ -133,6 +422,28 @@ class Streams(unittest.TestCase):
             self.assertEqual(answer.best, answer.moves[0].move)
             self.assertEqual(sum(move.visits for move in answer.moves), answer.visits - 1)
             self.assertTrue(started.version()["version"])
+            game = started.analyse_all({"moves": ["e4"], "plies": "all", "movetime": 50, "report_every": 10})
+            self.assertEqual([answer.ply for answer in game], [0, 1])
+            with self.assertRaisesRegex(TypeError, "analyse_all"):
+                started.analyse({"moves": ["e4"], "plies": "all"}, nodes=1)
+
+    def test_centipawns_are_what_the_engine_shows(self):
+        flags = [*FLAGS, "--smart-pruning-factor=0", "--multipv=40"]
+        game = subprocess.Popen([PROGRAM, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        game.stdin.write("position startpos moves e2e4\ngo nodes 500\n")
+        game.stdin.flush()
+        shown = {}
+        for line in itertools.takewhile(lambda line: not line.startswith("bestmove"), game.stdout):
+            found = re.search(r" score cp (\S+) .* pv (\S+)", line)
+            shown.update({found[2]: int(found[1])} if found else {})
+        game.communicate("quit\n")
+        with engine() as started:
+            answer = started.analyse({"moves": ["e4"]}, nodes=500)
+        self.assertEqual({move.move: move.centipawns for move in answer.moves}, shown)
+
+    def test_async_engine_has_what_engine_has(self):
+        public = lambda kind: {name for name in dir(kind) if not name.startswith("_")}
+        self.assertEqual(public(zeitnot.Engine) - public(zeitnot.AsyncEngine), set())
 
     def test_boards_and_games_of_python_chess_are_queries(self):
         try:
@@ -188,11 +499,9 @@ class Asyncio(unittest.TestCase):
 
     def test_a_program_that_ends_is_an_error(self):
         async def run():
-            async with zeitnot.AsyncEngine("--no-such-flag", program=PROGRAM) as started:
+            for flags, name in ((["--no-such-flag"], PROGRAM), ([], "/nowhere/zeitnot"), ([], "/tmp")):
                 with self.assertRaises(zeitnot.EngineError):
-                    [_ async for _ in started.answers(numbered(5))]
-            with self.assertRaises(zeitnot.EngineError):
-                await zeitnot.AsyncEngine(program="/nowhere/zeitnot").__aenter__()
+                    await zeitnot.AsyncEngine(*flags, program=name).start()
 
         asyncio.run(run())
 

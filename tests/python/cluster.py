@@ -5,7 +5,9 @@ Usage: python3 tests/python/cluster.py PATH_TO_ZEITNOT    (needs the package `di
 """
 
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -76,8 +78,12 @@ class Clusters(unittest.TestCase):
             thread.join()
             self.assertTrue(killed.is_set())
             self.assertEqual(self.rows("killed"), self.rows("alone"))
+            # All of it is there.
+            self.assertEqual(self.run_match(client, "killed", parts=3), report)
             with self.assertRaisesRegex(cluster.ClusterError, "another --out"):
-                self.run_match(client, "killed")
+                self.run_match(client, "killed", "--cpuct=2")
+            with self.assertRaisesRegex(cluster.ClusterError, "another --out"):
+                self.run_match(client, "alone")
 
     def test_a_test_over_all_parts_ends_the_match(self):
         with workers({}) as started, Client(started) as client:
@@ -105,32 +111,97 @@ class Clusters(unittest.TestCase):
         with workers({}) as started, Client(started) as client:
             with self.assertRaisesRegex(cluster.ClusterError, "no-such-flag"):
                 self.run_match(client, "failed", "--no-such-flag")
+            with self.assertRaisesRegex(cluster.ClusterError, "part 1: .*missing.epd: there is no such file|CPuct"):
+                self.run_match(client, "failed", "--b=CPuct=much")
 
-    def test_positions_are_answered_in_their_order(self):
+    def test_what_names_no_file_is_an_error_before_anything_begins(self):
+        for flags in (["--openings=missing.epd"], ["--weights", "missing.pb.gz"], ["--a=CPuct=2,WeightsFile=missing.pb.gz"]):
+            with self.assertRaisesRegex(cluster.ClusterError, "missing.*: there is no such file"):
+                cluster.run(None, "match", [*flags, "--out=x"], name=PROGRAM)
+        with self.assertRaisesRegex(cluster.ClusterError, "no file of games"):
+            cluster._Command(PROGRAM, "analyse", ["--nodes", "5"]).parts(1)
+
+    def test_positions_are_answered_in_their_order_and_refused_ones_are_among_them(self):
         with workers({}, {}) as started, Client(started) as client:
             flags = ["--backend=random", "--threads=1"]
-            queries = ({"id": number, "moves": ["e4"]} for number in range(300))
+            queries = ({"id": number, "moves": ["e5" if number == 70 else "e4"]} for number in range(300))
             found = list(cluster.analyse(queries, client, flags=flags, name=PROGRAM, chunk=20, nodes=3))
         self.assertEqual([answer.id for answer in found], list(range(300)))
-        self.assertIsInstance(found[0], zeitnot.Answer)
+        self.assertEqual([type(answer) for answer in found].count(zeitnot.Answer), 299)
+        self.assertEqual((found[70].field, str(found[70])[:5]), ("moves", "moves"))
 
-    def test_files_that_arguments_name_reach_the_workers(self):
-        names = [self.path / name for name in ("net.pb.gz", "book.epd")]
+    def test_each_file_of_games_has_a_folder_of_its_own(self):
+        game = '[White "%s"]\n\n1. e4 e5 2. Nf3 Nc6 *\n\n'
+        names = ["2026.10.pgn", "2026.11.pgn", "a/games.pgn", "b/games.pgn", "b/games-2.pgn"]
         for name in names:
-            name.write_text(name.name)
-        arguments = [f"--a=WeightsFile={names[0]},CPuct=2", "--openings", str(names[1]), "--nodes=5"]
-        files = cluster._Files(arguments)
-        self.assertEqual(set(files.found), {str(name) for name in names})
+            (self.path / name).parent.mkdir(exist_ok=True)
+            # Two have one content.
+            (self.path / name).write_text(game % name[:6])
+        files = [str(self.path / name) for name in names]
         with workers({}) as started, Client(started) as client:
-            files.bring(client, cluster.usable_workers(client, PROGRAM))
-        for _, sha256, name in files.places():
-            self.assertEqual(cluster._stored(sha256, name).read_text(), name)
+            arguments = [*files[:2], "--nodes", "5", *files[2:], "--backend=random", f"--out={self.path / 'out'}"]
+            cluster.run(client, "analyse", arguments, name=PROGRAM, show=lambda _: None)
+        found = {path.parent.name: path.read_text() for path in self.path.glob("out/*/games.pgn")}
+        self.assertEqual(sorted(found), ["2026.10", "2026.11", "games", "games-2", "games-2-2"])
+        self.assertEqual(len([text for text in found.values() if "b/game" in text]), 2)
 
-    def test_parts_of_training_data_have_seeds_and_games_of_their_own(self):
-        parts = cluster.parts_of("datagen", ["play", "--games=10", "--seed", "3", "--teacher=x"], 4)
-        self.assertEqual([part[0][3:] for part in parts][0], ["--games=3", "--seed=3"])
-        self.assertEqual(sum(int(part[0][3].partition("=")[2]) for part in parts), 10)
-        self.assertEqual(len({part[0][4] for part in parts}), 4)
+    def test_files_are_put_in_by_their_places(self):
+        network = self.path / "net.pb.gz"
+        network.write_bytes(Path("models/zeitnot-small.pb.gz").read_bytes())
+        for name in ("same.pb.gz", "old/net.pb.gz", "big-net.pb.gz", "4", "20"):
+            (self.path / name).parent.mkdir(exist_ok=True)
+            (self.path / name).write_bytes(network.read_bytes())
+        arguments = ["--games", "4", "--nodes", "20", "--max-plies=6"]
+        arguments += ["--a", "WeightsFile=net.pb.gz", "--b", f"WeightsFile={self.path / 'old/net.pb.gz'},CPuct=2"]
+        arguments += ["--weights", "big-net.pb.gz", "--openings", str(self.path / "my openings, new=1.epd"), "--out=out"]
+        (self.path / "my openings, new=1.epd").write_text("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1\n")
+        here = os.getcwd()
+        os.chdir(self.path)
+        try:
+            with workers({}) as started, Client(started) as client:
+                shutil.rmtree(Path(tempfile.gettempdir(), "zeitnot-cluster"), ignore_errors=True)
+                report = cluster.run(client, "match", arguments, name=PROGRAM, parts=2, show=lambda _: None)
+        finally:
+            os.chdir(here)
+        (match,) = report["matches"]
+        self.assertEqual(match["games"], 4)
+        self.assertEqual((match["a"], match["b"]), ("WeightsFile=net.pb.gz", f"WeightsFile={self.path / 'old/net.pb.gz'},CPuct=2"))
+
+    def head(self, *arguments):
+        command = [sys.executable, "-m", "zeitnot.cluster", "--program", PROGRAM, "--scheduler", *arguments]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+    def test_a_run_that_is_stopped_ends_its_programs_and_goes_on(self):
+        slow = ["match", "--games=24", "--nodes=20", "--max-plies=16", "--backend=simulated(latency-us=3000)", "--threads=1"]
+        arguments = ["local:2", "--parts=2", *slow, "--concurrency=1", f"--out={self.path / 'out'}"]
+        alone = [PROGRAM, *slow, f"--out={self.path / 'alone'}"]
+        subprocess.run(alone, check=True, capture_output=True)
+        kept = 0
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            with self.head(*arguments) as head:
+                # A game has ended in each part, or in the one that is left.
+                seen = next((line for line in head.stderr if " games" in line), None)
+                self.assertTrue(seen, (sent, kept))
+                # As a terminal does, to all of the group.
+                os.killpg(head.pid, sent) if sent == signal.SIGINT else head.send_signal(sent)
+                said = head.communicate(timeout=60)[1]
+                self.assertEqual(head.returncode, 130, said)
+                self.assertNotIn("Traceback", said)
+            games = sum(path.read_text().count("\n") - 1 for path in self.path.glob("out/parts/*/games.csv"))
+            self.assertGreater(games, kept)
+            kept = games
+            running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+            self.assertNotIn(f"{PROGRAM} match", running)
+        with self.head(*arguments) as head:
+            head.communicate(timeout=120)
+        self.assertEqual(self.rows("out"), self.rows("alone"))
+
+    def test_a_scheduler_that_is_not_there_is_said_soon(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            for port in (1, silent.getsockname()[1]):
+                with self.head(f"tcp://127.0.0.1:{port}", "match", "--out=x") as head:
+                    said = head.communicate(timeout=30)[1]
+                self.assertEqual(said, f"zeitnot.cluster: no scheduler answers at tcp://127.0.0.1:{port}: start one with `dask scheduler`\n")
 
 
 if __name__ == "__main__":

@@ -379,6 +379,14 @@ fn the_reference_lists_the_options_that_uci_lists() {
     let some: Vec<_> = some.as_array().unwrap().iter().map(|option| &option["name"]).collect();
     assert_eq!(some, ["CPuctBase", "CPuctBaseAtRoot"]);
     assert!(stdout(&run(&["options", "CPUCTBASE"])).contains("CPuctBaseAtRoot"));
+    let parameter = |owner: &str, name: &str| {
+        let parameters = run_json(&["options", owner, "--json"]);
+        parameters.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap().clone()
+    };
+    assert_eq!(parameter("smooth", "max-move-budget")["max"], 1.0);
+    assert_eq!(parameter("mle-mlh", "floor")["default"], 6.0);
+    assert_eq!(parameter("native", "precision")["choices"][0], "auto");
+    assert!(stdout(&run(&["options", "smooth"])).contains(" stakes: Moves in which more is at stake"));
     assert!(stderr(&run(&["options", "cpuctt"])).contains("no option has \"cpuctt\" in its name"));
 }
 

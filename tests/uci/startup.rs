@@ -195,7 +195,10 @@ fn one_line_says_what_is_used() {
     // A regression: without a name it read like an error, and took two lines.
     let installed = Installed::new();
     let output = installed.run(&["--threads=2"], "isready\n");
-    let own =
-        stdout(&output).lines().filter(|line| line.contains("zeitnot-small.pb.gz (built in), ")).count();
-    assert!(own == 1 && !stdout(&output).contains("WeightsFile"), "{}", stdout(&output));
+    let is_own = |line: &&str| line.contains("zeitnot-small.pb.gz (built in), ");
+    let own: Vec<_> = stdout(&output).lines().filter(is_own).collect();
+    assert!(
+        own.len() == 1 && own[0].ends_with("2 threads. `zeitnot setup --network` fetches a stronger network")
+    );
+    assert!(!stdout(&output).contains("WeightsFile"), "{}", stdout(&output));
 }

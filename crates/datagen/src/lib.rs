@@ -1,7 +1,8 @@
 //! Training data for networks: games with labels, and the tables that the trainer in `models/training` reads.
 //!
-//! [`labelled_games`] imports games, or a [`teacher`] plays them and labels lines that leave them by mistakes. [`record`] keeps
-//! a game in few bytes, and [`table`] expands it to one row per position. The program `zeitnot-datagen` calls all of it.
+//! [`labelled_games`] imports games, or a [`teacher`] plays them and labels lines that leave them by
+//! mistakes. [`record`] keeps a game in few bytes, and [`table`] expands it to one row per position. The
+//! program `zeitnot-datagen` calls all of it.
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

@@ -1,4 +1,5 @@
-//! `zeitnot-datagen`: makes training data. It plays or imports labelled games, and expands them to the trainer's tables.
+//! `zeitnot-datagen`: makes training data. It plays or imports labelled games, and expands them to the
+//! trainer's tables.
 
 use std::error::Error;
 use std::fmt;

@@ -23,8 +23,8 @@
 //! | 1 | only if none of the candidates was played: the place of the move played |
 //!
 //! A place is a move's index in the list of all legal moves, in ascending order of their 16 bits
-//! ([`Move::to_bits`](zeitnot_engine::chess::Move::to_bits)): whoever reads records needs the rules of chess, and gets
-//! illegal moves for errors at once.
+//! ([`Move::to_bits`](zeitnot_engine::chess::Move::to_bits)): whoever reads records needs the rules of chess,
+//! and gets illegal moves for errors at once.
 
 use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};

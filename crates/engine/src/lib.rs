@@ -1,5 +1,5 @@
-//! The engine of Zeitnot as a library: the rules of chess, networks of the family of Leela Chess Zero, the search, and its
-//! time management.
+//! The engine of Zeitnot as a library: the rules of chess, networks of the family of Leela Chess Zero, the
+//! search, and its time management.
 //!
 //! Load the network that comes with it, search the start position, print the best move:
 //!

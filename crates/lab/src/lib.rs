@@ -1,21 +1,9 @@
 //! The laboratory of Zeitnot: measurements with many games. The engine does without it.
 //!
 //! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is
-//! computed from rows, and the *page* that shows it:
-//!
-//! | folder | what it measures |
-//! |---|---|
-//! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
-//! | `tuning` | better values of options, by the games of `matches` |
-//! | [`replay`] | time managers on whole games in virtual time |
-//! | `moves_left` | moves-left estimators on recorded games |
-//! | `analysis` | the moves of recorded games, for the players who want to learn from them |
-//!
-//! They share `runner` (jobs in order on threads), `rows` (CSV files, lines of JSON, and how the rows of
-//! several machines are put together), `viewer` (the page's board and graphs), [`pgn`] (recorded games) and
-//! `uci_process` (external engines). [`Phase`] says what opening, middlegame and endgame are, and
-//! [`LabError`] why a measurement could not be made. [`report`] makes tables, plots and pages of results. The commands
-//! `analyse`, `match`, `tune`, `timelab`, `movesleft` and `report` call these modules.
+//! computed from rows, and the *page* that shows it. [`Phase`] says what opening, middlegame and endgame are,
+//! and [`LabError`] why a measurement could not be made. The commands `analyse`, `match`, `tune`, `timelab`,
+//! `movesleft` and `report` call these modules.
 //!
 //! # Layers
 //!
@@ -24,7 +12,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`tuning`] | comparisons of option values by matches |
-//! | [`matches`](mod@matches) | games of two engines, and what they prove |
+//! | `matches` | games of two engines, and what they prove |
 //! | [`analysis`] | the moves of recorded games |
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |

@@ -4,11 +4,15 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
@@ -69,26 +73,25 @@ impl Progress {
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    on_interruption(|| {
-        // The second time the user means it.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
-        }
-    })?;
+    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    // The first of the two acts at the second time, when the other has set the flag.
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&STOP))
+        .and_then(|_| flag::register(SIGINT, Arc::clone(&STOP)))
+        .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
     Ok(&STOP)
 }
 
 /// Ends the program when the user presses Ctrl-C, with `farewell` as its last message, whatever it is doing.
 pub(super) fn end_on_interruption(farewell: String) -> Result<(), Failure> {
-    on_interruption(move || {
+    let stop = interruption()?;
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
         eprint_message(&farewell);
         std::process::exit(INTERRUPTED);
-    })
-}
-
-fn on_interruption(handle: impl FnMut() + Send + 'static) -> Result<(), Failure> {
-    ctrlc::set_handler(handle).map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
+    });
+    Ok(())
 }
 
 /// Says that the user has stopped the run, and how to go on with what `is_kept` of it.

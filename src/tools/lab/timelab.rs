@@ -1,7 +1,7 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay) replays
-//! them, writes rows and shows them.
+//! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
+//! replays them, writes rows and shows them.
 
 use std::num::NonZero;
 use std::ops::ControlFlow;

@@ -32,7 +32,6 @@ pub(in crate::tools) struct MachineInfo {
 impl MachineInfo {
     pub(in crate::tools) fn this() -> MachineInfo {
         let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let bytes = system::bytes(&file("/proc/meminfo"), "MemTotal");
         let release = file("/etc/os-release");
         let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
         let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
@@ -40,7 +39,7 @@ impl MachineInfo {
             cpu: cpu_name(),
             cores: cores(),
             processors: Processors::this(),
-            memory_gb: bytes.map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
+            memory_gb: system::memory().map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
             system: match file("/proc/sys/kernel/osrelease").trim() {
                 "" => format!("{name}, {}", std::env::consts::ARCH),
                 kernel => format!("{name}, kernel {kernel}"),

@@ -106,7 +106,9 @@ impl CacheSettings {
 /// the machine's memory.
 fn system_limit() -> Option<u64> {
     static LIMIT: LazyLock<Option<u64>> =
-        LazyLock::new(|| if cfg!(target_os = "linux") { limit_below(Path::new("/")) } else { None });
+        LazyLock::new(
+            || if cfg!(target_os = "linux") { limit_below(Path::new("/")) } else { system::memory() },
+        );
     *LIMIT
 }
 
@@ -182,7 +184,6 @@ mod tests {
         );
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn this_machine_tells_its_memory() {
         assert!(system_limit().is_some_and(|bytes| bytes > 100_000_000));

@@ -33,7 +33,7 @@ use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
 use crate::network::weights::NetworkError;
-use crate::network::{BackendError, BackendInfo};
+use crate::network::{BackendError, BackendInfo, discover};
 use crate::note::Note;
 use crate::options::OptionError;
 use crate::params::ParamError;
@@ -290,7 +290,9 @@ impl Settings {
 /// Says in one line what evaluates, and on how many threads the search runs.
 pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
-    format!("{}, {threads} {word}", backend.description)
+    let is_small = discover::is_built_in(&backend.description);
+    let advice = if is_small { ". `zeitnot setup --network` fetches a stronger network" } else { "" };
+    format!("{}, {threads} {word}{advice}", backend.description)
 }
 
 /// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search

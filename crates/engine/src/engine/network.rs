@@ -25,7 +25,8 @@ option_group! {
         weights_file: String = String::new(), "WeightsFile", "weights", common;
         /// Backend that evaluates positions. Parameters can follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend", common;
-        /// Parameters of the backend as key=value pairs, separated by commas.
+        /// Parameters of the backend as key=value pairs, separated by commas. `zeitnot options BACKEND` lists
+        /// them.
         backend_options: String = String::new(), "BackendOptions", "backend-opts", common;
         /// What to do if the backend is not available: use the CPU, or report ERROR and not play. The backend
         /// auto uses the CPU in any case.

@@ -8,12 +8,15 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
 use crate::chess::History;
+use crate::network::backends::BACKENDS;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     add_flags, nearest_name, option_choice, option_group, own_name, read_flags,
 };
 use crate::search::{ContemptMode, ContemptOptions, MoveStatsWhen, Reporting, SearchParams};
 use crate::tablebase::TablebaseOptions;
+use crate::time::estimators::moves_left::ESTIMATORS;
+use crate::time::managers::MANAGERS;
 use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
@@ -84,6 +87,18 @@ impl Settings {
         };
         let own = Settings::specs().iter().cloned().chain(OTHER_NAMES.iter().filter_map(second));
         own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
+    }
+
+    /// Describes the parameters of a time manager, an estimator of moves left or a backend, which have no
+    /// flags.
+    pub fn parameters_of(name: &str) -> Option<Vec<OptionSpec>> {
+        let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
+        let estimators = ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters));
+        let backends = BACKENDS.iter().map(|backend| (backend.name, backend.parameters));
+        let mut owners = managers.chain(estimators).chain(backends);
+        let parameters = owners.find(|(owner, _)| *owner == name)?.1();
+        (!parameters.is_empty())
+            .then(|| parameters.into_iter().map(|spec| OptionSpec { flag: "", ..spec }).collect())
     }
 
     /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in

@@ -14,10 +14,18 @@ const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// The size from which on a file of another name may be a network, bytes. It is Lc0's.
 const LEAST_SIZE: u64 = 500_000;
 /// The folders beside the program where networks may lie.
-const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
+pub const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
 
 /// The network in the program itself: the name of its file, and the file's content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
+
+/// What a built-in network has behind its name.
+const BUILT_IN_MARK: &str = " (built in)";
+
+/// Returns whether the description of a backend is that of one with a network that is built in.
+pub fn is_built_in(description: &str) -> bool {
+    description.contains(BUILT_IN_MARK)
+}
 
 /// A network, and what was passed over, if the user named none.
 #[derive(Debug)]
@@ -60,7 +68,7 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
         }
     }
     let (name, bytes) = BUILT_IN;
-    let network = NetworkFile::from_bytes(Path::new(&format!("{name} (built in)")), bytes, heads)?;
+    let network = NetworkFile::from_bytes(Path::new(&format!("{name}{BUILT_IN_MARK}")), bytes, heads)?;
     Ok(Discovered { network, passed_over })
 }
 

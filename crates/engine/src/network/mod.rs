@@ -18,7 +18,7 @@
 
 pub mod backends;
 pub mod cache;
-pub(crate) mod discover;
+pub mod discover;
 pub mod encode;
 mod eval_slot;
 pub mod folders;
@@ -166,7 +166,7 @@ pub enum BackendError {
     /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
-    #[error("{backend} cannot use the model: {reason}")]
+    #[error("{backend} cannot evaluate: {reason}")]
     Model { backend: String, reason: String },
     #[error("{backend}: cannot start a thread for a device: {reason}")]
     Thread { backend: String, reason: String },

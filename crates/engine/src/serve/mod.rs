@@ -1,10 +1,11 @@
 //! Many positions searched at once, which share the batches of one device.
 //!
-//! - `pool`: the search threads. Each has an evaluator and a batch of open searches, which it takes from one queue. Whoever
-//!   submits an [`Order`] hears of its search as a [`Listener`](crate::engine::Listener).
+//! - `pool`: the search threads. Each has an evaluator and a batch of open searches, which it takes from one
+//!   queue. Whoever submits an [`Order`] hears of its search as a [`Listener`](crate::engine::Listener).
 //! - `searcher`: the pool with backend, options and cache.
 //!
-//! The analysis server takes orders from its clients. `analyse` and `solve` know all of their positions from the beginning.
+//! The analysis server takes orders from its clients. `analyse` and `solve` know all of their positions from
+//! the beginning.
 
 mod pool;
 mod searcher;

@@ -5,6 +5,7 @@ pub mod gpus;
 pub(crate) mod huge_pages;
 pub mod vulkan;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
+#[cfg(windows)]
+use windows_sys::Win32::System::SystemInformation::GetPhysicallyInstalledSystemMemory;
 
 /// The CPU time of all threads of this process so far, so that other work on the machine does not count, or
 /// `None` where the system does not tell it.
@@ -44,8 +47,29 @@ pub const PYTHONS: &[&str] =
 /// Returns the name of the processor, or its kind where the system has no name for it.
 pub fn cpu_name() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = value(&info, "model name").or_else(|| value(&info, "Model"));
-    name.unwrap_or(std::env::consts::ARCH).into()
+    let name = match env::consts::OS {
+        "macos" => told("sysctl", &["-n", "machdep.cpu.brand_string"]),
+        "windows" => env::var("PROCESSOR_IDENTIFIER").ok(),
+        _ => value(&info, "model name").or_else(|| value(&info, "Model")).map(str::to_owned),
+    };
+    name.unwrap_or_else(|| env::consts::ARCH.into())
+}
+
+/// The machine's memory, bytes, or `None` where the system does not tell it.
+pub fn memory() -> Option<u64> {
+    #[cfg(windows)]
+    {
+        let mut kilobytes = 0;
+        // SAFETY: the system writes one number, and only there.
+        let is_known = unsafe { GetPhysicallyInstalledSystemMemory(&raw mut kilobytes) } != 0;
+        is_known.then(|| kilobytes * 1024)
+    }
+    #[cfg(not(windows))]
+    if cfg!(target_os = "macos") {
+        told("sysctl", &["-n", "hw.memsize"])?.parse().ok()
+    } else {
+        bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
+    }
 }
 
 /// Returns what lies in a folder, in order. Nothing lies in one that is not there.
@@ -63,7 +87,7 @@ pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// The value of the first line that begins with `key`, a size in kB, in bytes.
-pub fn bytes(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str, key: &str) -> Option<u64> {
     value(text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 

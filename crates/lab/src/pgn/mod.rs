@@ -5,7 +5,8 @@
 //! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
 //! Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves, and `control` the rules of
 //! the clock. The commands that measure on recorded games use this module. It uses
-//! [`chess`](zeitnot_engine::chess) and the time controls of [`time`](zeitnot_engine::time), and nothing else of the engine.
+//! [`chess`](zeitnot_engine::chess) and the time controls of [`time`](zeitnot_engine::time), and nothing else
+//! of the engine.
 
 mod comments;
 mod control;

@@ -204,7 +204,7 @@ impl BackendConfig {
     }
 
     /// Returns whether the backend evaluates with a network, rather than without one.
-    pub(crate) fn needs_network(&self) -> bool {
+    pub fn needs_network(&self) -> bool {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
         } else if self.devices.is_empty() {

@@ -2,6 +2,15 @@
 //!
 //! A time limit is computed from the clock and a difficulty. The difficulty follows the search from iteration
 //! to iteration.
+//!
+//! ```text
+//! limit = difficulty·f·(time − overhead + (n − 1)·inc)/(1.5·difficulty + n − 1)·scale
+//! ```
+//!
+//! n are the moves to go, at most 40. f is 0.75 for the optimum, and 1.5 with `max-difficulty` for the
+//! maximum. The scale shrinks on short clocks and with many moves to go. The search ends with the first
+//! iteration past the optimum, at the maximum, or at a mate that is short or well within the iteration's
+//! depth.
 
 use crate::options::option_group;
 use crate::time::centipawns;

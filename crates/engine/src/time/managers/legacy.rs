@@ -1,4 +1,12 @@
 //! `legacy`, Lc0's default manager: the clock divided by the moves left, what earlier moves spared on top.
+//!
+//! ```text
+//! budget = (1 + bonus)·max(0, T − S)/ML + immediate-use·S
+//! ```
+//!
+//! T is the time to the control with its increments, S the time that earlier moves spared, ML the moves
+//! left by `mle-legacy`. The game's first move has the bonus first-move-bonus + book-ply-bonus·min(12,
+//! ply). `slowmover` multiplies the first term if it is below 1, or if the product exceeds 200 ms.
 
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;

@@ -128,7 +128,7 @@ impl OptionValue for ManagerChoice {
 option_group! {
     /// The options of the clock.
     pub struct TimeOptions {
-        /// Time manager and its parameters: name(parameter=value,…).
+        /// Time manager and its parameters: name(parameter=value,…). `zeitnot options NAME` lists them.
         time_manager: ManagerChoice = ManagerChoice::default(), "TimeManager", "time-manager", common;
         /// Always measure a move's time from `go`, never from the `position` command before it.
         strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;

@@ -1,4 +1,11 @@
 //! `simple`: a share of the clock that grows with the move number and the increment.
+//!
+//! ```text
+//! budget = (time − overhead)·((base-pct + ply·ply-pct)/100 + time-factor·inc/time)·bonus + saved
+//! ```
+//!
+//! The bonus is 1 + opening-bonus-pct/100 at the game's first move, else 1. Saved is what the previous move
+//! left of its budget.
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;

@@ -190,11 +190,8 @@ pub enum LibraryError {
     NotForSystem { provider: Provider, systems: &'static str, os: &'static str, arch: &'static str },
     #[error("{provider} at {} does not load: {reason}", path.display())]
     NotRegistered { provider: Provider, path: PathBuf, reason: String },
-    #[error(
-        "{provider} finds no device {number} on this machine (it finds {found}). `zeitnot doctor` shows whether it can \
-         work here and what is missing"
-    )]
-    NoDevice { provider: Provider, number: u32, found: usize },
+    #[error("{provider} finds no device {number} on this machine (it finds {found}). {remedy}")]
+    NoDevice { provider: Provider, number: u32, found: usize, remedy: String },
     #[error("{0} finds no device (software emulation of a GPU does not count without {SOFTWARE_VARIABLE}=1)")]
     NoHardware(Provider),
     #[error(

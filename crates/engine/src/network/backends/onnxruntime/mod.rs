@@ -10,6 +10,7 @@
 pub mod finder;
 pub mod provider;
 
+pub mod causes;
 mod device_options;
 pub mod nvidia;
 mod process_environment;
@@ -22,7 +23,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ort::ErrorCode;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
@@ -166,19 +166,7 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
 /// Says in our words why ONNX Runtime refuses something, and keeps its own: those of C++ fill several lines.
 fn in_our_words(error: &ort::Error) -> String {
     foreign::record(foreign::ONNX_RUNTIME, error);
-    words(error.code())
-}
-
-fn words(code: ErrorCode) -> String {
-    let words = match code {
-        ErrorCode::NotImplemented => "has no code for a part of the model on this device",
-        ErrorCode::InvalidProtobuf | ErrorCode::InvalidGraph | ErrorCode::NoModel => "takes it for no model",
-        ErrorCode::ExecutionProviderFailure | ErrorCode::EngineError | ErrorCode::DeviceReset => {
-            "gets no answer from the device or its driver"
-        }
-        _ => "refuses",
-    };
-    format!("ONNX Runtime {words} ({} or LogFile tells more)", foreign::VERBOSE_SETTING)
+    causes::cause(&error.to_string())
 }
 
 /// Says what is known of a model that `provider` does not compute, or `None` if that is nothing.
@@ -222,13 +210,6 @@ impl Backend for OnnxRuntime {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_onnx_runtime_refuses_is_said_in_one_line_of_ours() {
-        let text = words(ErrorCode::RuntimeException);
-        assert_eq!(text, "ONNX Runtime refuses (RUST_LOG=info or LogFile tells more)");
-        assert!(words(ErrorCode::NotImplemented).contains("has no code for a part of the model"));
-    }
 
     #[test]
     fn a_model_in_bf16_is_named_where_the_cpu_cannot_compute_it() {

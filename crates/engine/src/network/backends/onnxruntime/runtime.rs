@@ -16,11 +16,13 @@ use ort::logging::LogLevel;
 use ort::memory::DeviceType;
 use parking_lot::Mutex;
 
+use super::causes::{cause, wrong_processor};
 use super::finder::{self, Library, LibraryError};
 use super::process_environment::{set_variables, software_counts_as_gpu};
 use super::provider::Provider;
 use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
+use crate::system::cpu_name;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl Runtime {
         let environment = ort::init_from(&library.path)
             .map_err(|error| {
                 record(SYSTEM, &error);
-                not_started("the system cannot load it".into())
+                not_started(cause(&error.to_string()))
             })?
             .with_name("zeitnot")
             .with_telemetry(false)
@@ -118,8 +120,12 @@ impl Runtime {
     pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
         let devices = self.devices(provider);
         let found = devices.len();
-        let no_device = LibraryError::NoDevice { provider, number, found };
-        devices.into_iter().nth(number as usize).ok_or(no_device)
+        devices.into_iter().nth(number as usize).ok_or_else(|| {
+            let remedy = wrong_processor(provider, &cpu_name()).unwrap_or_else(|| {
+                "`zeitnot doctor` shows whether it can work here and what is missing".into()
+            });
+            LibraryError::NoDevice { provider, number, found, remedy }
+        })
     }
 
     /// Returns the devices of a plugin's provider, or none before it is registered.

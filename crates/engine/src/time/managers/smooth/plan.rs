@@ -1,4 +1,8 @@
 //! Computes a budget from the clock: the formulas of `smooth`, in the steps of PR 1195.
+//!
+//! Unlike there, the increment counts ML − 1 times, because that of the last move comes too late. Overhead,
+//! `movestogo` and `min-move-share` enter the plan, which is made again during the search. Nodes made while
+//! pondering do not count as reused, and moves that `stop` ended teach no timeuse.
 
 use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
