@@ -16,6 +16,7 @@ use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::LabError;
 use zeitnot_lab::matches::{

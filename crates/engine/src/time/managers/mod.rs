@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
 use super::parameters::{Named, Registered, registered};
-use crate::options::{OptionGroup, OptionKind, OptionSpec, OptionValue, option_group};
+use crate::options::{OptionKind, OptionValue, option_group};
 use crate::params::{ParamError, Params};
 pub(crate) use alphazero::Alphazero;
 pub(crate) use argo::Argo;
