@@ -20,7 +20,8 @@ use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
 use zeitnot_engine::network::{discover, folders};
 
-/// Names a file to read in the place of `networks.json`: for mirrors, and for tests with a server of their own.
+/// Names a file to read in the place of `networks.json`: for mirrors, and for tests with a server of their
+/// own.
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
 /// How often a download that breaks off is taken up again, as long as each attempt brings something.
 const ATTEMPTS: u32 = 5;
@@ -140,27 +141,19 @@ impl PublishedNetwork {
                 return Err(reason);
             }
         }
-        let wrong = self.what_is_wrong(part).map_err(|error| in_our_words(&error))?;
-        if wrong.is_some() {
-            // The next download begins anew, or overwrites what cannot be removed.
-            let _ = fs::remove_file(part);
-        }
-        wrong.map_or(Ok(()), Err)
-    }
-
-    /// Says why what has come is not the network.
-    fn what_is_wrong(&self, part: &Path) -> io::Result<Option<String>> {
-        let found = sha256(part)?;
+        let found = sha256(part).map_err(|error| in_our_words(&error))?;
         if found == self.sha256 {
-            return Ok(None);
+            return Ok(());
         }
         let mut start = Vec::new();
-        File::open(part)?.take(100).read_to_end(&mut start)?;
+        // What cannot be read is taken for no web page, and what cannot be removed is refused again.
+        let _ = File::open(part).and_then(|file| file.take(100).read_to_end(&mut start));
+        let _ = fs::remove_file(part);
         let what = match start.trim_ascii_start().first() {
             Some(b'<') => "what came is a web page, as where this connection wants a login",
             _ => "the file that came is not the one expected",
         };
-        Ok(Some(format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256)))
+        Err(format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256))
     }
 
     /// Runs curl once. The inner error is one that another attempt may mend if this one has changed the file.

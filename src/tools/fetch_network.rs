@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::output::eprint_message;
-use super::setup::{SetupArgs, described};
 use super::{ExitStatus, Failure, Output};
 use crate::setup::{Fetcher, Machine, PublishedNetwork, choose, published};
 use zeitnot_engine::engine::{Settings, load_network};
@@ -24,12 +23,32 @@ pub(super) struct FetchNetworkArgs {
     backend: Option<String>,
 }
 
-/// Runs the command, or returns `None` if it is not this one.
-pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Option<Result<ExitStatus, Failure>> {
-    if args.fetch_network.networks {
-        return Some(list(output));
+/// What the other flags of `setup` say of the fetching.
+pub(super) struct FetchRules<'a> {
+    pub(super) is_rehearsal: bool,
+    pub(super) is_offline: bool,
+    /// The network that is named elsewhere, so that a fetched one is not used.
+    pub(super) weights: Option<&'a str>,
+    /// Another machine than this one.
+    pub(super) machine: Option<Machine>,
+}
+
+impl FetchNetworkArgs {
+    /// True if the command is about networks, and not about libraries.
+    pub(super) fn are_given(&self) -> bool {
+        self.networks || self.network.is_some()
     }
-    args.fetch_network.network.as_ref().map(|name| fetch(args, name.as_deref(), output))
+}
+
+pub(super) fn run(
+    args: &FetchNetworkArgs,
+    rules: FetchRules<'_>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
+    match &args.network {
+        Some(name) => fetch(args, name.as_deref(), rules, output),
+        None => list(output),
+    }
 }
 
 fn list(output: &mut Output) -> Result<ExitStatus, Failure> {
@@ -38,29 +57,33 @@ fn list(output: &mut Output) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-fn fetch(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus, Failure> {
+fn fetch(
+    args: &FetchNetworkArgs,
+    name: Option<&str>,
+    rules: FetchRules<'_>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
     let mut network = match name {
         Some(name) => choose(Some(name), 0)?,
-        None => suitable(args)?,
+        None => suitable(args, rules.machine)?,
     };
     output.write_ahead(&network)?;
-    if !args.dry_run {
-        network.fetch(&Fetcher::new(&|text| eprint_message(text), args.is_offline))?;
+    if !rules.is_rehearsal {
+        network.fetch(&Fetcher::new(&|text| eprint_message(text), rules.is_offline))?;
         network.is_here = true;
-        let next = match &args.weights {
+        let next = match rules.weights {
             Some(other) => format!("is not used: the configuration or --weights names {other}"),
             None => "is here, and used from the next start on".into(),
         };
-        output.write_ahead(&format_args!("{:<11}{next}\n", network.name))?;
+        output.write_ahead(&format_args!("{:<10} {next}\n", network.name))?;
     }
     output.write(&network, &"")?;
     Ok(ExitStatus::Success)
 }
 
-fn suitable(args: &SetupArgs) -> Result<PublishedNetwork, Failure> {
-    let other = args.machine.as_deref().map(described).transpose()?;
+fn suitable(args: &FetchNetworkArgs, other: Option<Machine>) -> Result<PublishedNetwork, Failure> {
     let is_other = other.is_some();
-    let is_cpu = args.fetch_network.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
+    let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
     let machine = || other.unwrap_or_else(Machine::without_parts);
     Ok(choose(None, if is_cpu { 0 } else { machine().evaluating_gpu_mb(is_other) })?)
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::config_file::{Change, WritableConfig};
 use super::doctor::{BackendReport, Candidate};
-use super::fetch_network::{self, FetchNetworkArgs};
+use super::fetch_network::{self, FetchNetworkArgs, FetchRules};
 use super::lc0_flags::OF_A_BACKEND;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
@@ -38,16 +38,16 @@ pub(super) struct SetupArgs {
     #[arg(long, conflicts_with = "provider")]
     auto: bool,
     #[command(flatten)]
-    pub(super) fetch_network: FetchNetworkArgs,
+    fetch_network: FetchNetworkArgs,
     /// Say what would be done, and change nothing
     #[arg(long)]
-    pub(super) dry_run: bool,
+    dry_run: bool,
     /// With --auto: the network to check and measure with [default: the one that the engine plays with]
     #[arg(long, value_name = "FILE", conflicts_with = "provider")]
-    pub(super) weights: Option<String>,
+    weights: Option<String>,
     /// A description of another machine, for rehearsals
     #[arg(long, value_name = "FILE.json", hide = true, conflicts_with = "provider")]
-    pub(super) machine: Option<PathBuf>,
+    machine: Option<PathBuf>,
     /// Whether nothing may be fetched: a flag of all commands.
     #[arg(skip)]
     pub(super) is_offline: bool,
@@ -63,8 +63,14 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     if args.auto {
         return Auto::new(args)?.run(output);
     }
-    if let Some(done) = fetch_network::run(args, output) {
-        return done;
+    if args.fetch_network.are_given() {
+        let rules = FetchRules {
+            is_rehearsal: args.dry_run,
+            is_offline: args.is_offline,
+            weights: args.weights.as_deref(),
+            machine: args.machine.as_deref().map(described).transpose()?,
+        };
+        return fetch_network::run(&args.fetch_network, rules, output);
     }
     let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
     let obstacle = match obstacle(provider) {
@@ -353,7 +359,7 @@ impl Auto<'_> {
     }
 }
 
-pub(super) fn described(file: &Path) -> Result<Machine, Failure> {
+fn described(file: &Path) -> Result<Machine, Failure> {
     let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(file)
         .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;

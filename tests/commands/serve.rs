@@ -674,20 +674,6 @@ fn the_guide_names_every_key() {
 }
 
 #[test]
-fn the_client_in_python_prints_a_game() {
-    let engine = format!("{} --backend=random", env!("CARGO_BIN_EXE_zeitnot"));
-    let mut command = Command::new("python3");
-    command.env("PYTHONPATH", package_file("python")).env("PYTHONDONTWRITEBYTECODE", "1").args([
-        "-m", "zeitnot", "--engine", &engine, "--nodes", "20", "e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6", "Qxf7",
-    ]);
-    let Ok(output) = command.output() else { return common::skipped("python3 is missing") };
-    assert!(output.status.success(), "{}", stderr(&output));
-    let lines: Vec<_> = common::stdout(&output).lines().collect();
-    assert_eq!(lines.len(), 8, "{lines:#?}");
-    assert!(lines[6].contains("h5f7") && lines[7].ends_with("checkmate"), "{lines:#?}");
-}
-
-#[test]
 fn the_example_of_the_library_prints_its_search() {
     let mut lines = Vec::new();
     search_example::search("startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6", 50, |line| lines.push(line))

@@ -12,8 +12,8 @@
 //! | module | job |
 //! |---|---|
 //! | [`tuning`] | comparisons of option values by matches |
-//! | `matches` | games of two engines, and what they prove |
 //! | [`analysis`] | the moves of recorded games |
+//! | `matches` | games of two engines, and what they prove |
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //! | `viewer` | the page's board and graphs |

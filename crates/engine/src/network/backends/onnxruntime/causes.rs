@@ -4,8 +4,8 @@
 use super::provider::Provider;
 use crate::foreign::{VERBOSE_SETTING, one_line};
 
-/// What a text has in it, in small letters, and what that means, with what helps. The first row that fits
-/// counts.
+/// What a text has in it, in small letters and with blanks for `_`, and what that means, with what helps. The
+/// first row that fits counts.
 const CAUSES: [(&[&str], &str); 12] = [
     (
         &["cuda failure 35:", "driver version is insufficient", "cuda failure 803:"],
@@ -28,15 +28,15 @@ const CAUSES: [(&[&str], &str); 12] = [
         "this ONNX Runtime has no code for this GPU. Use --backend=webgpu",
     ),
     (
-        &["out of memory", "out_of_memory", "failed to allocate memory", "8007000e"],
-        "the GPU's memory is used up. Close other programs that use it, or take a smaller network",
+        &["out of memory", "failed to allocate memory", "8007000e"],
+        "the device's memory is used up. Close other programs that use it, or take a smaller network",
     ),
     (
         &["could not build engine", "failed to create engine", "buildserializednetwork"],
         "TensorRT builds no engine for this network on this GPU. Use --backend=cuda",
     ),
     (
-        &["887a0005", "887a0006", "887a0007", "887a0020", "device lost", "device is lost", "device_lost"],
+        &["887a00", "device lost", "device is lost", "device was destroyed", "external instance reference"],
         "the driver has stopped the GPU. Start again, and update the driver if that comes again",
     ),
     (
@@ -48,10 +48,10 @@ const CAUSES: [(&[&str], &str); 12] = [
         "a library of it is missing. `zeitnot doctor` shows which",
     ),
     (
-        &["could not find an implementation", "not_implemented", "no op registered"],
+        &["could not find an implementation", "not implemented", "no op registered"],
         "ONNX Runtime has no code for a part of the model on this device",
     ),
-    (&["protobuf parsing failed", "invalid_protobuf", "invalid_graph"], "ONNX Runtime takes it for no model"),
+    (&["protobuf parsing failed", "invalid protobuf", "invalid graph"], "ONNX Runtime takes it for no model"),
 ];
 
 /// What GUIs take for a start that has failed, as pairs of words.
@@ -69,7 +69,7 @@ const LONGEST_QUOTE: usize = 160;
 /// Says in one line why a library failed that said `text`: cause and remedy where they are known, else its
 /// last sentence.
 pub(super) fn cause(text: &str) -> String {
-    let small = text.to_lowercase();
+    let small = text.to_lowercase().replace('_', " ");
     let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| small.contains(sign)));
     if let Some((_, cause)) = known {
         return (*cause).into();
