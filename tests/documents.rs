@@ -257,8 +257,8 @@ mod commands {
         let is_name = |word: &&String| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
         let mut command = Vec::new();
         if let Some(name) = call.first().filter(is_name) {
-            // Lc0's other names are not listed.
-            if name != "analyze" && name != "leela2onnx" && !names(&help(&[])).contains(name) {
+            // The other spelling is not listed.
+            if name != "analyze" && !names(&help(&[])).contains(name) {
                 return vec![name.clone()];
             }
             command.push(name.clone());

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
+use super::machine::pip_remedy;
 use super::packages::{Package, Wheel, own_os};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
@@ -73,15 +74,15 @@ impl FetchError {
 
     /// Says it with what else can be done, if that is not said in the reason itself.
     pub(super) fn with_remedy(&self, package: &Package) -> String {
-        let name = package.name;
+        let by_pip = format!("{} -m pip install {}", PYTHONS[0], package.name);
         match self {
             FetchError::Offline | FetchError::NoCacheFolder => self.to_string(),
             FetchError::NoWheel { .. } => format!("{self}. Build it, and put its library beside the program"),
-            FetchError::NoPip | FetchError::Unreachable | FetchError::Pip => format!(
-                "{self}. Run `python3 -m pip install {name}`, or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install \
-                 python3-pip) and start again with a network connection"
-            ),
-            _ => format!("{self}. Start again, or run `python3 -m pip install {name}`"),
+            FetchError::NoPip => format!("{self}. {}, and start again, or run `{by_pip}`", pip_remedy()),
+            FetchError::Unreachable | FetchError::Pip => {
+                format!("{self}. Start again with a network connection, or run `{by_pip}`")
+            }
+            _ => format!("{self}. Start again, or run `{by_pip}`"),
         }
     }
 }
@@ -328,9 +329,14 @@ mod tests {
         let said = |stderr| FetchError::of_pip(stderr).with_remedy(package);
         let offline =
             "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\nERROR: No matching";
-        assert!(said(offline).starts_with("pip cannot reach the package index (no network?). Run `python3"));
+        let again = "Start again with a network connection, or run `py";
+        assert!(
+            said(offline).starts_with(&format!("pip cannot reach the package index (no network?). {again}"))
+        );
         let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
-        assert!(said(missing).starts_with("pip cannot download it (RUST_LOG=info tells more). Run `python3"));
+        assert!(
+            said(missing).starts_with(&format!("pip cannot download it (RUST_LOG=info tells more). {again}"))
+        );
         assert!(!said(missing).contains("distribution"), "{}", said(missing));
         // A Python that is not there is told like one that fails.
         let absent = download_with(

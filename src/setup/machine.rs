@@ -1,28 +1,39 @@
-//! A machine as far as `setup` and `doctor` depend on it: its GPUs, the parts of the system that providers
-//! need, and how to install them.
+//! The machine, for all commands: processor, memory, system, GPUs, the parts of the system that providers need,
+//! and how to install them.
 //!
 //! [`Machine`] is plain data: [`Machine::this`] asks the system, and tests read recorded ones.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::fetch::pythons_with_pip;
 use super::packages::{Package, own_os};
+use super::processors::Processors;
 use zeitnot_engine::network::backends::onnxruntime::causes::wrong_processor;
 use zeitnot_engine::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
 use zeitnot_engine::network::backends::onnxruntime::{
     LibraryError, Provider, SystemPart, software_counts_as_gpu,
 };
 use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
-use zeitnot_engine::system::{cpu_name, entries, vulkan};
+use zeitnot_engine::system::{self, PYTHONS, cpu_name, entries, vulkan};
 
-/// What a provider is chosen for. Memory and names are for people. The rule does not read them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What is measured, and what a provider is chosen for. The rule reads neither memory nor names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
+    /// The processor's name, empty for a described machine.
+    #[serde(default)]
+    pub(crate) cpu: String,
+    #[serde(skip_deserializing)]
+    pub(crate) processors: Processors,
+    /// 10⁹ bytes.
+    #[serde(default)]
+    pub(crate) memory_gb: Option<f64>,
+    /// The name of the operating system and its kernel, empty for a described machine.
+    #[serde(default)]
+    pub(crate) system: String,
     /// The operating system for which the program was built: `linux`, `linux-musl`, `windows`, `macos`.
     pub(crate) os: String,
     /// The processor's kind as Rust names it: `x86_64`, `aarch64`.
@@ -30,11 +41,9 @@ pub(crate) struct Machine {
     /// The distribution of Linux and those that it is like, the nearest first.
     pub(crate) distributions: Vec<String>,
     pub(crate) gpus: Vec<Gpu>,
-    /// The parts of the system that are installed.
+    /// The parts of the system that are installed, as far as they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) parts: Vec<Part>,
-    /// The processor's name, empty for a described machine.
-    #[serde(skip)]
-    cpu: String,
     /// The files of GPUs in `/dev`, or `None` where GPUs have no files, and for a described machine.
     #[serde(skip)]
     pub(crate) devices: Option<Vec<PathBuf>>,
@@ -72,23 +81,41 @@ impl fmt::Display for Part {
 }
 
 impl Machine {
-    /// Asks the system: its files under Linux, NVIDIA's and the system's own tools elsewhere.
+    /// Asks the system for all but its parts.
     pub(crate) fn this() -> Machine {
-        let parts = [DRIVER, VULKAN, Part::Pip].into_iter().filter(|part| part.is_here()).collect();
-        Machine { parts, ..Machine::without_parts() }
-    }
-
-    /// Does the same, but asks for no parts of the system, on which the choice does not depend.
-    pub(crate) fn without_parts() -> Machine {
+        let memory_gb = system::memory().map(|bytes| (bytes as f64 / 1e8).round() / 10.0);
         Machine {
+            cpu: cpu_name(),
+            processors: Processors::this(),
+            memory_gb,
+            system: system::name(),
             os: own_os().into(),
             arch: std::env::consts::ARCH.into(),
-            distributions: own_distributions(),
+            distributions: system::distributions(),
             gpus: gpus().into_iter().chain(software_gpu()).collect(),
             parts: Vec::new(),
-            cpu: cpu_name(),
             devices: cfg!(target_os = "linux").then(device_files),
         }
+    }
+
+    /// Asks for the parts of the system, too, on which the choice of a provider does not depend.
+    pub(crate) fn with_parts() -> Machine {
+        let parts = [DRIVER, VULKAN, Part::Pip].into_iter().filter(|part| part.is_here()).collect();
+        Machine { parts, ..Machine::this() }
+    }
+
+    /// What people want to know of it, each with its name.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let Machine { cpu, processors, memory_gb, system, os, arch, distributions, gpus, .. } = self;
+        let memory = memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
+        let processor = || format!("{cpu}, {} cores{memory}", processors.usable);
+        let distribution = distributions.first().map(|name| format!(" ({name})")).unwrap_or_default();
+        let described = format!("{os}{distribution}, {arch}");
+        let mut facts = Vec::from_iter((!cpu.is_empty()).then(|| ("processor", processor())));
+        facts.extend(processors.in_words().map(|words| ("cores", words)));
+        facts.push(("system", if system.is_empty() { described } else { system.clone() }));
+        facts.extend(gpus.iter().map(|gpu| ("GPU", format!("{gpu}: {}", gpu.details()))));
+        facts
     }
 
     /// Returns the parts of the system that `provider` needs and this machine lacks.
@@ -139,6 +166,14 @@ impl Machine {
     }
 }
 
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.processors.usable;
+        write!(f, "{}, {count} {}", self.cpu, if count == 1 { "core" } else { "cores" })?;
+        self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
+    }
+}
+
 fn has_device(devices: &[PathBuf], starts: &[&str]) -> bool {
     let mut names = devices.iter().filter_map(|path| path.file_name()?.to_str());
     names.any(|name| starts.iter().any(|start| name.starts_with(start)))
@@ -184,10 +219,15 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
         }
     }
     let remedy = match libraries.is_empty() {
-        true => remedy(own_os(), &own_distributions(), &of_system),
+        true => remedy(own_os(), &system::distributions(), &of_system),
         false => remedy_for_libraries(provider, &libraries),
     };
     LibraryError::PartsMissing { provider, parts, remedy }
+}
+
+/// Says how to install Python with pip here.
+pub(super) fn pip_remedy() -> String {
+    remedy(own_os(), &system::distributions(), &[Part::Pip])
 }
 
 fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
@@ -206,7 +246,7 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     let mut names: Vec<_> = wheels.into_iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     names.dedup();
-    format!("Run `python3 -m pip install {}`", names.join(" "))
+    format!("Run `{} -m pip install {}`", PYTHONS[0], names.join(" "))
 }
 
 /// A package tool: the distributions that have it, its command, and the packages of a part.
@@ -277,18 +317,6 @@ fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
     letters.next().map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
-fn own_distributions() -> Vec<String> {
-    distributions(&fs::read_to_string("/etc/os-release").unwrap_or_default())
-}
-
-fn distributions(os_release: &str) -> Vec<String> {
-    let of = |key: &str| {
-        let line = os_release.lines().find_map(|line| line.strip_prefix(key));
-        line.unwrap_or_default().trim_matches('"').split(' ').map(str::to_owned).collect::<Vec<_>>()
-    };
-    [of("ID="), of("ID_LIKE=")].concat().into_iter().filter(|name| !name.is_empty()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,15 +366,15 @@ mod tests {
         let remedy = |names: &[&str]| remedy_for_libraries(Provider::TensorRt, names);
         assert_eq!(remedy(&["libcudnn.so.9", "libcublas.so.13", "libnvrtc.so.13"]), fetched);
         // TensorRT itself is not fetched, and neither is an older CUDA.
-        let by_pip = "Run `python3 -m pip install nvidia-cublas tensorrt-cu13`";
-        assert_eq!(remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]), by_pip);
+        let by_pip = remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]);
+        assert!(by_pip.ends_with("-m pip install nvidia-cublas tensorrt-cu13`"), "{by_pip}");
     }
 
     #[test]
     fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
         let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
             let devices = Some(devices.iter().map(PathBuf::from).collect());
-            let machine = Machine { cpu: cpu.into(), devices, ..Machine::without_parts() };
+            let machine = Machine { cpu: cpu.into(), devices, ..Machine::this() };
             let all = Provider::all();
             all.filter(|&provider| machine.unsuited(provider).is_some()).map(Provider::name).collect()
         };
@@ -364,12 +392,5 @@ mod tests {
         for provider in [Provider::Cpu, Provider::OpenVino, Provider::CoreMl] {
             assert_eq!(provider.needed_part("linux"), None);
         }
-    }
-
-    #[test]
-    fn the_distribution_comes_before_those_that_it_is_like() {
-        let release = "NAME=\"Linux Mint\"\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_ID=\"22\"\n";
-        assert_eq!(distributions(release), ["linuxmint", "ubuntu", "debian"]);
-        assert!(distributions("").is_empty());
     }
 }

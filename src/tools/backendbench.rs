@@ -1,8 +1,8 @@
 //! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
 //!
-//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine
-//! that slows down or has other work meets all of them. What was measured becomes a row per size. From the
-//! rows comes the size to play with.
+//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine that slows
+//! down or has other work meets all of them. What was measured becomes a row per size. What to set `benchmark`
+//! tells.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,15 +12,13 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::Document;
-use super::measure::Figure;
+use super::measure::write_report;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
-use zeitnot_engine::search::{leaves_under_way, worth_under_way};
-use zeitnot_lab::report::{Align, Table};
+use zeitnot_lab::report::{Page, Plot, Table};
 
 /// Sizes that are measured unless the user names others: around every multiple where devices are known to
 /// have cliffs.
@@ -58,11 +56,7 @@ pub(super) struct BackendbenchArgs {
     /// Evaluate copies of this position, as Lc0 does, in place of positions of games
     #[arg(long, value_name = "FEN")]
     fen: Option<String>,
-    /// Show the recommendation only
-    #[arg(long)]
-    clippy: bool,
-    /// Folder for the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all
-    /// (index.html)
+    /// Folder for a page with the curves (index.html) and the figures (backendbench.json)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -130,19 +124,15 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
     let report = ThroughputReport::new(backend.info(), args.threads, &series);
     if let Some(folder) = &args.out {
-        report.document().write(folder, "backendbench.json", &report)?;
+        write_report(folder, report.page(), "backendbench.json", &report)?;
     }
-    if args.clippy {
-        output.write(&report.rows, &report.recommendation())?;
-    } else {
-        output.write(&report.rows, &report)?;
-    }
+    output.write(&report.rows, &report)?;
     Ok(ExitStatus::Success)
 }
 
 /// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on
 /// its thread.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct BatchSizeRow {
     batch: usize,
     /// Evaluations per second, of the rounds.
@@ -164,8 +154,6 @@ struct BatchSizeRow {
     p99_ms: f64,
     /// Batches that were timed.
     batches: usize,
-    /// Games for which this is the recommended size: "bullet", "rapid", "long".
-    recommended_for: Vec<&'static str>,
 }
 
 fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
@@ -186,53 +174,6 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
         p90_ms: ms.percentile(90.0),
         p99_ms: ms.percentile(99.0),
         batches: series.batch_ms.len(),
-        recommended_for: Vec::new(),
-    }
-}
-
-/// Kinds of games with the seconds a move that Lc0 takes for them.
-const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("long", 180.0)];
-/// Share of the best size's search that a smaller size is worth, so that it is taken.
-const ABOUT_AS_GOOD: f64 = 0.98;
-
-/// Returns the size to play with at `seconds` a move on a backend that has `queues` batches at once. `rows`
-/// ascend by size.
-fn recommended(rows: &[BatchSizeRow], seconds: f64, queues: usize) -> usize {
-    let worth: Vec<_> = rows.iter().map(|row| worth_of_search(rows, row.batch, seconds, queues)).collect();
-    let best = worth.iter().copied().fold(0.0, f64::max);
-    let place = worth.iter().position(|&worth| worth >= ABOUT_AS_GOOD * best);
-    place.map_or(1, |place| rows[place].batch)
-}
-
-/// Returns what a search of `seconds` with batches of at most `batch` is worth, in visits that know all
-/// results, where batches take the time that was measured. As many leaves as the search allows make a batch,
-/// and each is worth what the search reckons.
-fn worth_of_search(rows: &[BatchSizeRow], batch: usize, seconds: f64, queues: usize) -> f64 {
-    let (mut visits, mut worth, mut time) = (0, 0.0, 0.0);
-    loop {
-        let leaves = leaves_under_way(visits, batch as u32, queues).clamp(1, batch as u32);
-        let ms = batch_ms(rows, leaves as usize);
-        // From a full batch on only its worth changes, and little: longer steps do.
-        let steps = if leaves == batch as u32 { (visits / (64 * leaves)).max(1) } else { 1 };
-        time += ms / 1e3 * f64::from(steps);
-        if time > seconds || ms <= 0.0 {
-            return worth;
-        }
-        visits += leaves * steps;
-        worth += f64::from(leaves * steps) * f64::from(worth_under_way(leaves, visits));
-    }
-}
-
-/// Returns the time of a batch of `size` positions, ms, between those that were measured.
-fn batch_ms(rows: &[BatchSizeRow], size: usize) -> f64 {
-    let behind = rows.partition_point(|row| row.batch < size);
-    match (rows[..behind].last(), rows.get(behind)) {
-        (Some(a), Some(b)) => {
-            let share = (size - a.batch) as f64 / (b.batch - a.batch) as f64;
-            a.p50_ms + share * (b.p50_ms - a.p50_ms)
-        }
-        (Some(row), None) | (None, Some(row)) => row.p50_ms,
-        (None, None) => 0.0,
     }
 }
 
@@ -245,38 +186,13 @@ struct ThroughputReport {
     description: String,
     threads: u32,
     rows: Vec<BatchSizeRow>,
-    recommended: Vec<Recommendation>,
-}
-
-#[derive(Debug, Serialize)]
-struct Recommendation {
-    game: &'static str,
-    seconds_per_move: f64,
-    batch: usize,
 }
 
 impl ThroughputReport {
     fn new(info: &BackendInfo, threads: u32, series: &[BatchSizeSeries]) -> ThroughputReport {
-        let mut rows: Vec<_> = series.iter().map(summarize).collect();
-        let recommended = GAMES.map(|(game, seconds)| {
-            let batch = recommended(&rows, seconds, info.queues);
-            for row in rows.iter_mut().filter(|row| row.batch == batch) {
-                row.recommended_for.push(game);
-            }
-            Recommendation { game, seconds_per_move: seconds, batch }
-        });
+        let rows = series.iter().map(summarize).collect();
         let (backend, description) = (info.name.clone(), info.description.clone());
-        ThroughputReport { backend, description, threads, rows, recommended: recommended.into() }
-    }
-
-    fn recommendation(&self) -> String {
-        let mut text = String::from(
-            "Recommended --minibatch-size (by the search's own rules, among the sizes measured):\n",
-        );
-        for Recommendation { game, seconds_per_move, batch } in &self.recommended {
-            text += &format!("  {game:<7} {seconds_per_move:>4} s a move  {batch:>4}\n");
-        }
-        text
+        ThroughputReport { backend, description, threads, rows }
     }
 
     fn warning(&self) -> Option<String> {
@@ -286,7 +202,7 @@ impl ThroughputReport {
         (usual > NOISY).then(|| {
             format!(
                 "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
-                 sizes mean nothing, nor does a recommendation that rests on them.",
+                 sizes mean nothing.",
                 100.0 * usual
             )
         })
@@ -303,7 +219,7 @@ impl ThroughputReport {
             "batch", "mean", "median", "min", "max", "± %", "/CPU s", "first ms", "mean ms", "p50", "p90",
             "p99",
         ];
-        let mut table = Table::new(caption, &names.map(|name| (name, Align::Right)));
+        let mut table = Table::of_columns(caption, &[], &names);
         for row in &self.rows {
             let deviation = 100.0 * row.deviation_nps / row.mean_nps.max(1e-9);
             let rates = [row.mean_nps, row.median_nps, row.min_nps, row.max_nps];
@@ -334,31 +250,15 @@ impl ThroughputReport {
         }
     }
 
-    fn document(&self) -> Document {
-        Document {
-            title: "Backend speed by batch size",
-            key_figure: self.key_figure(),
-            paragraphs: self.warning().into_iter().collect(),
-            code: Some(self.recommendation()),
-            tables: vec![self.table()],
-            figures: self.figures(),
-        }
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        use zeitnot_lab::report::Plot;
-
+    fn page(&self) -> Page {
         let points = |value: fn(&BatchSizeRow) -> f64| -> Vec<(f64, f64)> {
             self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
         };
         let band: Vec<_> = self.rows.iter().map(|row| (row.batch as f64, row.min_nps, row.max_nps)).collect();
-        let marked = self.rows.iter().filter(|row| !row.recommended_for.is_empty());
-        let marked: Vec<_> = marked.map(|row| (row.batch as f64, row.median_nps)).collect();
         let throughput =
             Plot::new("Throughput by batch size", "batch size, positions", "evaluations per second")
                 .band("median", &band)
                 .line("median", &points(|row| row.median_nps))
-                .scatter("recommended", &marked)
                 .log_x()
                 .y_from(0.0);
         let latency = Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
@@ -367,11 +267,11 @@ impl ThroughputReport {
             .line("first batch", &points(|row| row.first_ms))
             .log_x()
             .log_y();
-        let caption = "The band reaches from the slowest round to the fastest.";
-        vec![
-            Figure { file: "throughput.svg", caption, svg: throughput.to_svg() },
-            Figure { file: "latency.svg", caption: "As one thread sees it.", svg: latency.to_svg() },
-        ]
+        let (figure, sentence) = self.key_figure();
+        let page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
+        let page = self.warning().iter().fold(page, |page, warning| page.paragraph(warning));
+        let page = page.plot(&throughput, "The band reaches from the slowest round to the fastest.");
+        page.plot(&latency, "As one thread sees it.").table(&self.table())
     }
 }
 
@@ -379,8 +279,7 @@ impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;
         write!(f, "{}", self.table())?;
-        self.warning().iter().try_for_each(|warning| writeln!(f, "{warning}"))?;
-        write!(f, "{}", self.recommendation())
+        self.warning().iter().try_for_each(|warning| writeln!(f, "{warning}"))
     }
 }
 
@@ -436,24 +335,5 @@ mod tests {
         assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
         assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
         assert_eq!(row.cpu_nps, Some(5.0));
-    }
-
-    fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<BatchSizeRow> {
-        let row = |&batch: &usize| {
-            let nps = batch as f64 / ms(batch) * 1e3;
-            BatchSizeRow { batch, median_nps: nps, p50_ms: ms(batch), ..BatchSizeRow::default() }
-        };
-        sizes.iter().map(row).collect()
-    }
-
-    #[test]
-    fn longer_games_take_larger_batches() {
-        let recommended =
-            |rows: &[BatchSizeRow], queues| GAMES.map(|(_, seconds)| recommended(rows, seconds, queues));
-        let gpu = rows(&[1, 8, 32, 64, 128, 256, 512], |n| 5.0 + 0.05 * n as f64);
-        let sizes = recommended(&gpu, 2);
-        assert!(sizes.is_sorted() && sizes[0] >= 64 && sizes[2] == 512, "{sizes:?}");
-        let cpu = rows(&[1, 8, 32, 64], |n| 0.1 + n as f64);
-        assert_eq!(recommended(&cpu, 0)[1..], [8, 8], "a batch of one is 9 % slower");
     }
 }

@@ -11,6 +11,7 @@ use super::Failure;
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::folders;
+use zeitnot_engine::options::unquoted;
 
 /// The configuration files that are looked for beside the program. The first that is there is read.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
@@ -69,11 +70,15 @@ impl ConfigFile {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let flag = line.strip_prefix("--").unwrap_or(line);
+            let line = line.strip_prefix("--").unwrap_or(line);
+            let flag = match line.split_once('=') {
+                Some((flag, value)) => format!("{flag}={}", unquoted(value)),
+                None => line.to_owned(),
+            };
             if flag.starts_with('-') {
                 file.mistakes.push(format!("{}: expected --flag=value: {line}", file.place(number)));
             } else {
-                file.lines.push((number, format!("--{}", with_files_found(flag, folder)).into()));
+                file.lines.push((number, format!("--{}", with_files_found(&flag, folder)).into()));
             }
         }
         file
@@ -126,7 +131,7 @@ impl WritableConfig {
             config_file(&folder).unwrap_or_else(|| folder.join(CONFIG_FILES[0]))
         };
         let path = path.map_or_else(of_program, Path::to_path_buf);
-        match fs::read_to_string(&path) {
+        match files::read_text(&path) {
             Ok(text) => Ok(WritableConfig { path, text: Some(text) }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(WritableConfig { path, text: None }),
             Err(error) => {
@@ -134,10 +139,6 @@ impl WritableConfig {
                 Err(Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
             }
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Says which of the user's own lines set one of `flags`. They stay, so that nothing may be written
@@ -285,6 +286,26 @@ mod tests {
         assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), expected);
         assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())), None);
         assert_eq!(ConfigFile::find(None, Some(&folder.path().join("none"))), None);
+    }
+
+    /// Regressions: `--write` refused what the engine reads, as PowerShell and older editors write it, and the
+    /// quotation marks of a copied path were a part of it.
+    #[test]
+    fn files_of_windows_are_read_and_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeitnot.config");
+        let text = "weights=\"C:\\für\\a.pb.gz\"\r\n";
+        let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let windows_1252 = text.chars().map(|letter| letter as u8).collect();
+        for bytes in [windows_1252, [&[0xff, 0xfe], &utf16[..]].concat(), format!("\u{feff}{text}").into()] {
+            fs::write(&path, bytes).unwrap();
+            let read = || ConfigFile::find(Some(path.as_os_str()), None).unwrap().lines;
+            assert_eq!(read(), [(1, "--weights=C:\\für\\a.pb.gz".into())]);
+            let config = WritableConfig::open(Some(&path)).unwrap();
+            assert_eq!(config.taken_lines(&["weights"]).len(), 1);
+            config.write(&[("threads", to("2"))]).unwrap();
+            assert_eq!(read()[1..], [(3, "--threads=2".into())]);
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `leela2onnx` and
-//! `onnx2leela` are Lc0's modes that convert networks, with Lc0's flags: the first is another way to say
-//! `convert`, the second puts an ONNX model into a file of Lc0's format.
+//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `onnx2leela` puts an ONNX model
+//! into a file of Lc0's format, with the flags of Lc0's mode of this name.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -13,7 +12,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
 use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{
@@ -139,65 +137,6 @@ impl fmt::Display for Conversion {
         writeln!(f, "value      {}", self.value)?;
         writeln!(f, "moves left {}", self.moves_left.as_deref().unwrap_or("none"))
     }
-}
-
-/// Lc0's names of precisions.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Lc0DataType {
-    #[default]
-    F32,
-    F16,
-    Bf16,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Leela2onnxArgs {
-    /// Network file (.pb.gz or .pb)
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
-    /// The ONNX file to write
-    #[arg(long, value_name = "FILE")]
-    output: PathBuf,
-    /// Precision of the computation
-    #[arg(long, value_enum, default_value_t)]
-    onnx_data_type: Lc0DataType,
-    /// The only batch size that the model accepts. -1 is any
-    #[arg(long, value_name = "N", default_value_t = -1, allow_negative_numbers = true)]
-    onnx_batch_size: i64,
-    /// Policy head: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", default_value_t)]
-    policy_head: PolicyHeadName,
-    /// Value head: winner, q, st
-    #[arg(long, value_name = "HEAD", default_value_t)]
-    value_head: ValueHeadName,
-    #[arg(long, hide = true)]
-    onnx_opset: Option<String>,
-    #[arg(long, hide = true, allow_hyphen_values = true)]
-    onnx_ir: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    onnx2pytorch: Option<Option<String>>,
-}
-
-pub(super) fn leela2onnx(args: Leela2onnxArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    for (flag, is_there) in [
-        ("--onnx-opset", args.onnx_opset.is_some()),
-        ("--onnx-ir", args.onnx_ir.is_some()),
-        ("--onnx2pytorch", args.onnx2pytorch.is_some()),
-    ] {
-        if is_there {
-            eprint_message(format_args!("{flag} has no effect: there is one form of model"));
-        }
-    }
-    let precision = match args.onnx_data_type {
-        Lc0DataType::F32 => ConvertPrecision::Fp32,
-        Lc0DataType::F16 => ConvertPrecision::Fp16,
-        Lc0DataType::Bf16 => {
-            return Err(Failure::Input("--onnx-data-type=bf16 cannot be written; use f16 or f32".into()));
-        }
-    };
-    let batch = usize::try_from(args.onnx_batch_size).ok().and_then(NonZeroUsize::new);
-    let Leela2onnxArgs { input: file, output: target, policy_head, value_head, .. } = args;
-    run(&ConvertArgs { file, output: target, precision, batch, policy_head, value_head }, output)
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
@@ -36,8 +35,6 @@ struct Description {
     sha256: String,
     /// Bytes on disk.
     size: u64,
-    /// The time to read the file and check its layers, ms.
-    load_ms: f64,
     input_format: i32,
     input: String,
     body: String,
@@ -51,7 +48,6 @@ struct Description {
     value_heads: Vec<&'static str>,
     /// The cost of an evaluation, or `None` for ONNX models.
     cost: Option<CostReport>,
-    unusual: Vec<String>,
     #[serde(flatten)]
     metadata: NetworkMetadata,
 }
@@ -60,31 +56,23 @@ struct Description {
 struct CostReport {
     parameters: u64,
     macs_per_position: u64,
-    /// Bytes of the weights in float32.
-    weight_bytes: u64,
-    /// Bytes of the largest layer's inputs and outputs for one position in float32: an estimate of what one
-    /// more position in a batch costs.
-    bytes_per_position: u64,
 }
 
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
-    let start = Instant::now();
     let named = args.file.as_ref().or(args.weights.as_ref());
     let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
     let file = NetworkFile::load(path, heads)?;
-    let load_ms = start.elapsed().as_secs_f64() * 1e3;
-    let description = describe(&file, load_ms);
+    let description = describe(&file);
     output.write(&description, &description)?;
     Ok(ExitStatus::Success)
 }
 
-fn describe(file: &NetworkFile, load_ms: f64) -> Description {
+fn describe(file: &NetworkFile) -> Description {
     let description = Description {
         file: file.path.display().to_string(),
         sha256: file.sha256.clone(),
         size: file.size,
-        load_ms,
         policy_heads: file.policy_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
         value_heads: file.value_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
         metadata: file.metadata.clone(),
@@ -106,13 +94,7 @@ fn of_layers(network: &Network, rest: Description) -> Description {
         value: network.describe_value(),
         moves_left: network.describe_moves_left(),
         activation: Some(format!("{:?}", network.activation)),
-        cost: Some(CostReport {
-            parameters: cost.parameters,
-            macs_per_position: cost.macs,
-            weight_bytes: 4 * cost.parameters,
-            bytes_per_position: 4 * cost.widest,
-        }),
-        unusual: network.unusual(),
+        cost: Some(CostReport { parameters: cost.parameters, macs_per_position: cost.macs }),
         ..rest
     }
 }
@@ -136,7 +118,6 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
         policy: model.names.policy.clone(),
         value: format!("{kind}; {}", model.names.value.name()),
         moves_left: model.names.moves_left.clone(),
-        unusual: vec!["an ONNX model: its layers cannot be checked or rearranged".into()],
         ..rest
     }
 }
@@ -149,7 +130,6 @@ impl fmt::Display for Description {
         let mut facts = vec![
             ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
             ("sha256", Some(self.sha256.clone())),
-            ("loaded in", Some(format!("{:.1} ms", self.load_ms))),
             ("input", Some(format!("{} (format {})", self.input, self.input_format))),
             ("body", Some(self.body.clone())),
             ("policy", Some(self.policy.clone())),
@@ -165,15 +145,7 @@ impl fmt::Display for Description {
                     format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
                 }),
             ),
-            ("weights", cost.map(|cost| format!("{:.1} MB in float32", millions(cost.weight_bytes)))),
-            (
-                "buffers",
-                cost.map(|cost| {
-                    format!("about {:.0} kB a position", 1e3 * millions(cost.bytes_per_position))
-                }),
-            ),
         ];
-        facts.extend(self.unusual.iter().map(|part| ("unusual", Some(part.clone()))));
         facts.extend([
             ("min. Lc0", metadata.min_version.clone()),
             ("training steps", metadata.training_steps.map(|steps| steps.to_string())),

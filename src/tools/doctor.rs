@@ -1,5 +1,5 @@
 //! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and
-//! what would help.
+//! what would help. Which one to take `benchmark` tells.
 //!
 //! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes
 //! would take this one along, and since a process can have but one ONNX Runtime.
@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::accuracy::{AccuracyReport, evaluate_all};
 use super::child_process::ChildError;
-use super::measure::machine::MachineInfo;
 use super::output::{eprint_message, write_json};
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
 use crate::setup::{Machine, missing, obstacle};
@@ -27,8 +26,7 @@ use zeitnot_engine::network::backends::{self, AUTO, BackendConfig, aliases, nati
 use zeitnot_engine::network::folders;
 use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use zeitnot_engine::network::weights::Model;
-use zeitnot_engine::network::{Backend, BackendError, Processor, cores};
-use zeitnot_engine::system::gpus::Gpu;
+use zeitnot_engine::network::{Backend, BackendError, Processor};
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Align, Table, terminal_width, write_fact_in};
 
@@ -63,26 +61,24 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     }
     let options = &args.network.settings.network;
     let is_asked_for = *options.backend != *AUTO;
-    let described = Machine::without_parts();
+    let machine = Machine::this();
     let candidates = if is_asked_for {
         vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
     } else {
-        all_candidates(&described)
+        all_candidates(&machine)
     };
-    let machine = MachineInfo::this();
     let mut backends = Vec::new();
     for candidate in &candidates {
         eprint_message(format_args!("trying {}", candidate.backend));
         let reports = candidate.examine(&args.network).into_iter();
-        backends.extend(reports.map(|report| candidate.judge_fault(report, &described)));
+        backends.extend(reports.map(|report| candidate.judge_fault(report, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
     let chosen =
-        described.choose().chosen.filter(|(gpu, provider)| described.out_of_reach(gpu, *provider).is_none());
+        machine.choose().chosen.filter(|(gpu, provider)| machine.out_of_reach(gpu, *provider).is_none());
     let recommended = chosen.map(|(_, provider)| provider.name());
-    let parts = parts(&described);
-    let report =
-        DoctorReport { version: VERSION, machine, gpus: described.gpus, parts, backends, recommended };
+    let parts = parts(&machine);
+    let report = DoctorReport { version: VERSION, machine, parts, backends, recommended };
     output.write(&report, &report)?;
     if let Some(file) = &args.report {
         write_json(file, &without_paths(&report)?)?;
@@ -247,9 +243,6 @@ pub(super) struct Trial {
     /// Time from the beginning to the first evaluation. Builds what is built once.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
-    /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast
-    /// as the one that was measured.
-    machine_nps: Option<f64>,
     pub(super) q_error_max: Option<f64>,
     policy_kl_mean: Option<f64>,
     pub(super) top1_agreement: Option<f64>,
@@ -278,14 +271,10 @@ impl Trial {
         let reference = reference(network)?;
         evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
         let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
-        let throughput = speeds(&*tested)?;
-        let workers = if info.processor == Processor::Cpu { cores() } else { 1 };
-        let best_nps = throughput.iter().map(|speed| speed.nps).fold(0.0, f64::max);
         Ok(Trial {
             description: info.description.clone(),
             first_ms: Some(first_ms),
-            throughput,
-            machine_nps: Some(best_nps * workers as f64),
+            throughput: speeds(&*tested)?,
             q_error_max: Some(accuracy.q_error.max),
             policy_kl_mean: Some(accuracy.policy_kl.mean),
             top1_agreement: Some(accuracy.top1_agreement),
@@ -355,14 +344,10 @@ const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 /// The verdict on a backend that evaluates no network.
 const FOR_TESTS: &str = "for tests only";
 
-/// How many times as fast as what `auto` takes a backend must be to be named. Less may be noise.
-const LEAST_GAIN: f64 = 1.2;
-
 #[derive(Debug, Serialize)]
 struct DoctorReport {
     version: &'static str,
-    machine: MachineInfo,
-    gpus: Vec<Gpu>,
+    machine: Machine,
     /// Drivers and libraries.
     parts: Vec<Part>,
     backends: Vec<BackendReport>,
@@ -410,20 +395,6 @@ impl BackendReport {
     }
 }
 
-impl DoctorReport {
-    /// Says which backend is faster than what `auto` takes, and how to set it, or `None` where none is.
-    fn advice(&self) -> Option<String> {
-        let speed = |report: &BackendReport| report.trial.machine_nps.filter(|_| report.works).unwrap_or(0.0);
-        let auto = speed(self.backends.iter().find(|report| report.backend == AUTO)?);
-        let best = self.backends.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
-        let gain = speed(best) / auto;
-        let name = &best.backend;
-        (auto > 0.0 && gain > LEAST_GAIN).then(|| {
-            format!("{name} evaluates {gain:.1} times as fast as what auto takes: --backend={name} sets it, or the option Backend")
-        })
-    }
-}
-
 impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, terminal_width())
@@ -433,11 +404,8 @@ impl fmt::Display for DoctorReport {
 impl DoctorReport {
     /// Writes the report in at most `width` characters, if that is given.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
-        let MachineInfo { cpu, cores, memory_gb, system, gpus, .. } = &self.machine;
-        write_fact_in(f, "machine", 10, &format!("{cpu}, {cores} cores"), width)?;
-        let memory = memory_gb.map_or(String::new(), |gb| format!(", {gb} GB"));
-        write_fact_in(f, "", 10, &format!("{system}{memory}"), width)?;
-        gpus.iter().try_for_each(|gpu| write_fact_in(f, "", 10, gpu, width))?;
+        let mut facts = self.machine.facts().into_iter();
+        facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
         for Part { name, is_here, detail } in &self.parts {
             let mark = if *is_here { "✓" } else { "–" };
             write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
@@ -458,7 +426,6 @@ impl DoctorReport {
         writeln!(f)?;
         table.write(f, width)?;
         writeln!(f)?;
-        self.advice().iter().try_for_each(|advice| write_fact_in(f, "", 0, advice, width))?;
         let works = |name: &str| self.backends.iter().any(|backend| backend.works && backend.backend == name);
         if let Some(provider) = self.recommended.filter(|name| !works(name)) {
             let text = format!("{provider} suits this machine's GPU: `zeitnot setup --auto` sets it up");
@@ -548,10 +515,9 @@ fn parts(machine: &Machine) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    fn report(backend: &str, nps: f64, description: &str, q_error_max: f64) -> BackendReport {
+    fn report(backend: &str, description: &str, q_error_max: f64) -> BackendReport {
         let trial = Trial {
             description: description.into(),
-            machine_nps: Some(nps),
             q_error_max: Some(q_error_max),
             policy_kl_mean: Some(1e-7),
             top1_agreement: Some(1.0),
@@ -562,55 +528,31 @@ mod tests {
 
     #[test]
     fn numbers_that_are_off_are_no_working_backend() {
-        assert!(report("cuda", 1.0, "cuda, fp32", 1e-5).works);
-        assert!(report("cuda", 1.0, "cuda, fp16", 0.02).works);
-        let wrong = report("cuda", 1.0, "cuda, fp32", 0.02);
+        assert!(report("cuda", "cuda, fp32", 1e-5).works);
+        assert!(report("cuda", "cuda, fp16", 0.02).works);
+        let wrong = report("cuda", "cuda, fp32", 0.02);
         assert_eq!((wrong.works, wrong.verdict), (false, "WRONG NUMBERS"));
-        assert!(!report("cuda", 1.0, "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
-    }
-
-    #[test]
-    fn a_backend_that_is_clearly_faster_than_auto_s_choice_is_named() {
-        let advice = |name: &str, nps: f64, q_error: f64| {
-            let rows = [(AUTO, 1000.0, 0.0), ("native", 1100.0, 0.0), (name, nps, q_error)];
-            let backends = rows.map(|(name, nps, q_error)| report(name, nps, "fp32", q_error)).into();
-            let (machine, gpus, parts) = (MachineInfo::default(), Vec::new(), Vec::new());
-            DoctorReport { version: VERSION, machine, gpus, parts, backends, recommended: None }.advice()
-        };
-        let named = advice("webgpu", 3000.0, 0.0).unwrap();
-        assert!(
-            named.starts_with("webgpu evaluates 3.0 times as fast") && named.contains("--backend=webgpu")
-        );
-        assert_eq!(advice("cuda", 9000.0, 1.0), None, "its numbers are wrong");
+        assert!(!report("cuda", "cuda, fp16", f64::NAN).works, "nothing is right about NaN");
     }
 
     #[test]
     fn the_report_fits_the_terminal() {
-        let machine = MachineInfo {
-            cpu: "A Processor With A Name That Is Longer Than Most, 64-Core".into(),
-            gpus: vec!["NVIDIA H100 80GB HBM3, driver 550.54.15, 81559 MiB of memory in all".into()],
-            ..MachineInfo::default()
-        };
+        let cpu = "A Processor With A Name That Is Longer Than Most, 64-Core, And Than Some Lines";
+        let machine = Machine { cpu: cpu.into(), ..Machine::default() };
         let part = Part::new(
             "CUDA",
             Err("no library of it is in any of the folders that the loader looks into on this system".into()),
         );
-        let mut broken = report("webgpu", 3000.0, "a description of some length, fp16 on the GPU", 0.0);
+        let mut broken = report("webgpu", "a description of some length, fp16 on the GPU", 0.0);
         broken.remedy = "install the driver of the maker, then run this again to see whether it is found\nor take another".into();
-        let backends = vec![report(AUTO, 1000.0, "fp32", 0.0), broken];
-        let doctor = DoctorReport {
-            version: VERSION,
-            machine,
-            gpus: Vec::new(),
-            parts: vec![part],
-            backends,
-            recommended: None,
-        };
+        let backends = vec![report(AUTO, "fp32", 0.0), broken];
+        let doctor =
+            DoctorReport { version: VERSION, machine, parts: vec![part], backends, recommended: None };
         for width in [60, 80, 120] {
             let mut text = String::new();
             doctor.write(&mut text, Some(width)).unwrap();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
-            assert!(text.contains("or take another") && text.contains("3.0 times"), "{text}");
+            assert!(text.contains("or take another"), "{text}");
         }
     }
 
@@ -641,7 +583,7 @@ mod tests {
 
     #[test]
     fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
-        let mut machine = Machine::without_parts();
+        let mut machine = Machine::this();
         machine.gpus.clear();
         machine.devices = None;
         let candidates = all_candidates(&machine);

@@ -8,15 +8,14 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::measure::POSITION_ENDINGS;
+use super::measure::open_positions;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::chess::{
     History, ListedPosition, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionError, Variant,
 };
 use zeitnot_engine::engine::{PositionEvaluation, Settings};
-use zeitnot_engine::files::{self, Lines};
-use zeitnot_engine::foreign::in_our_words;
+use zeitnot_engine::files::Lines;
 use zeitnot_engine::network::{Backend, BatchEvaluator};
 
 /// The largest batch. More would only delay the first answers.
@@ -88,10 +87,7 @@ fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
         }
     };
     let source = if file == "-" { "standard input" } else { file };
-    let opened = files::open_text(Path::new(file), &POSITION_ENDINGS);
-    let opened = opened.map_err(|error| Failure::Input(format!("{source}: {}", in_our_words(&error))))?;
-    opened.notes.iter().for_each(eprint_message);
-    Ok((source.to_owned(), opened.content))
+    Ok((source.to_owned(), open_positions(Path::new(file))?))
 }
 
 fn is_position(text: &str, rest: &[String]) -> bool {

@@ -84,7 +84,7 @@ fn fetch(
 fn suitable(args: &FetchNetworkArgs, other: Option<Machine>) -> Result<PublishedNetwork, Failure> {
     let is_other = other.is_some();
     let is_cpu = args.backend.as_ref().is_some_and(|name| name.starts_with(native::NAME));
-    let machine = || other.unwrap_or_else(Machine::without_parts);
+    let machine = || other.unwrap_or_else(Machine::this);
     Ok(choose(None, if is_cpu { 0 } else { machine().evaluating_gpu_mb(is_other) })?)
 }
 

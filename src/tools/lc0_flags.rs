@@ -41,8 +41,11 @@ pub(super) const NO_CONFIG: &str = "--no-config";
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 
 /// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
-const WITHOUT_EFFECT: [(&str, &str); 2] =
-    [("preload", "the network is loaded at isready"), ("header-only-once", "")];
+const WITHOUT_EFFECT: [(&str, &str); 3] = [
+    ("preload", "the network is loaded at isready"),
+    ("header-only-once", ""),
+    ("clippy", "zeitnot benchmark recommends a batch size"),
+];
 /// The flag that shows what Lc0 hides. Other commands than `uci` have nothing to hide but in their help.
 const SHOW_HIDDEN: &str = "show-hidden";
 /// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
@@ -57,7 +60,8 @@ const SEARCHES: [(&str, &str); 2] = [
     ),
 ];
 /// Lc0's modes that are not here, with what to use instead.
-const MISSING_MODES: [(&str, &str); 3] = [
+const MISSING_MODES: [(&str, &str); 4] = [
+    ("leela2onnx", "writes ONNX models: use zeitnot convert FILE --output FILE.onnx"),
     ("selfplay", "plays games: see zeitnot match"),
     ("policyhead", "plays by the policy alone: use zeitnot uci and go nodes 1"),
     ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
@@ -181,8 +185,6 @@ impl Translation {
         let is_of_command = match self.head.last().and_then(|name| name.to_str()) {
             // It tries all backends, and so must not be told of one.
             Some("doctor") => !OF_A_BACKEND.contains(&flag),
-            // Random moves ask no network.
-            Some("blunders") => self.is_given("moves"),
             _ => true,
         };
         let is_replaced = self.is_given(flag)
@@ -513,7 +515,7 @@ mod tests {
     #[test]
     fn modes_that_are_not_here_say_what_is() {
         for (mode, instead) in
-            [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("policyhead", "go nodes 1")]
+            [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("leela2onnx", "zeitnot convert")]
         {
             let error = translated(["lc0", mode].map(OsString::from), None).unwrap_err().to_string();
             assert!(error.contains(instead), "{error}");

@@ -28,6 +28,8 @@ mod setup;
 mod solve;
 mod uci;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
@@ -102,9 +104,6 @@ enum Command {
     /// Write a network as an ONNX model
     #[command(after_help = "Example: zeitnot convert network.pb.gz --output network.onnx")]
     Convert(convert::ConvertArgs),
-    /// Lc0's way to say `convert`
-    #[command(hide = true)]
-    Leela2onnx(convert::Leela2onnxArgs),
     /// Put an ONNX model into a network file of Lc0's format, as Lc0's mode of this name does
     Onnx2leela(convert::Onnx2leelaArgs),
     /// Count the move paths of a length from a position
@@ -139,7 +138,10 @@ impl Cli {
     /// the GUI what it has left out.
     pub fn of_process() -> Cli {
         let folder = folders::executable();
-        match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
+        let arguments: Vec<_> = std::env::args_os().collect();
+        let arguments =
+            if cfg!(windows) { arguments.into_iter().flat_map(expanded).collect() } else { arguments };
+        match lc0_flags::translated(arguments, folder.as_deref()) {
             Ok(translation) => {
                 let parsed = Cli::parse_translated(&translation);
                 // What was asked for, such as the help, comes alone.
@@ -237,7 +239,6 @@ impl Command {
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),
-            Command::Leela2onnx(args) => convert::leela2onnx(args, output),
             Command::Onnx2leela(args) => convert::onnx2leela(&args, output),
             Command::Perft(args) => eval::perft(&args, output),
             Command::Lab(command) => command.run(output),
@@ -246,6 +247,16 @@ impl Command {
             Command::Man(args) => reference::man(&args, output),
         }
     }
+}
+
+/// Returns the files that fit an argument with `*` or `?`, or the argument itself where none do. Shells of Windows
+/// leave that to programs.
+fn expanded(argument: OsString) -> Vec<OsString> {
+    let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
+    // Brackets stand for themselves.
+    let files = text.and_then(|text| glob::glob(&text.replace('[', "[[]")).ok()).into_iter().flatten();
+    let files: Vec<_> = files.flatten().map(PathBuf::into_os_string).collect();
+    if files.is_empty() { vec![argument] } else { files }
 }
 
 fn with_all_in_help(command: clap::Command) -> clap::Command {
@@ -263,6 +274,20 @@ fn variant(chess960: bool) -> Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stars_stand_for_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).into_os_string();
+        for name in ["b [1].csv", "a.csv", "c.txt"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        assert_eq!(expanded(path("*.csv")), [path("a.csv"), path("b [1].csv")]);
+        assert_eq!(expanded(path("b [1].?sv")), [path("b [1].csv")]);
+        for word in ["none*.csv", "--fen=*", "a.csv"] {
+            assert_eq!(expanded(word.into()), [word], "{word}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -17,20 +17,20 @@ use clap::Args;
 use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
 
-use super::measure::{self, POSITION_ENDINGS};
+use super::measure::{self, LimitArgs, open_positions};
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
-use zeitnot_engine::files::{self, LineError, Lines};
+use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
 use zeitnot_engine::serve::Order;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes};
+use zeitnot_engine::time::{GoLimits, Nodes};
 
 /// The visits per position unless the user says otherwise.
-const DEFAULT_NODES: u64 = 2000;
+const DEFAULT_NODES: Nodes = Nodes(2000);
 /// The time between two reports of a search.
 const REPORT_EVERY: Duration = Duration::from_millis(25);
 
@@ -39,26 +39,14 @@ pub(super) struct SolveArgs {
     /// The test suite: a line for each position, with bm, am or dm
     #[arg(value_name = "FILE.epd")]
     file: PathBuf,
-    /// Visits per position [default: 2000, without --movetime]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: Option<u64>,
-    /// Time per position, ms
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
-    movetime: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
     /// on CPUs, or 1 with --movetime]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     #[command(flatten)]
     settings: Settings,
-}
-
-impl SolveArgs {
-    fn limits(&self) -> GoLimits {
-        let nodes = self.nodes.or_else(|| self.movetime.is_none().then_some(DEFAULT_NODES));
-        let movetime = self.movetime.map(|ms| Millis(ms as f64));
-        GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() }
-    }
 }
 
 /// What is to be found. A move solves it that is none of `avoid`, and one of `best` if there are any.
@@ -146,7 +134,6 @@ impl Problem {
             points: Vec::new(),
         };
         let operations = listed.operations().map_err(|error| error.to_string())?;
-        let mut comments = Comments::default();
         let mut empty = None;
         for operation in &operations {
             let text = operation.text();
@@ -158,10 +145,7 @@ impl Problem {
                     problem.asked += &format!("{comma}{} {}", operation.code, operation.operands);
                 }
                 "id" => problem.id = text.into(),
-                "c0" => comments.move_points = text,
-                "c7" => comments.san_moves = text,
-                "c8" => comments.points = text,
-                "c9" => comments.uci_moves = text,
+                "c0" => problem.points = points(&game, text)?,
                 _ => {}
             }
         }
@@ -169,7 +153,6 @@ impl Problem {
             let reason = || "it has none of bm, am, dm".into();
             return Err(empty.map_or_else(reason, |code| format!("{code} names no move")));
         }
-        problem.points = comments.read(&game)?;
         Ok(problem)
     }
 
@@ -181,54 +164,24 @@ impl Problem {
     }
 }
 
-/// The operations in which the Strategic Test Suite gives points. Other suites have any text there.
-#[derive(Default)]
-struct Comments<'a> {
-    /// `c0`: `e4=10, d4=5`.
-    move_points: &'a str,
-    /// `c7`: the moves of `c8`, in algebraic notation.
-    san_moves: &'a str,
-    /// `c8`: `10 5`.
-    points: &'a str,
-    /// `c9`: the same moves as in `c7`, in UCI's notation.
-    uci_moves: &'a str,
-}
-
-impl Comments<'_> {
-    /// Returns the moves that bring points, or none if the text is of another kind.
-    fn read(&self, game: &History) -> Result<Vec<(Move, u32)>, String> {
-        let words = if self.uci_moves.is_empty() { self.san_moves } else { self.uci_moves };
-        let words: Vec<&str> = words.split([' ', ',']).filter(|word| !word.is_empty()).collect();
-        if let Some(points) = numbers(self.points.split_ascii_whitespace())
-            && names_moves(game, &words)
-        {
-            let moves = moves(game, &words.join(" ")).map_err(|error| format!("c7 or c9: {error}"))?;
-            if moves.len() != points.len() {
-                return Err(format!("c8 has {} numbers for {} moves", points.len(), moves.len()));
-            }
-            return Ok(moves.into_iter().zip(points).collect());
-        }
-        let pairs: Option<Vec<_>> = self.move_points.split(',').map(|pair| pair.rsplit_once('=')).collect();
-        let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
-        match numbers(points.into_iter()) {
-            Some(points) if names_moves(game, &words) => {
-                let moves = moves(game, &words.join(" ")).map_err(|error| format!("c0: {error}"))?;
-                Ok(moves.into_iter().zip(points).collect())
-            }
-            _ => Ok(Vec::new()),
-        }
+/// Reads the points of moves as the Strategic Test Suite gives them: `e4=10, d4=5`. Other suites have any text in
+/// the same operation, which gives none.
+fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
+    let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
+    let number = |points: &str| points.trim().parse().ok();
+    let read = |(word, points)| Some((word, number(points)?));
+    let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
+    let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
+    if !names_moves(game, &words) {
+        return Ok(Vec::new());
     }
+    let moves = moves(game, &words.join(" ")).map_err(|error| format!("c0: {error}"))?;
+    Ok(moves.into_iter().zip(points).collect())
 }
 
 /// Says whether one of the words is a move. If none is they are a comment, as in `Elo=2400`.
 fn names_moves(game: &History, words: &[&str]) -> bool {
     words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
-}
-
-/// Reads numbers, or `None` if there is none, or something else.
-fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
-    let numbers: Vec<_> = words.map(|word| word.trim().parse().ok()).collect::<Option<_>>()?;
-    Some(numbers).filter(|numbers| !numbers.is_empty())
 }
 
 /// Reads moves, with or without a number before them. Marks behind them, such as `!`, `#1` or `(#3)`, say
@@ -309,7 +262,7 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits();
+    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
     let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
@@ -341,11 +294,8 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let file = files::open_text(&args.file, &POSITION_ENDINGS);
-    let file = file.map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    file.notes.iter().for_each(eprint_message);
     let (mut problems, mut bad_lines) = (Vec::new(), 0);
-    for line in Lines::new(BufReader::new(file.content)) {
+    for line in Lines::new(BufReader::new(open_positions(&args.file)?)) {
         let (number, problem) = match line {
             Ok((number, line)) => (number, Problem::parse(&line, number)),
             Err(LineError::TooLong(number)) => (number, Some(Err("it is too long".into()))),
@@ -586,33 +536,21 @@ mod tests {
     }
 
     #[test]
-    fn points_come_in_the_forms_of_the_strategic_test_suite() {
-        for comments in [
-            "c0 \"Rd8#=10, Kf1=3\"",
-            "c8 \"10 3\"; c9 \"d1d8 g1f1\"",
-            "c7 \"Rd8# Kf1\"; c8 \"10 3\"",
-            "c7 \"Rd8# Kf1\"; c8 \"10 3\"; c9 \"d1d8 g1f1\"",
-        ] {
-            let problem = read(&format!("bm Rd8; {comments};")).unwrap();
-            let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
-                let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
-                problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
-            });
-            assert_eq!(points, [Some(10), Some(3), Some(0)], "{comments}");
-        }
+    fn points_come_in_the_form_of_the_strategic_test_suite() {
+        let problem = read("bm Rd8; c0 \"Rd8#=10, Kf1=3\";").unwrap();
+        let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
+            let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
+            problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
+        });
+        assert_eq!(points, [Some(10), Some(3), Some(0)]);
         for other in [
             "",
             "c0 \"a rook, a king\"",
-            "c8 \"10 3\"",
-            "c8 \"ten\"; c9 \"d1d8\"",
             // A regression: the comment was taken for moves, and the position refused.
             "c0 \"Elo=2400\"",
-            "c7 \"White wins\"; c8 \"10 3\"",
         ] {
             assert_eq!(read(&format!("bm Rd8; {other};")).unwrap().points, [], "{other}");
         }
-        let error = read("bm Rd8; c8 \"10 3\"; c9 \"d1d8\";").unwrap_err();
-        assert_eq!(error, "c8 has 2 numbers for 1 moves");
         assert!(read("bm Rd8; c0 \"Rd8=10, Qd8=3\";").unwrap_err().contains("c0: "));
     }
 }

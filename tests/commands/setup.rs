@@ -39,7 +39,10 @@ fn every_described_machine_gets_its_provider_and_nothing_is_changed() {
         let report = json(&run(&["--json"]));
         assert_eq!(report["provider"], entry["provider"], "{entry}");
         assert_eq!(report["lacking"], entry["lacking"], "{entry}");
-        assert_eq!(report["machine"], entry["machine"]);
+        for (key, value) in entry["machine"].as_object().unwrap() {
+            let is_left_out = report["machine"][key].is_null() && value.as_array().is_some_and(Vec::is_empty);
+            assert!(report["machine"][key] == *value || is_left_out, "{key}: {report}");
+        }
         let text = run(&[]);
         assert!(text.status.success(), "{entry}: {}", stderr(&text));
         for expected in entry["says"].as_array().unwrap() {
@@ -160,9 +163,10 @@ fn the_doctor_writes_a_report_to_send_in() {
     assert!(output.status.success() && stderr(&output).contains("please send it in"), "{}", stderr(&output));
     let text = fs::read_to_string(&file).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
-    for key in ["version", "machine", "gpus", "parts", "backends"] {
+    for key in ["version", "machine", "parts", "backends"] {
         assert!(!report[key].is_null(), "{key}: {text}");
     }
+    assert!(report["machine"]["gpus"].is_array() && report["machine"]["memory_gb"].is_f64(), "{text}");
     let native = &report["backends"][0];
     assert_eq!(native["works"], true, "{text}");
     assert!(native["description"].as_str().unwrap().starts_with("…/tiny.pb.gz, "), "{text}");

@@ -5,6 +5,7 @@
 //! the best batch size. New searches, in turn with those of the settings in force, show whether the gain is
 //! more than noise.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -12,11 +13,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Combination;
+use crate::setup::Processors;
 use crate::tools::config_file::{Change, WritableConfig};
-use crate::tools::measure::processors::Processors;
+use crate::tools::lc0_flags::OF_A_BACKEND;
 use crate::tools::measure::{engine, search};
 use crate::tools::output::eprint_message;
-use crate::tools::setup::own_lines;
 use crate::tools::{Failure, measure};
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::network::backends::native;
@@ -91,13 +92,6 @@ enum Stage {
     Batch,
 }
 
-/// Runs searches.
-trait Racer {
-    /// What may beat `setting`.
-    fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure>;
-    fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure>;
-}
-
 /// Settings that were tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Trial {
@@ -130,20 +124,25 @@ pub(super) struct Advice {
     config: Option<String>,
 }
 
-/// Races the settings in force against others.
-fn race(racer: &mut impl Racer, in_force: &Combination) -> Result<Advice, Failure> {
+/// Races the settings in force against others: at each stage against the `candidates` that may beat the best
+/// settings so far. `search` runs the search of a round.
+fn race(
+    in_force: &Combination,
+    candidates: impl Fn(Stage, &Combination) -> Result<Vec<Combination>, Failure>,
+    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
+) -> Result<Advice, Failure> {
     let (mut best, mut lead) = (in_force.clone(), 0.0);
     let mut trials: Vec<Trial> = Vec::new();
     for stage in [Stage::Backend, Stage::Threads, Stage::Batch] {
-        let candidates = racer.candidates(stage, &best)?;
+        let candidates = candidates(stage, &best)?;
         let mut samples = vec![Vec::new(); candidates.len()];
         for round in 0..ROUNDS {
             if candidates.is_empty() {
                 break;
             }
-            let reference = racer.search(&best, round)?;
+            let reference = search(&best, round)?;
             for (setting, samples) in candidates.iter().zip(&mut samples) {
-                let sample = racer.search(setting, round)?;
+                let sample = search(setting, round)?;
                 samples.push(Sample { elo: lead + sample.elo - reference.elo, ..sample });
             }
         }
@@ -160,13 +159,13 @@ fn race(racer: &mut impl Racer, in_force: &Combination) -> Result<Advice, Failur
         }
         trials.extend(stage);
     }
-    let recommended = if best == *in_force { None } else { decide(racer, in_force, best)? };
+    let recommended = if best == *in_force { None } else { decide(search, in_force, best)? };
     Ok(Advice { in_force: in_force.clone(), trials, recommended, config: None })
 }
 
 /// Searches with both settings in turn, and recommends `best` if it is clearly better.
 fn decide(
-    racer: &mut impl Racer,
+    search: impl Fn(&Combination, usize) -> Result<Sample, Failure>,
     in_force: &Combination,
     best: Combination,
 ) -> Result<Option<Recommendation>, Failure> {
@@ -174,11 +173,11 @@ fn decide(
     for round in 0..DECIDING_ROUNDS {
         // A machine that slows down does as much harm to one as to the other.
         let gain = if round % 2 == 0 {
-            let old = racer.search(in_force, round)?.elo;
-            racer.search(&best, round)?.elo - old
+            let old = search(in_force, round)?.elo;
+            search(&best, round)?.elo - old
         } else {
-            let new = racer.search(&best, round)?.elo;
-            new - racer.search(in_force, round)?.elo
+            let new = search(&best, round)?.elo;
+            new - search(in_force, round)?.elo
         };
         gains.push(gain);
     }
@@ -210,40 +209,49 @@ impl Recommendation {
         let is_clear = elo > elo_error && elo > LEAST_GAIN;
         is_clear.then(|| Recommendation { setting: best, elo, elo_error, in_force: in_force.clone() })
     }
+}
 
-    /// The names of the options to set, under UCI and as flags, and their values.
-    fn options(&self) -> Vec<(&'static str, &'static str, String)> {
-        let (new, old) = (&self.setting, &self.in_force);
-        let number = |new: Option<usize>, old| new.filter(|_| new != old).map(|number| number.to_string());
-        let backend = (new.backend != old.backend).then(|| new.backend.clone());
-        let options = [
-            ("Backend", "backend", backend),
-            ("Threads", "threads", number(new.threads, old.threads)),
-            ("MinibatchSize", "minibatch-size", number(new.batch, old.batch)),
-        ];
-        options.into_iter().filter_map(|(name, flag, value)| Some((name, flag, value?))).collect()
-    }
+/// The flags that differ between settings, with their new values. Numbers that suited another backend hold no
+/// longer.
+fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
+    let is_other = new.backend != old.backend;
+    // A GPU may be gone one day.
+    let fallback = (new.backend != native::NAME).then(|| "cpu".to_owned());
+    let number = |number: Option<usize>| number.map(|number| number.to_string());
+    let all = [
+        ("backend", Some(new.backend.clone()), is_other),
+        ("fallback", fallback, is_other),
+        ("threads", number(new.threads), is_other || new.threads != old.threads),
+        ("minibatch-size", number(new.batch), is_other || new.batch != old.batch),
+    ];
+    all.into_iter().filter(|(.., differs)| *differs).map(|(flag, value, _)| (flag, value)).collect()
+}
 
-    /// What changes in our lines of the configuration file.
-    fn changes(&self) -> Vec<Change<'static>> {
-        let mut changes = Vec::new();
-        if self.setting.backend != self.in_force.backend {
-            changes.extend(own_lines(&self.setting.backend));
-            // What suited another backend holds no longer.
-            changes.extend([("threads", None), ("minibatch-size", None)]);
-        }
-        for (_, flag, value) in self.options() {
-            changes.retain(|(other, _)| *other != flag);
-            changes.push((flag, Some(value)));
-        }
-        changes
+/// Puts `new` settings in the place of `old` ones into a configuration file. Returns what was written or why
+/// nothing was, and false if lines of the user's stand against it.
+pub(in crate::tools) fn write_setting(
+    config: &WritableConfig,
+    new: &Combination,
+    old: &Combination,
+) -> Result<(String, bool), Failure> {
+    let changes = changes(new, old);
+    let set = || changes.iter().filter_map(|(flag, value)| Some((*flag, value.as_ref()?)));
+    let of_backend = OF_A_BACKEND.into_iter().filter(|_| new.backend != old.backend);
+    let taken = config.taken_lines(&set().map(|(flag, _)| flag).chain(of_backend).collect::<Vec<_>>());
+    if taken.is_empty() {
+        return Ok((config.write(&changes)?, true));
     }
+    let wanted: Vec<_> = set().map(|(flag, value)| format!("{flag}={value}")).collect();
+    Ok((format!("{}. Write {} there", taken.join(", "), wanted.join(", ")), false))
 }
 
 impl fmt::Display for Recommendation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |flag| Settings::spec(flag).map_or(flag, |spec| spec.name);
+        let changes =
+            changes(&self.setting, &self.in_force).into_iter().filter(|(flag, _)| *flag != "fallback");
         let options: Vec<_> =
-            self.options().into_iter().map(|(name, _, value)| format!("{name}={value}")).collect();
+            changes.filter_map(|(flag, value)| Some(format!("{}={}", name(flag), value?))).collect();
         write!(f, "set {}: about +{:.0} ± {:.0} Elo", options.join(", "), self.elo, self.elo_error)
     }
 }
@@ -292,14 +300,18 @@ impl Advice {
             batch: Some(engine.batch_size()),
         };
         eprint_message("looking for better settings");
-        let mut racer = EngineRacer {
+        let engines = RefCell::new(Engines {
             settings,
             engines: vec![(in_force.backend.clone(), engine)],
             positions,
             limits: GoLimits { movetime: Some(movetime), ..limits.clone() },
             asked,
-        };
-        race(&mut racer, &in_force)
+        });
+        race(
+            &in_force,
+            |stage, setting| engines.borrow_mut().candidates(stage, setting),
+            |setting, round| engines.borrow_mut().search(setting, round),
+        )
     }
 
     /// Puts the recommendation into a configuration file. Returns false if lines of the user's stand against
@@ -309,17 +321,15 @@ impl Advice {
             self.config = Some("nothing to write".into());
             return Ok(true);
         };
-        let changes = recommended.changes();
-        let flags: Vec<_> = changes.iter().map(|(flag, _)| *flag).collect();
-        let taken = config.taken_lines(&flags);
-        if taken.is_empty() {
-            self.config = Some(config.write(&changes)?);
-            return Ok(true);
-        }
-        let wanted: Vec<_> =
-            recommended.options().iter().map(|(_, flag, value)| format!("{flag}={value}")).collect();
-        self.config = Some(format!("{}. Write {} there", taken.join(", "), wanted.join(", ")));
-        Ok(false)
+        let (text, is_written) = write_setting(config, &recommended.setting, &recommended.in_force)?;
+        self.config = Some(text);
+        Ok(is_written)
+    }
+
+    /// The backend that is recommended, or the one that stays.
+    pub(super) fn backend(&self) -> &str {
+        let setting = self.recommended.as_ref().map_or(&self.in_force, |recommended| &recommended.setting);
+        &setting.backend
     }
 
     /// Names what was tried, a line each.
@@ -377,8 +387,8 @@ impl Asked<'_> {
     }
 }
 
-/// Races engines of this process, one for each backend.
-struct EngineRacer<'a> {
+/// Engines of this process, one for each backend.
+struct Engines<'a> {
     settings: &'a Settings,
     engines: Vec<(String, Engine)>,
     positions: &'a [String],
@@ -386,7 +396,7 @@ struct EngineRacer<'a> {
     asked: &'a Asked<'a>,
 }
 
-impl EngineRacer<'_> {
+impl Engines<'_> {
     fn engine(&mut self, setting: &Combination) -> Result<&mut Engine, Failure> {
         let engine = self.engines.iter_mut().find(|(backend, _)| *backend == setting.backend);
         let (_, engine) = engine.ok_or_else(|| Failure::Input(format!("{}: not open", setting.backend)))?;
@@ -419,9 +429,8 @@ impl EngineRacer<'_> {
         self.engines.push((backend, engine));
         Ok(Some(setting))
     }
-}
 
-impl Racer for EngineRacer<'_> {
+    /// What may beat `setting`.
     fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
         if stage == Stage::Backend {
             return Ok(self.native(setting)?.into_iter().collect());
@@ -462,16 +471,10 @@ mod tests {
         Combination { backend: backend.into(), threads: Some(threads), batch: Some(batch) }
     }
 
-    /// A machine whose speeds are known.
-    struct Made<F> {
-        nps: F,
-        /// The share by which each search is faster or slower than the last.
-        noise: f64,
-        searches: usize,
-    }
-
-    impl<F: Fn(&Combination) -> f64> Racer for Made<F> {
-        fn candidates(&mut self, stage: Stage, best: &Combination) -> Result<Vec<Combination>, Failure> {
+    /// Advises on a machine whose speeds are known but for `noise`, the share by which each search is faster
+    /// or slower.
+    fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
+        let candidates = |stage, best: &Combination| {
             let (threads, batch) = (best.threads.unwrap(), best.batch.unwrap());
             Ok(match stage {
                 Stage::Backend => vec![setting("native", 4, 8)],
@@ -481,19 +484,16 @@ mod tests {
                     setting(&best.backend, threads, batch * 2),
                 ],
             })
-        }
-
-        fn search(&mut self, setting: &Combination, _: usize) -> Result<Sample, Failure> {
-            self.searches += 1;
+        };
+        let searches = std::cell::Cell::new(0);
+        let search = |setting: &Combination, _: usize| {
+            searches.set(searches.get() + 1);
             // Pseudo-random, the same in each run.
-            let noise = (self.searches * 7919 % 101) as f64 / 50.0 - 1.0;
-            let nps = (self.nps)(setting) * (1.0 + self.noise * noise);
+            let now = noise * ((searches.get() * 7919 % 101) as f64 / 50.0 - 1.0);
+            let nps = nps(setting) * (1.0 + now);
             Ok(Sample::new(nps, setting.batch.unwrap() as f64, setting.threads.unwrap(), 2))
-        }
-    }
-
-    fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
-        race(&mut Made { nps, noise, searches: 0 }, &setting("auto", 2, 32)).unwrap()
+        };
+        race(&setting("auto", 2, 32), candidates, search).unwrap()
     }
 
     #[test]
@@ -575,23 +575,17 @@ mod tests {
 
     #[test]
     fn only_what_changes_is_written() {
-        let recommend = |best: Combination, in_force: Combination| Recommendation {
-            setting: best,
-            elo: 20.0,
-            elo_error: 5.0,
-            in_force,
-        };
-        let threads = recommend(setting("auto", 1, 8), setting("auto", 2, 8)).changes();
+        let threads = changes(&setting("auto", 1, 8), &setting("auto", 2, 8));
         assert_eq!(threads, [("threads", Some("1".into()))]);
         let best = Combination { batch: None, ..setting("native", 1, 8) };
-        let changes = recommend(best, setting("cuda", 2, 64)).changes();
+        let changes = changes(&best, &setting("cuda", 2, 64));
         assert_eq!(
             changes,
             [
-                ("fallback", None),
-                ("minibatch-size", None),
                 ("backend", Some("native".into())),
+                ("fallback", None),
                 ("threads", Some("1".into())),
+                ("minibatch-size", None),
             ]
         );
     }
@@ -616,6 +610,11 @@ mod tests {
             advice.to_string().contains("line 2, is yours and stays: threads=2. Write threads=1 there."),
             "{advice}"
         );
+        // What is of a backend stands against another backend, numbers that would go do not.
+        let gpu = setting("webgpu", 2, 8);
+        let gpu = Combination { threads: None, ..gpu };
+        let is_written = |text: &str| write_setting(&config(text), &gpu, &setting("native", 2, 8)).unwrap().1;
+        assert!(!is_written("backend-opts=gpu=1\n") && is_written("threads=4\n"));
         assert!(advice.write(&config("# mine\nhash=64\n")).unwrap());
         assert!(advice.to_string().contains("its own lines in "), "{advice}");
         let text = std::fs::read_to_string(&path).unwrap();

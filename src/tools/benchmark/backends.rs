@@ -13,14 +13,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::advice::{Advice, Asked, Measured, Sample};
-use super::{BenchmarkArgs, Document, write_advice};
-use crate::tools::measure::machine::MachineInfo;
-use crate::tools::measure::processors::Processors;
+use super::{BenchmarkArgs, OF_SPEEDS, speed_plot, write_advice};
+use crate::setup::{Machine, Processors};
+use crate::tools::lab::run::quoted;
+use crate::tools::measure::write_report;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output, child_process};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
-use zeitnot_lab::report::{Align, Table};
+use zeitnot_lab::report::{Page, Table};
 
 /// The time of each search unless the user says otherwise, ms: many runs shall not take hours.
 const MOVE_TIME_MS: i64 = 1000;
@@ -49,8 +50,8 @@ pub(super) struct BackendsArgs {
 
 /// What one run is to measure. `None` is the engine's choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Combination {
-    pub(super) backend: String,
+pub(in crate::tools) struct Combination {
+    pub(in crate::tools) backend: String,
     pub(super) threads: Option<usize>,
     pub(super) batch: Option<usize>,
 }
@@ -64,10 +65,11 @@ struct Run {
     report: Option<Value>,
 }
 
+/// Backends that were measured, the first of which is the one in force.
 #[derive(Debug, Serialize)]
-struct BackendsReport {
+pub(in crate::tools) struct BackendsReport {
     version: &'static str,
-    machine: MachineInfo,
+    machine: Machine,
     runs: Vec<Run>,
     advice: Advice,
 }
@@ -91,30 +93,16 @@ pub(super) fn run(
     };
     let config = args.config_to_write()?;
     super::warn_if_busy();
-    let mut runs = Vec::new();
-    for combination in args.backends.combinations()? {
-        eprint_message(format_args!("measuring {combination}"));
-        let (error, report) = match child_process::json(&combination.command(args, movetime), patience) {
-            Ok(report) => (None, Some(report)),
-            Err(reason) => {
-                eprint_message(format_args!("{combination}: {reason}"));
-                // What a library says may name a folder of the user's.
-                let remedy =
-                    format!("failed: `zeitnot doctor --backend '{}'` tells why", combination.backend);
-                (Some(remedy), None)
-            }
-        };
-        runs.push(Run { combination, error, report });
-    }
-    let is_complete = runs.iter().all(|run| run.error.is_none());
-    let measured: Vec<_> = runs.iter().filter_map(Run::measured).collect();
-    let mut advice = Advice::of_measured(&measured);
-    let written = write_advice(Some(&mut advice), config.as_ref());
-    let report = BackendsReport { version: VERSION, machine: MachineInfo::this(), runs, advice };
+    let limits = [("nodes", args.limits.nodes), ("movetime", movetime)];
+    let limits = limits.into_iter().filter_map(|(flag, limit)| Some((flag, limit?.to_string())));
+    let flags: Vec<_> = limits.chain(args.positions.flags()).chain(args.settings.changed()).collect();
+    let mut report = BackendsReport::measure(args.backends.combinations()?, &flags, patience);
+    let written = write_advice(Some(&mut report.advice), config.as_ref());
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
-        report.document().write(folder, "benchmark.json", &report)?;
+        write_report(folder, report.page(), "benchmark.json", &report)?;
     }
+    let is_complete = report.runs.iter().all(|run| run.error.is_none());
     Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }
 
@@ -155,6 +143,11 @@ impl BackendsArgs {
 }
 
 impl Combination {
+    /// A backend with the engine's choice of threads and batch size.
+    pub(in crate::tools) fn of(backend: &str) -> Combination {
+        Combination { backend: backend.into(), ..Combination::default() }
+    }
+
     /// Names what is not the same in `other`.
     pub(super) fn beside(&self, other: &Combination) -> String {
         let Combination { backend, threads, batch } = self;
@@ -166,18 +159,24 @@ impl Combination {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    fn command(&self, args: &BenchmarkArgs, movetime: Option<i64>) -> Vec<String> {
-        let flags = [
-            ("backend", Some(self.backend.clone())),
-            ("threads", self.threads.map(|threads| threads.to_string())),
-            ("minibatch-size", self.batch.map(|batch| batch.to_string())),
-            ("nodes", args.limits.nodes.map(|nodes| nodes.to_string())),
-            ("movetime", movetime.map(|ms| ms.to_string())),
-        ];
-        let flags = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let flags = flags.chain(args.positions.flags()).chain(args.settings.changed());
-        let flags = flags.map(|(name, value)| format!("--{name}={value}"));
-        ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(flags).collect()
+    /// Measures it with `flags` beside its own.
+    fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
+        eprint_message(format_args!("measuring {self}"));
+        let own = [("threads", self.threads), ("minibatch-size", self.batch)];
+        let own = own.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
+        let all = [("backend", self.backend.clone())].into_iter().chain(own).chain(flags.iter().cloned());
+        let all = all.map(|(name, value)| format!("--{name}={value}"));
+        let command = ["benchmark", "--json", "--no-advice"].map(String::from).into_iter().chain(all);
+        match child_process::json(&command.collect::<Vec<_>>(), patience) {
+            Ok(report) => Run { combination: self, error: None, report: Some(report) },
+            Err(reason) => {
+                eprint_message(format_args!("{self}: {reason}"));
+                // What a library says may name a folder of the user's.
+                let remedy =
+                    format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend));
+                Run { combination: self, error: Some(remedy), report: None }
+            }
+        }
     }
 }
 
@@ -216,17 +215,44 @@ impl Run {
 }
 
 impl BackendsReport {
+    /// Measures one combination after the other, with the same `flags`, each for at most `patience`.
+    pub(in crate::tools) fn measure(
+        combinations: Vec<Combination>,
+        flags: &[(&str, String)],
+        patience: Duration,
+    ) -> BackendsReport {
+        let run = |combination: Combination| combination.run(flags, patience);
+        let runs: Vec<_> = combinations.into_iter().map(run).collect();
+        let advice = Advice::of_measured(&runs.iter().filter_map(Run::measured).collect::<Vec<_>>());
+        BackendsReport { version: VERSION, machine: Machine::this(), runs, advice }
+    }
+
+    /// The backend that is clearly better than the first, or else the first.
+    pub(in crate::tools) fn best(&self) -> &str {
+        self.advice.backend()
+    }
+
+    /// The nodes per second of a backend, or `None` if it was not measured.
+    pub(in crate::tools) fn nps(&self, backend: &str) -> Option<f64> {
+        self.runs.iter().find(|run| run.combination.backend == backend)?.figure("/nps")
+    }
+
+    /// The backends that were measured, with their nodes per second.
+    pub(in crate::tools) fn speeds(&self) -> Vec<String> {
+        let speed = |run: &Run| Some(format!("{}: {} nps", run.combination, run.figure("/nps")?));
+        self.runs.iter().filter_map(speed).collect()
+    }
+
     /// The speed of the fastest, and which that is.
     fn headline(&self) -> (String, String) {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((run, nps)) => {
                 let sentence = format!(
-                    "on {}: {} is the fastest, with {}. --backend={}, or the option Backend, sets it.",
+                    "on {}: {} is the fastest, with {}.",
                     self.machine,
                     run.combination,
-                    run.description(),
-                    run.combination.backend
+                    run.description()
                 );
                 (format!("{nps} nodes per second"), sentence)
             }
@@ -242,40 +268,34 @@ impl BackendsReport {
         self.runs.iter().map(line).collect()
     }
 
-    fn document(&self) -> Document {
-        Document {
-            title: "Backends compared",
-            key_figure: self.headline(),
-            paragraphs: Vec::new(),
-            code: Some(format!("{}{}\n", self.lines(), self.advice)),
-            tables: vec![self.table()],
-            figures: {
-                let speeds = self.runs.iter().filter_map(|run| {
-                    let evaluations = run.figure("/evaluations_per_s")?;
-                    Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
-                });
-                vec![super::speed_plot("Speed by backend", &speeds.collect::<Vec<_>>())]
-            },
-        }
+    fn page(&self) -> Page {
+        let (figure, sentence) = self.headline();
+        let speeds = self.runs.iter().filter_map(|run| {
+            let evaluations = run.figure("/evaluations_per_s")?;
+            Some((run.combination.to_string(), run.figure("/nps")?, evaluations))
+        });
+        let speeds = speed_plot("Speed by backend", &speeds.collect::<Vec<_>>());
+        let page = Page::new("Backends compared").key_figure(&figure, &sentence);
+        let lines = format!("{}{}\n", self.lines(), self.advice);
+        page.bar_plot(&speeds, OF_SPEEDS).table(&self.table()).code(&lines)
     }
 
     fn table(&self) -> Table {
-        let right = |name| (name, Align::Right);
-        let columns = [
-            ("backend", Align::Left),
-            right("threads"),
-            right("batch"),
-            right("nps"),
-            right("evals/s"),
-            right("mean batch"),
-            right("busy %"),
-            right("ready s"),
-            right("first ms"),
-            right("W"),
-            right("nodes/J"),
-            right("± %"),
+        let numbers = [
+            "threads",
+            "batch",
+            "nps",
+            "evals/s",
+            "mean batch",
+            "busy %",
+            "ready s",
+            "first ms",
+            "W",
+            "nodes/J",
+            "± %",
         ];
-        let mut table = Table::new("Backends compared; batch is the size in force", &columns);
+        let caption = "Backends compared; batch is the size in force";
+        let mut table = Table::of_columns(caption, &["backend"], &numbers);
         for run in &self.runs {
             let figure = |path: &str, factor: f64, digits: usize| {
                 run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))

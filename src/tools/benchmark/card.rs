@@ -2,8 +2,9 @@
 //! characters.
 
 use super::threads_text;
+use crate::setup::Machine;
 use crate::tools::measure::SpeedReport;
-use crate::tools::measure::machine::{MachineInfo, MachineNoise};
+use crate::tools::measure::noise::MachineNoise;
 
 /// The most characters of a line.
 const LENGTH: usize = 120;
@@ -28,11 +29,11 @@ struct Card<'a> {
 }
 
 /// Returns the line of a run.
-pub(super) fn of(speed: &SpeedReport, machine: &MachineInfo, noise: &MachineNoise) -> String {
+pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -> String {
     let gpu = machine.gpus.first().filter(|_| speed.queues > 0);
     let machine = match gpu {
-        Some(gpu) => short(gpu.split(',').next().unwrap_or(gpu)),
-        None => format!("{} x{}", short(&machine.cpu), machine.cores),
+        Some(gpu) => short(&gpu.to_string()),
+        None => format!("{} x{}", short(&machine.cpu), machine.processors.usable),
     };
     let has_network = speed.network.is_some();
     Card {

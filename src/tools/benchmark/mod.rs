@@ -1,38 +1,40 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
 //! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names
-//! the machine, says how quiet it was and what its GPUs told, and closes with [`advice`] on what to set. On
-//! demand it compares the run with an earlier one, or several [`backends`] with each other.
+//! the machine, says how quiet it was and what its GPUs consumed, and closes with [`advice`] on what to set. On
+//! demand it compares the run with an earlier one, or several [`backends`] with each other. `setup --auto` has it
+//! compare a GPU with the CPU.
 
-mod advice;
-mod backends;
+pub(super) mod advice;
+pub(super) mod backends;
 mod card;
-pub(super) mod side_by_side;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use std::{fmt, fs};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::config_file::WritableConfig;
-use super::measure::Document;
-use super::measure::Figure;
-use super::measure::gpus::SensorReport;
-use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, Others};
+use super::measure::noise::{MachineMonitor, MachineNoise, Others};
+use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, tell, write_facts,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, engine, search_all, tell,
+    write_facts, write_report,
 };
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, Output};
+use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
 use zeitnot_engine::engine::Settings;
+use zeitnot_engine::files;
+use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
-use zeitnot_lab::report::{Align, Table};
+use zeitnot_lab::report::{Align, Bar, BarPlot, Page, Table};
 
 /// The time of each search unless the user says otherwise. It is Lc0's.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -49,7 +51,7 @@ pub(super) struct BenchmarkArgs {
     /// With --compare: the slowdown that is still accepted, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, requires = "compare")]
     tolerance: f64,
-    /// Folder for a report to share (report.md, benchmark.json, index.html, speed.svg)
+    /// Folder for a report to share (index.html, benchmark.json)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -81,9 +83,9 @@ struct BenchmarkReport {
     /// The time until the network was read and the backend ready, seconds: with what it builds or compiles
     /// once.
     ready_s: f64,
-    machine: MachineInfo,
+    machine: Machine,
     noise: MachineNoise,
-    sensors: SensorReport,
+    sensors: PowerReport,
     comparison: Option<Comparison>,
     /// The run in one line.
     card: String,
@@ -117,7 +119,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let between = || monitor.between_searches();
     let speed = search_all(&mut engine, positions.clone(), &limits, &args.settings, output, between)?;
     let (noise, sensors) = monitor.finish(speed.figures.nodes, speed.figures.time_ms / 1e3);
-    let machine = MachineInfo::this();
+    let machine = Machine::this();
     let ready_s = ready.as_secs_f64();
     let card = card::of(&speed, &machine, &noise);
     let mut advice = None;
@@ -134,7 +136,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
-        report.document().write(folder, "benchmark.json", &report)?;
+        write_report(folder, report.page(), "benchmark.json", &report)?;
     }
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
@@ -170,7 +172,7 @@ impl BenchmarkReport {
         self.advice.as_ref().map(|advice| format!("{advice}\n")).unwrap_or_default()
     }
 
-    fn document(&self) -> Document {
+    fn page(&self) -> Page {
         let sentence = format!(
             "on {}, by {}, with {}.",
             self.machine,
@@ -181,21 +183,15 @@ impl BenchmarkReport {
         for (name, value) in self.facts() {
             facts.row([name.into(), value]);
         }
-        Document {
-            title: "Zeitnot benchmark",
-            key_figure: (format!("{} nodes per second", self.speed.figures.nps), sentence),
-            paragraphs: self.remarks(),
-            code: Some(format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines())),
-            tables: vec![facts],
-            figures: {
-                let rows = self.speed.positions.iter().zip(1..);
-                let row = |(row, number): (&super::measure::PositionRow, u32)| {
-                    let evaluations = row.figures.per_second(row.figures.evaluations);
-                    (number.to_string(), row.figures.nps as f64, evaluations)
-                };
-                vec![speed_plot("Speed by position", &rows.map(row).collect::<Vec<_>>())]
-            },
-        }
+        let speeds = (1..).zip(&self.speed.positions).map(|(number, row): (u32, &PositionRow)| {
+            (number.to_string(), row.figures.nps as f64, row.figures.per_second(row.figures.evaluations))
+        });
+        let speeds = speed_plot("Speed by position", &speeds.collect::<Vec<_>>());
+        let nps = format!("{} nodes per second", self.speed.figures.nps);
+        let page = Page::new("Zeitnot benchmark").key_figure(&nps, &sentence);
+        let page = self.remarks().iter().fold(page, |page, remark| page.paragraph(remark));
+        let lines = format!("{}\n{}\n{}", self.card, self.advice_lines(), self.speed.lines());
+        page.bar_plot(&speeds, OF_SPEEDS).table(&facts).code(&lines)
     }
 }
 
@@ -203,20 +199,17 @@ fn threads_text(threads: usize) -> String {
     if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
-/// Plots names with their nodes and evaluations per second.
-fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> Figure {
-    use zeitnot_lab::report::{Bar, BarPlot};
+/// What stands below plots of speed.
+const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
 
+/// Plots names with their nodes and evaluations per second.
+fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
     let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
     let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
         rows.iter().map(|row| Bar { value: value(row), error: None }).collect()
     };
     let plot = BarPlot::new(title, "per second", &names);
-    Figure {
-        file: "speed.svg",
-        caption: "Nodes beyond evaluations came from the cache or were finished games.",
-        svg: plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2)).to_svg(),
-    }
+    plot.series("nodes", &bars(|row| row.1)).series("evaluations", &bars(|row| row.2))
 }
 
 impl fmt::Display for BenchmarkReport {
@@ -255,7 +248,8 @@ struct EarlierPosition {
 impl EarlierRun {
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
         let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        let text = files::read_text(file)
+            .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
         let run: EarlierRun = serde_json::from_str(&text)
             .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
         if !run.positions.iter().any(|old| positions.contains(&old.position)) {

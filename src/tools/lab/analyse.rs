@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, tell_stopped};
-use crate::tools::measure;
+use crate::tools::measure::{self, LimitArgs, limit_text};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::engine::Settings;
-use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
+use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
 use zeitnot_lab::analysis::{
     self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
 };
@@ -28,7 +28,7 @@ use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::runner::{self, Jobs, Next};
 
 /// The visits per position unless the user says otherwise.
-const DEFAULT_NODES: u64 = 800;
+const DEFAULT_NODES: Nodes = Nodes(800);
 
 /// A game, and its row if an earlier part of the run has analysed it.
 type Job = (RecordedGame, Option<AnalysisRow>);
@@ -40,12 +40,8 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input
     #[arg(required = true, value_name = "FILE.pgn")]
     pgn: Vec<PathBuf>,
-    /// Visits per position [default: 800, without --movetime]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: Option<u64>,
-    /// Time per position, ms
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
-    movetime: Option<u64>,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Analyse at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<usize>,
@@ -93,9 +89,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
     let mut untold = UntoldTimes { is_told: args.tc.is_some() };
-    let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
-    let movetime = args.movetime.map(|ms| Millis(ms as f64));
-    let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
+    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
     let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
     let mut analyst = Analyst::new(searcher, limits.clone());
     let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
@@ -164,7 +158,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
     if let (Some(folder), Some(journal)) = (folder, journal) {
-        let engine = format!("Zeitnot {VERSION}, {backend}, {}", described(&limits));
+        let engine = format!("Zeitnot {VERSION}, {backend}, {} a position", limit_text(&limits));
         analysis::page(&rows, &engine, &plan.manager).write(folder)?;
         if !is_stopped {
             known.check_all_met()?;
@@ -242,11 +236,4 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-fn described(limits: &GoLimits) -> String {
-    let nodes = limits.nodes.map(|nodes| format!("{} nodes", nodes.0));
-    let time = limits.movetime.map(|time| format!("{} ms", time.0));
-    let texts: Vec<_> = nodes.into_iter().chain(time).collect();
-    format!("{} a position", texts.join(" or "))
 }

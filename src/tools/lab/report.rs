@@ -1,12 +1,11 @@
 //! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of
-//! them. Benchmarks it puts side by side.
+//! them.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
-use crate::tools::benchmark::side_by_side;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_lab::matches::MatchRowFiles;
 use zeitnot_lab::moves_left::PositionRow;
@@ -14,8 +13,7 @@ use zeitnot_lab::rows::{Row, are_columns_of, columns_of_file};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
-    /// Files of rows (CSV) that runs of one command wrote to their --out folders, or what `benchmark --json`
-    /// wrote (.json), in any order
+    /// Files of rows (CSV) that runs of one command wrote to their --out folders, in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write the report (index.html) and all rows (CSV) to this folder
@@ -38,7 +36,7 @@ struct RowKind {
     report: fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>,
 }
 
-const KINDS: [RowKind; 4] = [
+const KINDS: [RowKind; 3] = [
     RowKind {
         name: "movesleft",
         columns: || vec![PositionRow::columns()],
@@ -63,18 +61,7 @@ const KINDS: [RowKind; 4] = [
         are_given: |args| args.results.sprt.is_some(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
-    RowKind {
-        name: BENCHMARK,
-        columns: Vec::new,
-        writes: &["report.md", side_by_side::JSON_FILE, "index.html", "speed.svg"],
-        flags: "",
-        are_given: |_| false,
-        report: |args, output| side_by_side::report(&args.files, args.out.as_deref(), output),
-    },
 ];
-
-/// The kind that is no rows, but a JSON file for each run.
-const BENCHMARK: &str = "benchmark";
 
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&RowKind> = None;
@@ -118,13 +105,8 @@ pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&st
 }
 
 fn kind_of(path: &Path) -> Result<&'static RowKind, Failure> {
-    let is_json = path.extension().is_some_and(|extension| extension == "json");
-    let columns = if is_json { Ok(Vec::new()) } else { columns_of_file(path) };
-    let columns = columns.map_err(|error| Failure::Input(error.to_string()))?;
-    let holds = |kind: &&RowKind| match is_json {
-        true => kind.name == BENCHMARK,
-        false => (kind.columns)().iter().any(|own| are_columns_of(&columns, own)),
-    };
+    let columns = columns_of_file(path).map_err(|error| Failure::Input(error.to_string()))?;
+    let holds = |kind: &&RowKind| (kind.columns)().iter().any(|own| are_columns_of(&columns, own));
     KINDS.iter().find(holds).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         Failure::Input(format!(

@@ -16,8 +16,8 @@ use signal_hook::flag;
 use thiserror::Error;
 
 use super::game_args::GameArgs;
+use crate::setup::Machine;
 use crate::tools::Failure;
-use crate::tools::measure::machine::MachineInfo;
 use crate::tools::output::eprint_message;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -116,7 +116,7 @@ pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
         command: command_line(),
         version: VERSION.into(),
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        machine: MachineInfo::this().to_string(),
+        machine: Machine::this().to_string(),
         facts: facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
     }
 }
@@ -135,11 +135,15 @@ pub(super) fn origins(files: &[PathBuf]) -> Vec<Origin> {
     known.chain([origin(&[])]).collect()
 }
 
-/// Returns `text` as a shell reads it as one word.
-pub(super) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c);
-    let is_bare = !text.is_empty() && text.chars().all(is_plain);
-    if is_bare { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+/// Returns `text` as the system's shell reads it as one word.
+pub(in crate::tools) fn quoted(text: &str) -> String {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c) || cfg!(windows) && c == '\\';
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false if cfg!(windows) => format!("\"{}\"", text.replace('"', "\\\"")),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// One machine's part of a run that many do together: every n-th piece of work, beginning with the i-th. It

@@ -1,15 +1,14 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]),
-//! the machine ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in
+//! how quiet the machine was ([`noise`]), and one page for people ([`write_report`]). Rounds over a backend are in
 //! [`zeitnot_engine::network::throughput`].
 
-pub(super) mod gpus;
-pub(super) mod machine;
-pub(super) mod processors;
+pub(super) mod noise;
+pub(super) mod power;
 
-use std::io::BufReader;
+use std::fmt;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fmt, fs};
 
 use clap::Args;
 use serde::Serialize;
@@ -20,12 +19,13 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
 use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::search::{CounterValues, SearchSummary};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
-use zeitnot_lab::report::{Table, terminal_width, write_fact};
+use zeitnot_lab::report::{Page, terminal_width, write_fact};
 
 /// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from
 /// middlegame to endgame.
@@ -115,17 +115,20 @@ impl PositionArgs {
     }
 }
 
-/// The endings of lists of positions in archives.
-pub(super) const POSITION_ENDINGS: [&str; 2] = [".epd", ".fen"];
+/// Opens a list of positions, or standard input if it is called `-`. Stderr tells what of an archive is ignored.
+pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+    let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
+        Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
+    })?;
+    opened.notes.iter().for_each(eprint_message);
+    Ok(opened.content)
+}
 
 fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let name = file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
-    let text = files::open_text(file, &POSITION_ENDINGS);
-    let text = text.map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    text.notes.iter().for_each(eprint_message);
     let mut positions = Vec::new();
-    for line in Lines::new(BufReader::new(text.content)) {
+    for line in Lines::new(BufReader::new(open_positions(file)?)) {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
         let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
@@ -138,10 +141,11 @@ fn read(file: &Path) -> Result<Vec<String>, Failure> {
     if positions.is_empty() { Err(refuse("no position in it".into())) } else { Ok(positions) }
 }
 
-/// What ends each search of `bench` and `benchmark`.
+/// What ends each search.
 #[derive(Debug, Args)]
 pub(super) struct LimitArgs {
-    /// Visits per position. -1 is no limit [default: 2000 with bench, else none]
+    /// Visits per position. -1 is no limit [default without --movetime: 2000 with bench and solve, 800 with
+    /// analyse]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) nodes: Option<i64>,
     /// Time per position, ms. -1 is no limit [default without --nodes: 700 with bench, 10000 with benchmark,
@@ -447,7 +451,7 @@ fn option_text((flag, value): (&str, String)) -> String {
     format!("--{flag}={name}")
 }
 
-fn limit_text(limits: &GoLimits) -> String {
+pub(super) fn limit_text(limits: &GoLimits) -> String {
     let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
     let time = limits.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
@@ -515,57 +519,17 @@ impl PositionRow {
     }
 }
 
-/// A report for people. It is passed on, so that it names no folder.
-#[derive(Clone, Debug)]
-pub(super) struct Document {
-    pub(super) title: &'static str,
-    /// What most readers have come for: a figure, and the sentence of which it is the beginning.
-    pub(super) key_figure: (String, String),
-    pub(super) paragraphs: Vec<String>,
-    /// Text to be shown as it is.
-    pub(super) code: Option<String>,
-    pub(super) tables: Vec<Table>,
-    /// Plots. A build without the laboratory has none.
-    pub(super) figures: Vec<Figure>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Figure {
-    pub(super) file: &'static str,
-    pub(super) caption: &'static str,
-    pub(super) svg: String,
-}
-
-impl Document {
-    fn to_markdown(&self) -> String {
-        let mut text = format!("# {}\n\n{} {}\n", self.title, self.key_figure.0, self.key_figure.1);
-        self.paragraphs.iter().for_each(|paragraph| text += &format!("\n{paragraph}\n"));
-        self.code.iter().for_each(|code| text += &format!("\n```\n{}\n```\n", code.trim_end()));
-        self.tables.iter().for_each(|table| text += &format!("\n{}", table.to_markdown()));
-        text
-    }
-
-    /// Writes the report into `folder`, which is made if need be: `report.md`, `data` as a JSON file of the
-    /// name `json`, and in a build with the laboratory `index.html` and the plots.
-    pub(super) fn write(&self, folder: &Path, json: &str, data: &impl Serialize) -> Result<(), Failure> {
-        fs::create_dir_all(folder)?;
-        fs::write(folder.join("report.md"), self.to_markdown())?;
-        self.write_page(folder)?;
-        write_json(&folder.join(json), data)
-    }
-
-    fn write_page(&self, folder: &Path) -> Result<(), Failure> {
-        let (figure, sentence) = &self.key_figure;
-        let mut page = zeitnot_lab::report::Page::new(self.title).key_figure(figure, sentence);
-        page = self.paragraphs.iter().fold(page, |page, paragraph| page.paragraph(paragraph));
-        page = self.figures.iter().fold(page, |page, figure| page.figure(&figure.svg, figure.caption));
-        page = self.tables.iter().fold(page, |page, table| page.table(table));
-        page = self.code.iter().fold(page, |page, code| page.code(code));
-        let origin = super::lab::run::origin(&[]).without_folders();
-        page.heading("How this was made").origin(&origin).write(folder)?;
-        let mut figures = self.figures.iter();
-        Ok(figures.try_for_each(|figure| fs::write(folder.join(figure.file), &figure.svg))?)
-    }
+/// Writes a page (index.html) and `data` as a JSON file of the name `json` into `folder`, which is made if need
+/// be. The page is passed on, so that it names no folder.
+pub(super) fn write_report(
+    folder: &Path,
+    page: Page,
+    json: &str,
+    data: &impl Serialize,
+) -> Result<(), Failure> {
+    let origin = super::lab::run::origin(&[]).without_folders();
+    page.heading("How this was made").origin(&origin).write(folder)?;
+    write_json(&folder.join(json), data)
 }
 
 #[cfg(test)]

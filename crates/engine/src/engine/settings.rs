@@ -11,7 +11,7 @@ use crate::chess::History;
 use crate::network::backends::BACKENDS;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
-    add_flags, nearest_name, option_choice, option_group, own_name, read_flags,
+    add_flags, nearest_name, option_choice, option_group, own_name, read_flags, unquoted,
 };
 use crate::search::{ContemptMode, ContemptOptions, MoveStatsWhen, Reporting, SearchParams};
 use crate::tablebase::TablebaseOptions;
@@ -123,9 +123,10 @@ impl Settings {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
     }
 
-    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too.
+    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too. The value may
+    /// stand in quotation marks.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
+        if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
     }
 
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {

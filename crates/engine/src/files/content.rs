@@ -14,6 +14,7 @@ use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 
 use super::kind::{FileKind, TELLING};
+use super::lines::{BYTE_ORDER_MARK, decode};
 use super::zipped;
 
 /// Bytes of the longest signature of a compressed file.
@@ -54,6 +55,16 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     Ok(TextFile { name: without_compression(&name), content: text_behind(sniffed)?, notes: Vec::new() })
+}
+
+/// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
+///
+/// # Errors
+/// As [`open_text`].
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open_text(path, &[])?.content.read_to_end(&mut bytes)?;
+    Ok(decode(&bytes).trim_start_matches(BYTE_ORDER_MARK).to_owned())
 }
 
 fn without_compression(name: &str) -> String {

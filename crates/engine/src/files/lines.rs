@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The longest line that is read, bytes.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 /// Invisible at the start of a text, or of a text within a joined file.
-const BYTE_ORDER_MARK: char = '\u{feff}';
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 

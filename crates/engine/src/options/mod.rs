@@ -19,4 +19,5 @@ pub use names::{IGNORED_OPTIONS, OTHER_NAMES, both_names, ignored_option};
 pub(crate) use names::{OtherName, own_name};
 pub use value::{
     OptionChoice, OptionError, OptionKind, OptionSpec, OptionValue, Visibility, option_choice, set_if_named,
+    unquoted,
 };

@@ -8,6 +8,11 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+/// Returns a value without the quotation marks that Windows puts around a path that is copied.
+pub fn unquoted(value: &str) -> &str {
+    value.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value)
+}
+
 /// The reasons why an option was not set. The text says what would have been right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum OptionError {

@@ -31,6 +31,6 @@ pub use state::{
 
 pub(crate) use drive::{PACE_WAIT, Search, SteppedSearch, WorkerPool, conclude, run, watch};
 pub(crate) use leaf::buffer_bytes;
-pub use leaf::{leaves_under_way, worth_under_way};
+pub use leaf::worth_under_way;
 pub(crate) use report::root_evaluation;
 pub(crate) use state::{SearchClock, SearchContext, WorkerProgress};

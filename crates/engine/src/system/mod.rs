@@ -1,11 +1,10 @@
-//! What the system tells of the machine and of this process: CPU time, what its tools write, its GPUs, and
-//! Linux's files like `/proc/cpuinfo`, which hold lines of a key, a colon and a value.
+//! The machine and this process as the system describes them: processor, memory, CPU time, GPUs, and what its
+//! tools write.
 
 pub mod gpus;
 pub(crate) mod huge_pages;
 pub mod vulkan;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,8 +12,10 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
-#[cfg(windows)]
-use windows_sys::Win32::System::SystemInformation::GetPhysicallyInstalledSystemMemory;
+use sysinfo::{
+    CpuRefreshKind, MemoryRefreshKind, Process, ProcessRefreshKind, ProcessesToUpdate, System,
+    get_current_pid,
+};
 
 /// The CPU time of all threads of this process so far, so that other work on the machine does not count, or
 /// `None` where the system does not tell it.
@@ -25,7 +26,50 @@ pub fn cpu_time() -> Option<Duration> {
         Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
     }
     #[cfg(not(unix))]
-    None
+    of_this_process(|process| Duration::from_millis(process.accumulated_cpu_time()))
+}
+
+fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
+    let (mut system, own) = (System::new().ok()?, get_current_pid().ok()?);
+    let cpu = ProcessRefreshKind::nothing().with_cpu();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), false, cpu);
+    system.process(own).map(read)
+}
+
+/// Returns the name of the processor, or its kind where the system has no name for it.
+pub fn cpu_name() -> String {
+    let system = System::new().map(|mut system| {
+        system.refresh_cpu_list(CpuRefreshKind::nothing());
+        system
+    });
+    let name = system.ok().and_then(|system| Some(system.cpus().first()?.brand().trim().to_owned()));
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+/// The name of the operating system, and the version of its kernel.
+pub fn name() -> String {
+    let name = System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.into());
+    let kernel = System::kernel_version().map(|version| format!(", kernel {version}"));
+    format!("{name}{}", kernel.unwrap_or_default())
+}
+
+/// The distribution of Linux and those that it is like, the nearest first. Elsewhere the system alone.
+pub fn distributions() -> Vec<String> {
+    [System::distribution_id()].into_iter().chain(System::distribution_id_like()).collect()
+}
+
+/// The memory of the machine, bytes.
+pub fn memory() -> Option<u64> {
+    let mut system = System::new().ok()?;
+    system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+    Some(system.total_memory()).filter(|&bytes| bytes > 0)
+}
+
+/// The bytes after which the system would end this process: the least limit of its control groups, or the
+/// machine's memory.
+pub(crate) fn memory_limit() -> Option<u64> {
+    let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
+    group.into_iter().chain(memory()).min()
 }
 
 /// Returns what a tool of the system writes, if it is there, succeeds and writes anything.
@@ -44,34 +88,6 @@ pub fn nvidia_smi(query: &str) -> Option<String> {
 pub const PYTHONS: &[&str] =
     if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
 
-/// Returns the name of the processor, or its kind where the system has no name for it.
-pub fn cpu_name() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = match env::consts::OS {
-        "macos" => told("sysctl", &["-n", "machdep.cpu.brand_string"]),
-        "windows" => env::var("PROCESSOR_IDENTIFIER").ok(),
-        _ => value(&info, "model name").or_else(|| value(&info, "Model")).map(str::to_owned),
-    };
-    name.unwrap_or_else(|| env::consts::ARCH.into())
-}
-
-/// The machine's memory, bytes, or `None` where the system does not tell it.
-pub fn memory() -> Option<u64> {
-    #[cfg(windows)]
-    {
-        let mut kilobytes = 0;
-        // SAFETY: the system writes one number, and only there.
-        let is_known = unsafe { GetPhysicallyInstalledSystemMemory(&raw mut kilobytes) } != 0;
-        is_known.then(|| kilobytes * 1024)
-    }
-    #[cfg(not(windows))]
-    if cfg!(target_os = "macos") {
-        told("sysctl", &["-n", "hw.memsize"])?.parse().ok()
-    } else {
-        bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
-    }
-}
-
 /// Returns what lies in a folder, in order. Nothing lies in one that is not there.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -80,26 +96,14 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The value of the first line that begins with `key`.
-pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let line = text.lines().find(|line| line.starts_with(key))?;
-    line.split_once(':').map(|(_, value)| value.trim())
-}
-
-/// The value of the first line that begins with `key`, a size in kB, in bytes.
-pub(crate) fn bytes(text: &str, key: &str) -> Option<u64> {
-    value(text, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_behind_colons() {
-        assert_eq!(value("a: 1\nmodel name\t: X 9\n", "model name"), Some("X 9"));
-        assert_eq!(value("a: 1", "b"), None);
-        assert_eq!(bytes("Name:\tx\nVmRSS:\t  1000 kB\n", "VmRSS"), Some(1_024_000));
-        assert_eq!(bytes("VmRSS: much", "VmRSS"), None);
+    fn this_machine_has_a_name_and_memory() {
+        assert!(memory_limit().is_some_and(|bytes| bytes > 100_000_000 && bytes <= memory().unwrap()));
+        assert!(cpu_name().chars().any(char::is_alphabetic) && name().contains(", kernel "), "{}", name());
+        assert!(cpu_time().is_some());
     }
 }

@@ -99,17 +99,17 @@ impl Page {
 
     /// Adds a plot with an explanation, which may be empty. One without data is left out. Figures that follow
     /// each other stand side by side where there is room.
-    pub(crate) fn plot(self, plot: &Plot, caption: &str) -> Page {
+    pub fn plot(self, plot: &Plot, caption: &str) -> Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }
 
     /// The same for bars.
-    pub(crate) fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
+    pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }
 
     /// Adds the text of an SVG.
-    pub fn figure(mut self, svg: &str, caption: &str) -> Page {
+    pub(crate) fn figure(mut self, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
             self.in_figures = true;

@@ -31,7 +31,7 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new() }
     }
 
-    pub(crate) fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
         let words = words.iter().map(|&name| (name, Align::Left));
         let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
         Table::new(caption, &columns)
@@ -43,16 +43,6 @@ impl Table {
         cells.resize(self.columns.len(), String::new());
         self.rows.push(cells);
         self
-    }
-
-    pub fn to_markdown(&self) -> String {
-        let escaped = |cell: &String| cell.replace('|', "\\|");
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let rule = |align: &Align| if *align == Align::Right { "---:".into() } else { "---".into() };
-        let names = line(self.columns.iter().map(|(name, _)| escaped(name)).collect());
-        let rules = line(self.columns.iter().map(|(_, align)| rule(align)).collect());
-        let rows: String = self.rows.iter().map(|row| line(row.iter().map(escaped).collect())).collect();
-        format!("{}:\n\n{names}{rules}{rows}", self.caption)
     }
 }
 
@@ -248,13 +238,6 @@ mod tests {
         let widths: Vec<_> = lines[3..5].iter().map(|line| line.chars().count()).collect();
         assert_eq!(widths[0], widths[1], "{text}");
         assert!(lines[5].starts_with("short"), "{text}");
-    }
-
-    #[test]
-    fn markdown_lines_up_numbers_and_escapes_bars() {
-        let mut table = Table::new("T", &[("a|b", Align::Left), ("n", Align::Right)]);
-        table.row(["x".into(), "1".into()]);
-        assert_eq!(table.to_markdown(), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
     }
 
     fn written(table: &Table, width: Option<usize>) -> String {

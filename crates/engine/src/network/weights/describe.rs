@@ -1,16 +1,9 @@
 //! A network in words and numbers, for people who want to know what they have: its parts, and what it costs.
 
 use super::network::{
-    Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
-    HeadInput, LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, TABLE_WIDTH,
-    Tower,
+    AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward, HeadInput,
+    LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };
-use crate::network::PLANES;
-
-/// Channels of a value head's input in the networks of the Lc0 project.
-const USUAL_VALUE_CHANNELS: usize = 32;
-const USUAL_VALUE_HIDDEN: usize = 128;
-const USUAL_POLICY_PLANES: usize = 80;
 
 impl Network {
     pub fn describe_body(&self) -> String {
@@ -42,36 +35,6 @@ impl Network {
 
     pub fn describe_moves_left(&self) -> Option<String> {
         self.moves_left.as_ref().map(describe_head)
-    }
-
-    /// Returns what sets this network apart from those that the Lc0 project publishes, in a few words each.
-    pub fn unusual(&self) -> Vec<String> {
-        let mut unusual = Vec::new();
-        match &self.body {
-            Body::Tower(tower) => unusual_tower(tower, &mut unusual),
-            Body::Attention(body) => unusual_attention(body, &mut unusual),
-        }
-        match &self.policy {
-            PolicyHead::Convolution { conv2, .. } if conv2.outputs != USUAL_POLICY_PLANES => {
-                unusual.push(format!("convolution policy with {} planes instead of 80", conv2.outputs));
-            }
-            PolicyHead::Attention(head) if !head.encoders.is_empty() => {
-                unusual.push(format!("{} in the policy head", counted(head.encoders.len(), "encoder")));
-            }
-            _ => {}
-        }
-        let (channels, hidden) = (self.value.input.channels(), self.value.hidden.outputs);
-        if matches!(self.body, Body::Tower(_))
-            && (channels, hidden) != (USUAL_VALUE_CHANNELS, USUAL_VALUE_HIDDEN)
-        {
-            unusual.push(format!(
-                "value head with {channels} channels and {hidden} hidden units instead of 32 and 128"
-            ));
-        }
-        if self.activation == Activation::Mish && matches!(self.body, Body::Tower(_)) {
-            unusual.push("Mish in a tower: slower than ReLU on most devices".into());
-        }
-        unusual
     }
 }
 
@@ -115,27 +78,6 @@ fn describe_attention(body: &AttentionBody) -> String {
     )
 }
 
-fn unusual_tower(tower: &Tower, unusual: &mut Vec<String>) {
-    let with_se = tower.blocks.iter().filter(|block| block.se.is_some()).count();
-    if with_se != 0 && with_se != tower.blocks.len() {
-        unusual.push(format!("SE in {with_se} of {} blocks", tower.blocks.len()));
-    }
-}
-
-fn unusual_attention(body: &AttentionBody, unusual: &mut Vec<String>) {
-    if let Embedding::Tower(tower) = &body.embedding {
-        unusual.push("an attention body behind a residual tower".into());
-        unusual_tower(tower, unusual);
-    }
-    if body.multiply_gate.is_some() != body.add_gate.is_some() {
-        unusual.push("only one of the two input gates".into());
-    }
-    let with_smolgen = body.encoders.iter().filter(|encoder| encoder.smolgen.is_some()).count();
-    if with_smolgen != 0 && with_smolgen != body.encoders.len() {
-        unusual.push(format!("smolgen in {with_smolgen} of {} encoders", body.encoders.len()));
-    }
-}
-
 /// Size and work of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -143,8 +85,6 @@ pub struct Cost {
     pub parameters: u64,
     /// Multiplications, each with its addition, for one position.
     pub macs: u64,
-    /// Numbers that the largest layer reads and writes for one position.
-    pub widest: u64,
 }
 
 impl Network {
@@ -173,27 +113,25 @@ impl Network {
 }
 
 impl Cost {
-    /// Adds a layer of `parameters` numbers that does `macs` multiplications and reads and writes `width`
-    /// numbers.
-    fn layer(&mut self, parameters: usize, macs: usize, width: usize) {
+    /// Adds a layer of `parameters` numbers that does `macs` multiplications.
+    fn layer(&mut self, parameters: usize, macs: usize) {
         self.parameters += parameters as u64;
         self.macs += macs as u64;
-        self.widest = self.widest.max(width as u64);
     }
 
     fn convolution(&mut self, layer: &Convolution) {
         let weights = layer.weights.len();
-        self.layer(weights + layer.bias.len(), weights * SQUARES, (layer.inputs + layer.outputs) * SQUARES);
+        self.layer(weights + layer.bias.len(), weights * SQUARES);
     }
 
     /// Adds a dense layer that is applied to `rows` vectors.
     fn dense(&mut self, layer: &Dense, rows: usize) {
         let weights = layer.weights.len();
-        self.layer(weights + layer.bias.len(), weights * rows, (layer.inputs + layer.outputs) * rows);
+        self.layer(weights + layer.bias.len(), weights * rows);
     }
 
     fn norm(&mut self, norm: &LayerNorm) {
-        self.layer(2 * norm.gammas.len(), 0, 0);
+        self.layer(2 * norm.gammas.len(), 0);
     }
 
     fn tower(&mut self, tower: &Tower) {
@@ -210,7 +148,7 @@ impl Cost {
 
     fn attention_body(&mut self, body: &AttentionBody) {
         match &body.embedding {
-            Embedding::Table => self.widest = self.widest.max((SQUARES * (PLANES + TABLE_WIDTH)) as u64),
+            Embedding::Table => {}
             Embedding::Tower(tower) => self.tower(tower),
             Embedding::Pieces(pieces) => {
                 self.dense(&pieces.preprocess, 1);
@@ -221,16 +159,16 @@ impl Cost {
         }
         self.dense(&body.dense, SQUARES);
         for gate in [&body.multiply_gate, &body.add_gate].into_iter().flatten() {
-            self.layer(gate.len(), 0, 0);
+            self.layer(gate.len(), 0);
         }
         if let Some(shared) = &body.smolgen {
-            self.layer(shared.weights.len(), 0, 0);
+            self.layer(shared.weights.len(), 0);
         }
         for encoder in &body.encoders {
             self.encoder(encoder);
             if let (Some(smolgen), Some(shared)) = (&encoder.smolgen, &body.smolgen) {
                 self.smolgen(smolgen);
-                self.layer(0, shared.weights.len() * encoder.heads, 0);
+                self.layer(0, shared.weights.len() * encoder.heads);
             }
         }
     }
@@ -241,7 +179,7 @@ impl Cost {
         }
         // Logits, and the mix of values that they weigh.
         let pairs = SQUARES * SQUARES;
-        self.layer(0, 2 * pairs * encoder.query.outputs, 2 * pairs * encoder.heads);
+        self.layer(0, 2 * pairs * encoder.query.outputs);
         self.norm(&encoder.norm1);
         self.feed_forward(&encoder.ffn);
         self.norm(&encoder.norm2);
@@ -253,7 +191,7 @@ impl Cost {
     }
 
     fn smolgen(&mut self, smolgen: &Smolgen) {
-        self.layer(smolgen.compress.len(), smolgen.compress.len() * SQUARES, 0);
+        self.layer(smolgen.compress.len(), smolgen.compress.len() * SQUARES);
         self.dense(&smolgen.hidden, 1);
         self.norm(&smolgen.norm1);
         self.dense(&smolgen.output, 1);
@@ -265,8 +203,8 @@ impl Cost {
         head.encoders.iter().for_each(|encoder| self.encoder(encoder));
         self.dense(&head.query, SQUARES);
         self.dense(&head.key, SQUARES);
-        self.layer(0, SQUARES * SQUARES * head.query.outputs, 2 * SQUARES * SQUARES);
-        self.layer(head.promotion.len(), head.promotion.len() * 8, 0);
+        self.layer(0, SQUARES * SQUARES * head.query.outputs);
+        self.layer(head.promotion.len(), head.promotion.len() * 8);
     }
 
     fn scalar_head(&mut self, head: &ScalarHead) {

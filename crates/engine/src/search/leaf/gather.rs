@@ -604,7 +604,7 @@ const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation
 /// needs a core.
-pub fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
+fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     match queues {
         0 => visits / VISITS_PER_LEAF,
         _ => leaves_on_device(visits, batch),

@@ -9,5 +9,5 @@ pub(super) use backup::Batch;
 pub(crate) use backup::buffer_bytes;
 #[cfg(test)]
 pub(super) use gather::leaves_that_may_begin;
+pub use gather::worth_under_way;
 pub(super) use gather::{Gathered, Gatherer};
-pub use gather::{leaves_under_way, worth_under_way};

@@ -1,15 +1,13 @@
 //! The processors that this program may use, as Linux describes them: threads of one core, efficiency cores,
-//! and nodes of memory, as two sockets have. And how many of them other programs keep busy.
+//! and nodes of memory, as two sockets have.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use zeitnot_engine::network::cores;
-use zeitnot_engine::system::{self, cpu_time};
 
 /// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest
 /// core. Cores of one kind differ by less.
@@ -21,10 +19,10 @@ const CPUS: &str = "sys/devices/system/cpu";
 
 /// What this program may compute on. A processor is what runs one thread. Other systems than Linux tell only
 /// how many there are.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(in crate::tools) struct Processors {
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Processors {
     /// As many as this program may keep busy at once.
-    pub(in crate::tools) usable: usize,
+    pub(crate) usable: usize,
     /// All on which its threads may run, or 0 if not known, like all that follows.
     allowed: usize,
     /// The cores that these belong to.
@@ -45,7 +43,7 @@ impl Processors {
 
     /// Reads what the files below `root` tell of a machine that keeps `usable` processors busy for this
     /// program.
-    pub(in crate::tools) fn read(root: &Path, usable: usize) -> Processors {
+    pub(crate) fn read(root: &Path, usable: usize) -> Processors {
         let allowed = allowed(root);
         let fast = fast_ones(root, &allowed);
         let cores_of = |cpus: &BTreeSet<usize>| {
@@ -69,7 +67,7 @@ impl Processors {
 
     /// The numbers of threads that may suit these processors: all of them and half, one for each core, those
     /// of the fast cores, and those of one node.
-    pub(in crate::tools) fn thread_counts(&self) -> BTreeSet<usize> {
+    pub(crate) fn thread_counts(&self) -> BTreeSet<usize> {
         let Processors { usable, cores, fast, fast_cores, of_a_node, .. } = *self;
         let counts = [usable, usable.div_ceil(2), cores, fast, fast_cores, of_a_node];
         counts.into_iter().filter(|count| (1..=usable).contains(count)).collect()
@@ -90,9 +88,10 @@ impl Processors {
 }
 
 /// Returns the processors on which this program's threads may run, as far as the system tells.
-fn allowed(root: &Path) -> BTreeSet<usize> {
+pub(crate) fn allowed(root: &Path) -> BTreeSet<usize> {
     let status = read(root, "proc/self/status").unwrap_or_default();
-    system::value(&status, "Cpus_allowed_list").map(numbers).unwrap_or_default()
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map(numbers).unwrap_or_default()
 }
 
 /// Returns those of `allowed` that belong to no efficiency core: of Intel's two kinds the one that Linux
@@ -142,80 +141,6 @@ fn numbers(text: &str) -> BTreeSet<usize> {
         Some(range)
     };
     text.trim().split(',').filter_map(range).flatten().collect()
-}
-
-/// Tells how many processors other programs keep busy, of those that this one may use.
-#[derive(Debug)]
-pub(super) struct OthersMeter {
-    processors: BTreeSet<usize>,
-    last: Reading,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    at: Instant,
-    /// The CPU time of this program.
-    own: Option<Duration>,
-    ticks: Ticks,
-}
-
-/// Sums over processors, in the system's units of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Ticks {
-    busy: u64,
-    all: u64,
-}
-
-impl OthersMeter {
-    pub(super) fn start() -> OthersMeter {
-        let processors = allowed(Path::new("/"));
-        OthersMeter { last: Reading::now(&processors), processors }
-    }
-
-    /// Returns how many processors others have kept busy since the last call, as a mean, or `None` where the
-    /// system does not tell, or if no time has passed.
-    pub(super) fn busy_since_last(&mut self) -> Option<f64> {
-        let now = Reading::now(&self.processors);
-        let last = std::mem::replace(&mut self.last, now);
-        let own = now.own?.saturating_sub(last.own?).as_secs_f64();
-        let share = now.ticks.share_since(last.ticks)?;
-        let used = share * self.processors.len() as f64;
-        Some((used - own / now.at.duration_since(last.at).as_secs_f64().max(1e-9)).max(0.0))
-    }
-}
-
-impl Reading {
-    fn now(processors: &BTreeSet<usize>) -> Reading {
-        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        Reading { at: Instant::now(), own: cpu_time(), ticks: Ticks::of(&stat, processors) }
-    }
-}
-
-impl Ticks {
-    /// Adds up the lines of `processors` in `/proc/stat`. What a virtual machine's host has taken counts as
-    /// busy.
-    fn of(stat: &str, processors: &BTreeSet<usize>) -> Ticks {
-        let mut ticks = Ticks::default();
-        for line in stat.lines() {
-            let mut words = line.split_whitespace();
-            let processor = words.next().and_then(|word| word.strip_prefix("cpu")?.parse().ok());
-            if !processor.is_some_and(|processor| processors.contains(&processor)) {
-                continue;
-            }
-            // user, nice, system, idle, iowait, irq, softirq, steal. What follows is part of user and nice.
-            let times: Vec<u64> = words.take(8).map_while(|word| word.parse().ok()).collect();
-            let idle: u64 = times.iter().skip(3).take(2).sum();
-            let all: u64 = times.iter().sum();
-            ticks.all += all;
-            ticks.busy += all - idle;
-        }
-        ticks
-    }
-
-    fn share_since(self, earlier: Ticks) -> Option<f64> {
-        let all = self.all.checked_sub(earlier.all).filter(|&all| all > 0)?;
-        Some(self.busy.saturating_sub(earlier.busy) as f64 / all as f64)
-    }
 }
 
 #[cfg(test)]
@@ -324,21 +249,5 @@ mod tests {
         assert_eq!(numbers(""), BTreeSet::new());
         assert_eq!(numbers("3-1,x,-,7"), BTreeSet::from([7]));
         assert_eq!(numbers("0-99999999999999").len(), MOST + 1);
-    }
-
-    #[test]
-    fn time_that_others_took_is_counted_on_our_processors_only() {
-        let stat = |busy: u64, idle: u64| {
-            format!(
-                "cpu  1 1 1 1\ncpu0 {busy} 10 10 {idle} 20 5 5 10 7 0\ncpu1 9999 0 0 1 0 0 0 0 0 0\nintr 5\n"
-            )
-        };
-        let ours = BTreeSet::from([0]);
-        let before = Ticks::of(&stat(60, 880), &ours);
-        assert_eq!(before, Ticks { busy: 100, all: 1000 });
-        let share = Ticks::of(&stat(135, 905), &ours).share_since(before);
-        assert_eq!(share, Some(0.75));
-        assert_eq!(before.share_since(before), None);
-        assert_eq!(Ticks::of("cpu0 x", &ours).share_since(before), None);
     }
 }

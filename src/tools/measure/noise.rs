@@ -1,85 +1,19 @@
-//! The machine on which something is measured: what it is, how quiet it was, and what its GPUs told.
+//! How quiet the machine was during a measurement, and what its GPUs consumed.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::hint::black_box;
+use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{fmt, fs};
 
 use serde::{Deserialize, Serialize};
+use sysinfo::System;
 
-use super::Facts;
-use super::gpus::{GpuMeter, SensorReport};
-use super::processors::{OthersMeter, Processors};
+use super::power::{PowerMeter, PowerReport};
+use crate::setup::allowed;
 use zeitnot_engine::network::cores;
 use zeitnot_engine::network::throughput::SortedSamples;
-use zeitnot_engine::system::gpus::{Gpu, nvidia_gpus};
-use zeitnot_engine::system::{self, cpu_name};
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(in crate::tools) struct MachineInfo {
-    pub(in crate::tools) cpu: String,
-    /// The number of processors that this program may use.
-    pub(in crate::tools) cores: usize,
-    #[serde(default)]
-    pub(in crate::tools) processors: Processors,
-    /// 10⁹ bytes.
-    pub(in crate::tools) memory_gb: Option<f64>,
-    /// The operating system and its kernel.
-    pub(in crate::tools) system: String,
-    /// Name, driver and memory of each NVIDIA card.
-    pub(in crate::tools) gpus: Vec<String>,
-}
-
-impl MachineInfo {
-    pub(in crate::tools) fn this() -> MachineInfo {
-        let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let release = file("/etc/os-release");
-        let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-        let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
-        MachineInfo {
-            cpu: cpu_name(),
-            cores: cores(),
-            processors: Processors::this(),
-            memory_gb: system::memory().map(|bytes| (bytes as f64 / 1e8).round() / 10.0),
-            system: match file("/proc/sys/kernel/osrelease").trim() {
-                "" => format!("{name}, {}", std::env::consts::ARCH),
-                kernel => format!("{name}, kernel {kernel}"),
-            },
-            gpus: gpus(),
-        }
-    }
-
-    pub(in crate::tools) fn facts(&self) -> Facts {
-        let memory = self.memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
-        let processor = ("processor", format!("{}, {} cores{memory}", self.cpu, self.cores));
-        let special = self.processors.in_words().map(|words| ("cores", words));
-        let graphics = (!self.gpus.is_empty()).then(|| ("graphics", self.gpus.join("; ")));
-        [processor]
-            .into_iter()
-            .chain(special)
-            .chain(graphics)
-            .chain([("system", self.system.clone())])
-            .collect()
-    }
-}
-
-impl fmt::Display for MachineInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cores = if self.cores == 1 { "core" } else { "cores" };
-        write!(f, "{}, {} {cores}", self.cpu, self.cores)?;
-        self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
-    }
-}
-
-/// What NVIDIA's driver reports about its cards, or nothing where there is no driver.
-fn gpus() -> Vec<String> {
-    let cells = |gpu: &Gpu| {
-        let memory = gpu.memory_mb.map(|mb| format!("{mb} MiB"));
-        [gpu.name.clone(), gpu.version.clone(), memory]
-            .map(|cell| cell.unwrap_or_else(|| "[N/A]".into()))
-            .join(", ")
-    };
-    nvidia_gpus().iter().map(|gpu| format!("{} (name, driver, memory)", cells(gpu))).collect()
-}
+use zeitnot_engine::system::cpu_time;
 
 /// The smallest number of control measurements in a run …
 const CONTROLS: usize = 16;
@@ -98,8 +32,9 @@ pub(in crate::tools) struct MachineMonitor {
     controls: usize,
     /// Millions of the control's rounds per second, all threads.
     rates: Vec<f64>,
-    gpus: GpuMeter,
-    others: OthersMeter,
+    power: PowerMeter,
+    /// `None` where the system does not tell.
+    others: Option<OthersMeter>,
 }
 
 impl MachineMonitor {
@@ -108,14 +43,14 @@ impl MachineMonitor {
             threads: threads.clamp(1, cores()),
             controls: CONTROLS.div_ceil(searches + 1),
             rates: Vec::new(),
-            gpus: GpuMeter::default(),
+            power: PowerMeter::default(),
             others: OthersMeter::start(),
         }
     }
 
     pub(in crate::tools) fn between_searches(&mut self) {
         if !self.rates.is_empty() {
-            self.gpus.search_ended();
+            self.power.search_ended();
         }
         for _ in 0..self.controls {
             let rate = std::thread::scope(|scope| {
@@ -127,10 +62,10 @@ impl MachineMonitor {
     }
 
     /// Returns what was measured while `nodes` were searched in `seconds`.
-    pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, SensorReport) {
+    pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, PowerReport) {
         self.between_searches();
-        let others = self.others.busy_since_last().map(Others::of);
-        (MachineNoise { others, ..MachineNoise::of(&self.rates) }, self.gpus.finish(nodes, seconds))
+        let others = self.others.and_then(OthersMeter::finish);
+        (MachineNoise { others, ..MachineNoise::of(&self.rates) }, self.power.finish(nodes, seconds))
     }
 }
 
@@ -178,19 +113,47 @@ const BUSY: f64 = 0.05;
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Others {
-    fn of(busy: f64) -> Others {
-        Others { busy, of: cores() }
-    }
-
     /// Looks at the machine while this program does nothing. `None` where the system does not tell.
     pub(in crate::tools) fn now() -> Option<Others> {
-        let mut meter = OthersMeter::start();
+        let meter = OthersMeter::start()?;
         std::thread::sleep(LOOK);
-        meter.busy_since_last().map(Others::of)
+        meter.finish()
     }
 
     pub(in crate::tools) fn are_busy(&self) -> bool {
         self.busy >= BUSY * self.of as f64
+    }
+}
+
+/// Counts how many processors other programs keep busy, of those that this one may use.
+#[derive(Debug)]
+struct OthersMeter {
+    system: System,
+    /// Empty where the system does not tell, which means all.
+    processors: BTreeSet<usize>,
+    start: Instant,
+    /// The CPU time of this program at the start.
+    own: Duration,
+}
+
+impl OthersMeter {
+    fn start() -> Option<OthersMeter> {
+        let mut system = System::new().ok()?;
+        system.refresh_cpu_usage();
+        let processors = allowed(Path::new("/"));
+        Some(OthersMeter { system, processors, start: Instant::now(), own: cpu_time()? })
+    }
+
+    /// Returns what others have used since the start. What a virtual machine's host has taken counts.
+    fn finish(mut self) -> Option<Others> {
+        self.system.refresh_cpu_usage();
+        let number = |name: &str| name.strip_prefix("cpu").and_then(|number| number.parse().ok());
+        let is_ours = |name| number(name).is_none_or(|number| self.processors.contains(&number));
+        let ours = self.system.cpus().iter().filter(|cpu| self.processors.is_empty() || is_ours(cpu.name()));
+        let used: f64 = ours.map(|cpu| f64::from(cpu.usage()) / 100.0).sum();
+        let own = cpu_time()?.saturating_sub(self.own).as_secs_f64();
+        let busy = used - own / self.start.elapsed().as_secs_f64().max(1e-9);
+        Some(Others { busy: busy.max(0.0), of: cores() })
     }
 }
 
@@ -265,8 +228,8 @@ mod tests {
     fn a_monitor_counts_its_controls() {
         let mut monitor = MachineMonitor::start(1, 15);
         monitor.between_searches();
-        let (noise, sensors) = monitor.finish(100, 1.0);
+        let (noise, _) = monitor.finish(100, 1.0);
         assert!(noise.controls == 2 && noise.control_rate > 0.0);
-        assert!(sensors.joules.is_some() || !sensors.missing.is_empty(), "{sensors:?}");
+        assert!(noise.others.is_some(), "{noise:?}");
     }
 }
