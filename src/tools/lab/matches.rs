@@ -77,6 +77,10 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let schedule: Vec<u64> = (0..args.games).filter(|game| shard.takes(game / 2)).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
+    let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
+    if let Some(folder) = &args.out {
+        origin.claim(folder)?;
+    }
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
     let files = args.out.as_deref().map(|folder| MatchFiles::open(folder, &schedule, header, &mut counts));
@@ -108,8 +112,6 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         files.finish()?;
     }
     if let Some(folder) = &args.out {
-        let origin = origin(&facts(args, &config));
-        origin.write(folder)?;
         let files = MatchRowFiles::paths(folder);
         write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, &[origin], folder)?;
     }
@@ -357,7 +359,7 @@ fn split_entry(entry: &str) -> Option<(&str, &str)> {
 }
 
 /// The arguments of `report` that are for rows of matches.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ResultArgs {
     /// Show the state of this test in each match:
     /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]

@@ -1,5 +1,5 @@
-//! `zeitnot tune`: compares values of many options at once by games. The [laboratory](zeitnot_lab::tuning) draws what is played,
-//! lets the games be played, and keeps, studies and shows the pairs.
+//! `zeitnot tune`: compares values of many options at once by games. The [laboratory](zeitnot_lab::tuning)
+//! draws what is played, lets the games be played, and keeps, studies and shows the pairs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::RowError;
 use zeitnot_lab::tuning::{self, Parameter, TunePlan, TuneStudy};
 
@@ -70,13 +71,15 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     id.add(format!("{plan:?}"));
     id.add_games(&[], &config.rules, &openings, &args.game);
     let id = id.finish();
-    let (mut file, mut rows) = tuning::open_pairs(&args.out, &plan, &id)?;
     let mut facts = vec![
         ("network", setup.backend().info().description.clone()),
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
-    let write_page = |study: &TuneStudy| tuning::page(study, &origin(&facts)).write(&args.out);
+    let origin = Origin { run: id.clone(), ..origin(&facts) };
+    origin.claim(&args.out)?;
+    let (mut file, mut rows) = tuning::open_pairs(&args.out, &plan, &id)?;
+    let write_page = |study: &TuneStudy| tuning::page(study, &origin).write(&args.out);
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();

@@ -107,11 +107,15 @@ fn key_figure(study: &TuneStudy) -> (String, String) {
     match clear.max_by(|a, b| a.elo.abs().total_cmp(&b.elo.abs())) {
         Some(Effect { name, base, value, elo, elo_error }) => (
             format!("{elo:+.0} ± {elo_error:.0} Elo"),
-            format!("is what {name}={value} is worth against {base}, the largest difference that {games} games show."),
+            format!(
+                "is what {name}={value} is worth against {base}, the largest difference that {games} games show."
+            ),
         ),
         None => (
             "undecided".into(),
-            format!("After {games} games no value is certain to be better than the one that it is compared with."),
+            format!(
+                "After {games} games no value is certain to be better than the one that it is compared with."
+            ),
         ),
     }
 }
@@ -145,8 +149,8 @@ mod tests {
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())
     }
 
-    /// Each value's worth is found, whatever the others do. The second value of three gains a tenth of the games against the
-    /// first, the third loses as much. A switch beside it is worth nothing.
+    /// Each value's worth is found, whatever the others do. The second value of three gains a tenth of the
+    /// games against the first, the third loses as much. A switch beside it is worth nothing.
     #[test]
     fn values_are_compared_with_the_first() {
         let mut rng = fastrand::Rng::with_seed(7);

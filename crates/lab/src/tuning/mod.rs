@@ -1,9 +1,9 @@
 //! Comparisons of option values by games.
 //!
-//! All options vary at once and independently of each other: each pair of games draws two different values of every
-//! [`Parameter`], one for A and one for B, so that every option has the games of all. [`play`] lets [`matches`] play the pairs. A
-//! file keeps a line of JSON for each, behind which a run that was stopped goes on. `effects` computes what the values are
-//! worth. The command `tune` calls this module.
+//! All options vary at once and independently of each other: each pair of games draws two different values of
+//! every [`Parameter`], one for A and one for B, so that every option has the games of all. [`play`] lets
+//! [`matches`] play the pairs. A file keeps a line of JSON for each, behind which a run that was stopped goes
+//! on. `effects` computes what the values are worth. The command `tune` calls this module.
 
 mod effects;
 mod parameter;
@@ -72,7 +72,8 @@ impl PairRow {
     }
 }
 
-/// Opens or makes the file in `folder`. Returns it with the rows that are there. Those of another run are refused.
+/// Opens or makes the file in `folder`. Returns it with the rows that are there. Those of another run are
+/// refused.
 pub fn open_pairs(folder: &Path, plan: &TunePlan, run: &str) -> Result<(JsonLines, Vec<PairRow>), LabError> {
     make_folder(folder)?;
     let path = folder.join(FILE_NAME);
@@ -92,8 +93,8 @@ pub fn open_pairs(folder: &Path, plan: &TunePlan, run: &str) -> Result<(JsonLine
     Ok((file, rows))
 }
 
-/// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not compared.
-/// `finished` gets the row of each pair, in order, and may fail.
+/// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not
+/// compared. `finished` gets the row of each pair, in order, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
     (plan, run, done): (&TunePlan, &str, u64),

@@ -1,10 +1,11 @@
-//! The options whose values are compared: words, switches, numbers, parameters of the time manager, and sets of its entries.
+//! The options whose values are compared: words, switches, numbers, parameters of the time manager, and sets
+//! of its entries.
 
 use thiserror::Error;
 
 use zeitnot_engine::engine::Settings;
-pub use zeitnot_engine::options::OptionSpec;
 use zeitnot_engine::options::OptionError;
+pub use zeitnot_engine::options::OptionSpec;
 use zeitnot_engine::params::{ParamError, Params, entries};
 use zeitnot_engine::time::{manager_from, spelled_out};
 
@@ -70,8 +71,8 @@ impl Parameter {
         Ok(parameters)
     }
 
-    /// Values of the time manager may be lists, as in `TimeManager=(mle-mlh)|(mle-legacy)`: the entries of the one that is played
-    /// replace those of all of them.
+    /// Values of the time manager may be lists, as in `TimeManager=(mle-mlh)|(mle-legacy)`: the entries of
+    /// the one that is played replace those of all of them.
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let named = entry.split_once('=').filter(|(_, values)| values.contains('|'));
         let Some((name, all)) = named else {
@@ -149,7 +150,8 @@ fn shared(name: &str) -> ParameterError {
     ParameterError::Entry(format!("{name}: {cause}; compare an option of the search"))
 }
 
-/// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or `mle-mlh.scale`.
+/// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
+/// `mle-mlh.scale`.
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
     let manager = spelled_out(settings.time.time_manager.as_str())?;
     let list = manager.lists().next().map_or("", |(name, _)| name);
@@ -212,7 +214,8 @@ mod tests {
     #[test]
     fn a_list_names_options_by_name_or_flag() {
         let list = parse("cpuct=1.745|2, fpu-value=0.33|0.5,MinibatchSize=8|16").unwrap();
-        let names: Vec<_> = list.iter().map(|parameter| (&*parameter.name, &parameter.values[1][..])).collect();
+        let names: Vec<_> =
+            list.iter().map(|parameter| (&*parameter.name, &parameter.values[1][..])).collect();
         assert_eq!(names, [("CPuct", "2"), ("FpuValue", "0.5"), ("MinibatchSize", "16")]);
     }
 
@@ -245,7 +248,8 @@ mod tests {
         );
     }
 
-    /// A set takes the place of all entries that any set names, and a parameter in a list that is gone has no effect.
+    /// A set takes the place of all entries that any set names, and a parameter in a list that is gone has no
+    /// effect.
     #[test]
     fn values_of_any_kind_are_compared() {
         let text = "TimeManager.mle-mlh.scale=1|0.7,FpuStrategy=reduction|absolute,TwoFoldDraws=true|false,TimeManager.init-timeuse=1|0.5,\
