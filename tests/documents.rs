@@ -343,7 +343,7 @@ mod commands {
             &["benchmark", random, "--nodes=20", "--num-positions=1"],
             &["backendbench", random, "--batches=1", "--rounds=1", "--round-ms=20"],
             &["match", random, "--games=2", "--nodes=2"],
-            &["tune", random, "--games=4", "--nodes=2", "--params=CPuct=2:0.2", "--out", out],
+            &["tune", random, "--games=4", "--nodes=2", "--params=CPuct=2|3", "--out", out],
             &["movesleft", random, "--pgn", &game],
             &["timelab", random, "--pgn", &game, "--manager=legacy", "--min-moves=2"],
         ];

@@ -1,5 +1,5 @@
-//! Tells the program its version with the commit it was built from, for `VERSION`, and finds the network file that is
-//! built into the program, for `src/network/discover.rs`.
+//! Tells the program its version with the commit it was built from, for `VERSION`, and finds the network file
+//! that is built into the program, for `src/network/discover.rs`.
 
 use std::env;
 use std::fs;
@@ -66,7 +66,8 @@ fn version() -> String {
     }
 }
 
-/// Returns what git answers, if this is a checkout and git is there. A folder above that is another's checkout does not count.
+/// Returns what git answers, if this is a checkout and git is there. A folder above that is another's
+/// checkout does not count.
 fn git(arguments: &[&str]) -> Option<String> {
     let repository = repository();
     if !repository.join(".git").exists() {

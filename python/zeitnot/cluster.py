@@ -391,7 +391,7 @@ def run(
     def submit(run: str, index: int) -> Any:
         words, place = planned[index]
         before = _read(folder / place)
-        words = [name or "", *words, *(["--resume"] if before and command == "movesleft" else [])]
+        words = [name or "", *words]
         options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
         return client.submit(_run, run, index + 1, words, files.places, before, **options)
 

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
-use super::machine::pip_remedy;
+use super::machine::{pip_remedy, pythons_with_pip};
 use super::packages::{Package, Wheel, own_os};
 use zeitnot_engine::files::hex;
 use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
@@ -233,13 +233,6 @@ pub(super) fn sha256(path: &Path) -> io::Result<String> {
         hasher.update(&buffer[..length]);
     }
     Ok(hex(&hasher.finalize()))
-}
-
-/// Returns the Pythons that have pip.
-pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
-    let asked =
-        |python: &str| Command::new(python).args(["-m", "pip", "--version"]).stdin(Stdio::null()).output();
-    PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
 /// Downloads one wheel into `folder`, whatever the version and platform of the Python are. pip shows the

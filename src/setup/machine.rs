@@ -1,14 +1,14 @@
-//! The machine, for all commands: processor, memory, system, GPUs, the parts of the system that providers need,
-//! and how to install them.
+//! The machine, for all commands: processor, memory, system, GPUs, the parts of the system that providers
+//! need, and how to install them.
 //!
 //! [`Machine`] is plain data: [`Machine::this`] asks the system, and tests read recorded ones.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::fetch::pythons_with_pip;
 use super::packages::{Package, own_os};
 use super::processors::Processors;
 use zeitnot_engine::network::backends::onnxruntime::causes::wrong_processor;
@@ -223,6 +223,13 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
         false => remedy_for_libraries(provider, &libraries),
     };
     LibraryError::PartsMissing { provider, parts, remedy }
+}
+
+/// Returns the Pythons that have pip.
+pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
+    let asked =
+        |python: &str| Command::new(python).args(["-m", "pip", "--version"]).stdin(Stdio::null()).output();
+    PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
 /// Says how to install Python with pip here.

@@ -1,8 +1,8 @@
 //! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
 //!
-//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine that slows
-//! down or has other work meets all of them. What was measured becomes a row per size. What to set `benchmark`
-//! tells.
+//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine
+//! that slows down or has other work meets all of them. What was measured becomes a row per size. What to set
+//! `benchmark` tells.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -288,8 +288,8 @@ mod tests {
         assert_eq!(ConfigFile::find(None, Some(&folder.path().join("none"))), None);
     }
 
-    /// Regressions: `--write` refused what the engine reads, as PowerShell and older editors write it, and the
-    /// quotation marks of a copied path were a part of it.
+    /// Regressions: `--write` refused what the engine reads, as PowerShell and older editors write it, and
+    /// the quotation marks of a copied path were a part of it.
     #[test]
     fn files_of_windows_are_read_and_written() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `onnx2leela` puts an ONNX model
-//! into a file of Lc0's format, with the flags of Lc0's mode of this name.
+//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `onnx2leela` puts an ONNX
+//! model into a file of Lc0's format, with the flags of Lc0's mode of this name.
 
 use std::io::Write;
 use std::num::NonZeroUsize;

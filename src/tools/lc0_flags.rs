@@ -503,7 +503,7 @@ mod tests {
             ("--threads=1", "zeitnot --weights=a.pb.gz --backend=native --threads=1"),
             ("bench -w b.pb.gz", "zeitnot bench --backend=native --threads=2 --weights b.pb.gz"),
             ("benchmark --backends=native", "zeitnot benchmark --weights=a.pb.gz --backends=native"),
-            ("setup --auto", "zeitnot setup --weights=a.pb.gz --auto"),
+            ("setup --auto", "zeitnot setup --weights=a.pb.gz --backend=native --auto"),
             ("setup", "zeitnot setup"),
             ("describenet x", "zeitnot describenet x"),
             ("perft 1", "zeitnot perft 1"),

@@ -249,8 +249,8 @@ impl Command {
     }
 }
 
-/// Returns the files that fit an argument with `*` or `?`, or the argument itself where none do. Shells of Windows
-/// leave that to programs.
+/// Returns the files that fit an argument with `*` or `?`, or the argument itself where none do. Shells of
+/// Windows leave that to programs.
 fn expanded(argument: OsString) -> Vec<OsString> {
     let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
     // Brackets stand for themselves.

@@ -1,9 +1,9 @@
 //! `zeitnot setup`: finds ONNX Runtime, or fetches it with all that a provider needs, and says what it found.
 //! No other command fetches anything.
 //!
-//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has `doctor` check the
-//! backend and `benchmark` compare it with the native one, and writes what that recommends to the configuration
-//! file. With `--dry-run` it says what it would do.
+//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has `doctor`
+//! check the backend and `benchmark` compare it with the native one, and writes what that recommends to the
+//! configuration file. With `--dry-run` it says what it would do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -164,8 +164,8 @@ impl Problem {
     }
 }
 
-/// Reads the points of moves as the Strategic Test Suite gives them: `e4=10, d4=5`. Other suites have any text in
-/// the same operation, which gives none.
+/// Reads the points of moves as the Strategic Test Suite gives them: `e4=10, d4=5`. Other suites have any
+/// text in the same operation, which gives none.
 fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
     let number = |points: &str| points.trim().parse().ok();

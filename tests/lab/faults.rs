@@ -129,12 +129,7 @@ fn a_movesleft_that_ctrl_c_ended_goes_on_where_it_was() {
     assert!(measure(&whole).status().unwrap().success());
     let rows = |folder: &Path| folder.join("movesleft.csv");
     let size = fs::metadata(rows(&whole)).unwrap().len();
-    let resumed = || {
-        let mut command = measure(&ended);
-        command.arg("--resume");
-        command
-    };
-    run_with_interruptions(resumed, &rows(&ended), &[1, size / 3], |process| interrupt(process));
+    run_with_interruptions(|| measure(&ended), &rows(&ended), &[1, size / 3], |process| interrupt(process));
     assert!(fs::read(rows(&ended)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
 }
 
@@ -234,10 +229,7 @@ fn an_analysis_of_so_many_at_once_goes_on(concurrency: usize) {
     let mut with_half_a_line = fs::read(journal(&parts)).unwrap();
     with_half_a_line.extend(b"{\"run\":\"");
     fs::write(journal(&parts), with_half_a_line).unwrap();
-    assert_refused(
-        &an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap(),
-        "holds an unfinished analysis of other games",
-    );
+    assert_refused(&an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap(), "holds another run");
     let resumed = an_analysis(&pgn, &parts).output().unwrap();
     assert_eq!((stdout(&resumed), stderr(&resumed)), (stdout(&uninterrupted), stderr(&uninterrupted)));
     for name in ["games.pgn", "index.html"] {
@@ -252,20 +244,11 @@ fn a_killed_movesleft_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let [games, whole, killed] = ["games", "whole", "killed"].map(|name| folder.path().join(name));
     assert!(a_match(&games).status().unwrap().success());
-    let measure = |out: &Path, resume: bool| {
-        let mut command = a_measurement(&games.join("games.pgn"), 100, out);
-        command.args(resume.then_some("--resume"));
-        command
-    };
-    assert!(measure(&whole, false).status().unwrap().success());
+    let measure = |out: &Path| a_measurement(&games.join("games.pgn"), 100, out);
+    assert!(measure(&whole).status().unwrap().success());
     let rows = |folder: &Path| folder.join("movesleft.csv");
-    // The first process has the file, and what goes to it at once.
-    let mut first = measure(&killed, false).spawn().unwrap();
-    await_file(&rows(&killed));
-    kill(&mut first);
-    first.wait().unwrap();
     let size = fs::metadata(rows(&whole)).unwrap().len();
-    run_with_interruptions(|| measure(&killed, true), &rows(&killed), &[1, size / 3], kill);
+    run_with_interruptions(|| measure(&killed), &rows(&killed), &[1, size / 3], kill);
     assert!(fs::read(rows(&killed)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
 }
 

@@ -82,7 +82,7 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&MATCH, &[out, &first]);
     succeed(&[&MATCH[..], &["--seed=1"]].concat(), &[out, &second]);
     let games = first.join("games.pgn");
-    is_refused(&first, &TIMELAB, &[pgn, &games, out, &first], "other columns");
+    is_refused(&first, &TIMELAB, &[pgn, &games, out, &first], "another run");
     succeed(&TIMELAB, &[pgn, &games, out, &replay]);
     succeed(&TIMELAB, &[pgn, &games, out, &replay]);
 
@@ -92,14 +92,21 @@ fn rows_of_other_runs_are_not_replaced() {
     let report = path("report");
     succeed(&["report"], &[&of_first, out, &report]);
     succeed(&["report"], &[&of_first, &of_second, out, &report]);
+    // A folder stands for the rows in it.
+    succeed(&["report"], &[&first, &second, out, &path("of-folders")]);
 
     succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
-    is_refused(&left, &MOVES_LEFT, &[pgn, &games, out, &left], "--resume");
+    succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
     let (sampled, merged) = (path("sampled"), path("merged"));
     succeed(&[&MOVES_LEFT[..], &["--from-ply=8"]].concat(), &[pgn, &games, out, &sampled]);
-    let [all, some] = [&left, &sampled].map(|folder| folder.join("movesleft.csv"));
+    let all = left.join("movesleft.csv");
     succeed(&["report"], &[&all, out, &merged]);
-    is_refused(&merged, &["report"], &[&some, out, &merged], "other settings");
+    is_refused(
+        &left,
+        &[&MOVES_LEFT[..], &["--from-ply=8"]].concat(),
+        &[pgn, &games, out, &left],
+        "another run",
+    );
     succeed(&["report"], &[&all, out, &merged]);
 }
 
@@ -115,11 +122,11 @@ fn no_run_goes_on_with_another_network() {
     succeed(&with("--games=2"), &paths);
     succeed(&with("--games=4"), &paths);
     let (games, left) = (out.join("games.pgn"), folder.path().join("left"));
-    let measure = ["movesleft", "--backend=native", "--resume", "--pgn"];
+    let measure = ["movesleft", "--backend=native", "--pgn"];
     let measured: [&Path; 5] = [&games, "--weights".as_ref(), &file, "--out".as_ref(), &left];
     succeed(&measure, &measured);
     succeed(&measure, &measured);
     fs::copy(network("enc_float16.pb.gz"), &file).unwrap();
-    is_refused(&out, &with("--games=6"), &paths, "another match or shard");
-    is_refused(&left, &measure, &measured, "other settings");
+    is_refused(&out, &with("--games=6"), &paths, "another run");
+    is_refused(&left, &measure, &measured, "another run");
 }

@@ -94,7 +94,7 @@ fn each_page(look: impl Fn(&Path, &str)) {
         "--nodes=10",
         "--max-plies=20",
         "--games=8",
-        "--params=CPuct=2:0.5,FpuValue=0.3:0.1",
+        "--params=CPuct=2|3,FpuValue=0.3|0.1",
     ];
     run(&tune, &path("tune"));
     run(&["benchmark", "--backend=random", "--nodes=50", "--num-positions=3"], &path("benchmark"));

@@ -322,6 +322,26 @@ impl Parser<'_> {
     }
 }
 
+/// Splits a list at commas outside parentheses and quotes. Empty parts are left out.
+pub fn entries(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
+    for (index, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) => quote = Some(open).filter(|&open| open != c),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, ',') if depth <= 0 => {
+                parts.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

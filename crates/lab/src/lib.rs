@@ -18,10 +18,10 @@
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //! | `viewer` | the page's board and graphs |
 //! | `uci_process` | external engines |
+//! | [`report`] | tables, plots and pages |
 //! | [`runner`] | jobs in order on threads |
 //! | [`pgn`] | recorded games |
 //! | [`rows`] | CSV files, lines of JSON, and how the rows of several machines are put together |
-//! | [`report`] | tables, plots and pages |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

@@ -1,9 +1,9 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
 //! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names
-//! the machine, says how quiet it was and what its GPUs consumed, and closes with [`advice`] on what to set. On
-//! demand it compares the run with an earlier one, or several [`backends`] with each other. `setup --auto` has it
-//! compare a GPU with the CPU.
+//! the machine, says how quiet it was and what its GPUs consumed, and closes with [`advice`] on what to set.
+//! On demand it compares the run with an earlier one, or several [`backends`] with each other. `setup --auto`
+//! has it compare a GPU with the CPU.
 
 pub(super) mod advice;
 pub(super) mod backends;

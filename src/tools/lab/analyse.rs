@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::report::check_overwriting;
-use super::run::{RecordedGames, RunId, interruption, tell_stopped};
+use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
 use crate::tools::measure::{self, LimitArgs, limit_text};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -24,6 +24,7 @@ use zeitnot_lab::analysis::{
     self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
 use zeitnot_lab::runner::{self, Jobs, Next};
 
@@ -102,6 +103,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut known) = match folder {
         Some(folder) => {
+            Origin { run: id.clone(), ..origin(&[]) }.claim(folder)?;
             let (journal, known) = AnalysisJournal::open(folder, &id)?;
             (Some(journal), known)
         }
@@ -217,6 +219,7 @@ fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -
     let mut id = RunId::new();
     id.add_settings(&args.settings, network_sha256);
     id.add(format!("{limits:?} {:?} {:?}", args.tc, args.max_games));
+    id.add_files(&args.pgn);
     id.finish()
 }
 

@@ -16,6 +16,7 @@ use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
+use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::LabError;
 use zeitnot_lab::matches::{
@@ -76,6 +77,10 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let schedule: Vec<u64> = (0..args.games).filter(|game| shard.takes(game / 2)).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
+    let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
+    if let Some(folder) = &args.out {
+        origin.claim(folder)?;
+    }
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
     let files = args.out.as_deref().map(|folder| MatchFiles::open(folder, &schedule, header, &mut counts));
@@ -107,8 +112,6 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         files.finish()?;
     }
     if let Some(folder) = &args.out {
-        let origin = origin(&facts(args, &config));
-        origin.write(folder)?;
         let files = MatchRowFiles::paths(folder);
         write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, &[origin], folder)?;
     }
@@ -355,28 +358,8 @@ fn split_entry(entry: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted.unwrap_or(value)))
 }
 
-/// Splits a list at commas outside parentheses and quotes. Empty parts are left out.
-fn entries(text: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
-    for (index, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), _) => quote = Some(open).filter(|&open| open != c),
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') => depth -= 1,
-            (None, ',') if depth <= 0 => {
-                parts.push(&text[start..index]);
-                start = index + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&text[start..]);
-    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
-}
-
 /// The arguments of `report` that are for rows of matches.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ResultArgs {
     /// Show the state of this test in each match:
     /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]

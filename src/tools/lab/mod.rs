@@ -28,9 +28,9 @@ pub(super) enum LabCommand {
         after_help = "Example: zeitnot match --games 100 --nodes 200 --a name=new,CPuct=2 --b name=old --out match1"
     )]
     Match(Box<matches::MatchArgs>),
-    /// Find better values of options by games of the engine against itself (SPSA)
+    /// Compare values of many options at once, by games of the engine against itself
     #[command(
-        after_help = "Example: zeitnot tune --params CPuct=1.7:0.2 --games 2000 --nodes 100 --out tune1"
+        after_help = "Example: zeitnot tune --params 'CPuct=1.7|2' --games 2000 --nodes 100 --out tune1"
     )]
     Tune(Box<tune::TuneArgs>),
     /// Replay recorded games through time managers, in virtual time

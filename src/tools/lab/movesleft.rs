@@ -11,16 +11,13 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::run::{Progress, RecordedGames, Shard, end_on_interruption, origin, quoted};
+use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, origin, origins, quoted};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::engine::OpenedBackend;
-use zeitnot_lab::moves_left::{
-    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, Selection, Study,
-};
-use zeitnot_lab::pgn::Ending;
-use zeitnot_lab::pgn::RecordedGame;
-use zeitnot_lab::pgn::ending;
+use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow, Selection, Study};
+use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
 use zeitnot_lab::runner::{self, Jobs, Next};
 
@@ -49,12 +46,10 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// This machine's part of the games, such as 2/8. Put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Write report (index.html, plots as SVG) and rows (CSV) into this folder
+    /// Write report (index.html, plots as SVG) and rows (CSV) into this folder. A run that was stopped goes
+    /// on there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in the folder of --out that was stopped
-    #[arg(long, requires = "out")]
-    resume: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -131,24 +126,33 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
 
 fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
     let resume = match &args.out {
-        Some(_) => "the same command with --resume goes on",
-        None => "with --out a run can be resumed",
+        Some(_) => "the same command goes on",
+        None => "with --out a run can go on",
     };
     let rows = quoted(&rows.display().to_string());
     format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
 }
 
-fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
-    RunFacts {
-        pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
-        network: opened.backend.info().description.clone(),
-        network_sha256: opened.network_sha256.clone(),
-        nodes: args.nodes,
-        filters: args.selection.flags(),
-        sample: args.selection.sample,
-        shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
-        origin: origin(&[]),
-    }
+/// The origin of the rows, with the identity of the run.
+fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
+    let filters = args.selection.flags();
+    let mut id = RunId::new();
+    id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
+    id.add(format!("{:?} {filters} {} {:?}", args.nodes, args.selection.sample, args.shard));
+    id.add_files(&args.pgn);
+    let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
+    let sample = match args.selection.sample {
+        0 | 1 => "every position".to_owned(),
+        sample => format!("one position in {sample}"),
+    };
+    let facts = [
+        ("games", names.join(", ")),
+        ("network", opened.backend.info().description.clone()),
+        ("filters", if filters.is_empty() { "none".into() } else { filters }),
+        ("sample", sample),
+        ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
+    ];
+    Origin { run: id.finish(), ..origin(&facts) }
 }
 
 /// Writes the rows. Returns the number of files that could not be read to their end.
@@ -159,19 +163,10 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let facts = run_facts(args, &opened);
     let path = folder.join(ROWS);
     end_on_interruption(farewell(args, &path))?;
-    let (mut rows, first_game) = if args.resume {
-        facts.check(folder)?;
-        resume(&path)?
-    } else {
-        if args.out.is_some() {
-            check_is_new(&path)?;
-        }
-        facts.write(folder)?;
-        (RowWriter::create(&path)?, 1)
-    };
+    run_origin(args, &opened).claim(folder)?;
+    let (mut rows, first_game) = resume(&path)?;
     let selection = &args.selection;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
@@ -227,17 +222,6 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
     Ok(games.damaged)
 }
 
-/// Refuses rows of an earlier run, which may have taken hours.
-fn check_is_new(path: &Path) -> Result<(), Failure> {
-    if path.exists() && RowReader::<PositionRow>::open(path)?.next().is_some() {
-        return Err(Failure::Input(format!(
-            "{}: has rows of an earlier run; go on with it by --resume, or name another --out",
-            path.display()
-        )));
-    }
-    Ok(())
-}
-
 /// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to
 /// be measured.
 fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
@@ -258,7 +242,6 @@ pub(super) fn report(
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let facts = RunFacts::beside(&files[0]);
     let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
     let report = study.run()?;
     if report.positions == 0 {
@@ -269,14 +252,9 @@ pub(super) fn report(
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
         if files != [rows.as_path()] {
-            if let Some(facts) = &facts {
-                let before = RunFacts::beside(&rows);
-                let shard = before.map_or_else(|| facts.shard.clone(), |before| before.shard);
-                RunFacts { shard, ..facts.clone() }.check(folder)?;
-            }
             write_merged::<PositionRow>(files, &rows)?;
         }
-        let path = report.write_page(facts.as_ref(), folder)?;
+        let path = report.write_page(&origins(files), folder)?;
         eprint_message(format_args!("report in {}", path.display()));
     }
     output.write(&report.to_json(), &report)?;

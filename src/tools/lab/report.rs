@@ -11,10 +11,10 @@ use zeitnot_lab::matches::MatchRowFiles;
 use zeitnot_lab::moves_left::PositionRow;
 use zeitnot_lab::rows::{Row, are_columns_of, columns_of_file};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
-    /// Files of rows (CSV) that runs of one command wrote to their --out folders, in any order
-    #[arg(required = true, value_name = "FILE")]
+    /// The --out folders of runs of one command, or the files of rows (CSV) in them, in any order
+    #[arg(required = true, value_name = "FOLDER")]
     files: Vec<PathBuf>,
     /// Write the report (index.html) and all rows (CSV) to this folder
     #[arg(long, value_name = "FOLDER")]
@@ -40,7 +40,7 @@ const KINDS: [RowKind; 3] = [
     RowKind {
         name: "movesleft",
         columns: || vec![PositionRow::columns()],
-        writes: &["movesleft.csv", "movesleft.json", "index.html"],
+        writes: &["movesleft.csv", "index.html"],
         flags: "--estimator and --fit",
         are_given: |args| args.estimators.are_given(),
         report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
@@ -64,6 +64,8 @@ const KINDS: [RowKind; 3] = [
 ];
 
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let args =
+        &ReportArgs { files: args.files.iter().flat_map(|path| files_of(path)).collect(), ..args.clone() };
     let mut found: Option<&RowKind> = None;
     for path in &args.files {
         let kind = kind_of(path)?;
@@ -85,6 +87,13 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
         check_overwriting(&args.files, folder, kind.writes)?;
     }
     (kind.report)(args, output)
+}
+
+/// The files of rows in a folder. Any other path stands for itself, as does a folder without rows.
+fn files_of(path: &Path) -> Vec<PathBuf> {
+    let rows = ["games.csv", "moves.csv", "movesleft.csv"].map(|name| path.join(name));
+    let rows: Vec<_> = rows.into_iter().filter(|file| file.exists()).collect();
+    if rows.is_empty() { vec![path.to_owned()] } else { rows }
 }
 
 /// Refuses a folder in which a file that is `written` would replace one that is to be read.

@@ -113,6 +113,7 @@ pub(super) fn command_line() -> String {
 /// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
 pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
     Origin {
+        run: String::new(),
         command: command_line(),
         version: VERSION.into(),
         date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
@@ -225,6 +226,11 @@ impl RunId {
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
         self.add(openings.fingerprint().to_le_bytes());
+    }
+
+    /// Adds the names of files of games, wherever they lie.
+    pub(super) fn add_files(&mut self, files: &[PathBuf]) {
+        files.iter().for_each(|file| self.add(format!("{:?}\n", file.file_name())));
     }
 
     /// Returns the identity as 12 hexadecimal digits.

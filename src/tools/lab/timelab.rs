@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{MADE, Progress, RecordedGames, Shard, origin, origins};
+use super::run::{MADE, Progress, RecordedGames, RunId, Shard, origin, origins};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 use zeitnot_engine::network::Backend;
@@ -21,6 +21,7 @@ use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
 };
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
@@ -147,6 +148,11 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
+    let names = if names.is_empty() { "the built-in sample".into() } else { names.join(", ") };
+    let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
+    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
+    args.out.iter().try_for_each(|folder| origin.claim(folder))?;
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
     let mut study = ReplayStudy::default();
     let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
@@ -193,10 +199,6 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
-        let games = if names.is_empty() { "the built-in sample".into() } else { names.join(", ") };
-        let origin = origin(&[("games", games), ("speed", format!("{nps:.0} nodes per second"))]);
-        origin.write(folder)?;
         replay::page(&study).heading(MADE).origin(&origin).write(folder)?;
     }
     if args.pgn.is_empty() {
@@ -210,6 +212,16 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     } else {
         ExitStatus::Success
     })
+}
+
+fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
+    let TimelabArgs { controls, nps, speed, recorded_clocks, move_overhead, ponder, .. } = args;
+    let mut id = RunId::new();
+    id.add_settings(&args.network.settings, None);
+    id.add(format!("{managers:?} {controls:?} {nps:?} {speed:?} {recorded_clocks} {move_overhead} {ponder}"));
+    id.add(format!("{:?} {:?} {:?}", args.min_moves, args.max_games, args.shard));
+    id.add_files(&args.pgn);
+    id.finish()
 }
 
 /// Refuses repeated values: their games would count twice.

@@ -1,6 +1,6 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]),
-//! how quiet the machine was ([`noise`]), and one page for people ([`write_report`]). Rounds over a backend are in
-//! [`zeitnot_engine::network::throughput`].
+//! how quiet the machine was ([`noise`]), and one page for people ([`write_report`]). Rounds over a backend
+//! are in [`zeitnot_engine::network::throughput`].
 
 pub(super) mod noise;
 pub(super) mod power;
@@ -115,7 +115,8 @@ impl PositionArgs {
     }
 }
 
-/// Opens a list of positions, or standard input if it is called `-`. Stderr tells what of an archive is ignored.
+/// Opens a list of positions, or standard input if it is called `-`. Stderr tells what of an archive is
+/// ignored.
 pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
     let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
         Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
@@ -519,8 +520,8 @@ impl PositionRow {
     }
 }
 
-/// Writes a page (index.html) and `data` as a JSON file of the name `json` into `folder`, which is made if need
-/// be. The page is passed on, so that it names no folder.
+/// Writes a page (index.html) and `data` as a JSON file of the name `json` into `folder`, which is made if
+/// need be. The page is passed on, so that it names no folder.
 pub(super) fn write_report(
     folder: &Path,
     page: Page,

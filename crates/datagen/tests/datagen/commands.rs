@@ -1,5 +1,5 @@
-//! Tests the program. The engine itself, on the backend that needs no network, is the teacher. Cargo builds it for the tests of its
-//! own package.
+//! Tests the program. The engine itself, on the backend that needs no network, is the teacher. Cargo builds
+//! it for the tests of its own package.
 
 use std::fs;
 use std::path::Path;

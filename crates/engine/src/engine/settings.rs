@@ -123,8 +123,8 @@ impl Settings {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
     }
 
-    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too. The value may
-    /// stand in quotation marks.
+    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too. The value
+    /// may stand in quotation marks.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
     }

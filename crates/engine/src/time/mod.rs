@@ -43,7 +43,7 @@ pub use chain::{Chain, StopperOptions};
 pub use facts::{GoLimits, MoveFacts, RootEvaluation};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
 pub use manager::TimeManager;
-pub use managers::{DEFAULT_MANAGER, manager_from, number_at, spelled_out};
+pub use managers::{DEFAULT_MANAGER, manager_from, spelled_out};
 pub(crate) use managers::{TimeOptions, manager_with_slowmover};
 pub use move_start::{GoTimes, MoveStart};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};

@@ -19,7 +19,7 @@ mod match_study;
 mod openings;
 mod play;
 mod record;
-mod statistics;
+pub(crate) mod statistics;
 mod summary;
 mod viewed;
 

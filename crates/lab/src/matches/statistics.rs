@@ -474,9 +474,9 @@ fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     })
 }
 
-/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. Returns `None`
-/// where rounding has made it indefinite.
-fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
+/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. `None` where
+/// it is singular, or rounding has made it indefinite.
+pub(crate) fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
     let mut inverse = Array2::eye(size);
     for pivot in 0..size {

@@ -2,18 +2,14 @@
 //! and the settings that rows were made with.
 
 use std::num::NonZero;
-use std::path::Path;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
 
 use super::{Estimator, MovesLeftSource, PositionRow};
 use crate::LabError;
 use crate::pgn::Ending;
 use crate::pgn::RecordedGame;
 use crate::pgn::{base_seconds, ending, is_held_out};
-use crate::report::Origin;
-use crate::rows::RowError;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::mix;
 use zeitnot_engine::chess::{Color, History, Variant};
@@ -259,55 +255,6 @@ impl Searcher {
             row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
         }
         Ok(())
-    }
-}
-
-/// Name of the file beside the rows.
-const FILE: &str = "movesleft.json";
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFacts {
-    pub pgn: Vec<String>,
-    pub network: String,
-    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network and in files of before
-    /// there was this entry.
-    #[serde(default)]
-    pub network_sha256: Option<String>,
-    /// Nodes for which each position was searched, if it was.
-    pub nodes: Option<u64>,
-    pub filters: String,
-    /// The number of positions of which one was taken.
-    #[serde(default)]
-    pub sample: u64,
-    pub shard: String,
-    /// The run that wrote the rows. They do not depend on it, so that another one can go on with them.
-    #[serde(default)]
-    pub origin: Origin,
-}
-
-impl RunFacts {
-    /// Reads the facts beside a file of rows, if there are any.
-    pub fn beside(rows: &Path) -> Option<RunFacts> {
-        let folder = rows.parent()?;
-        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
-    }
-
-    pub fn write(&self, folder: &Path) -> Result<(), LabError> {
-        let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
-        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
-    }
-
-    /// Checks that rows in the folder were made with these facts, and writes them if there are none.
-    pub fn check(&self, folder: &Path) -> Result<(), LabError> {
-        let path = folder.join(FILE);
-        match RunFacts::beside(&path) {
-            Some(before) if (RunFacts { origin: before.origin.clone(), ..self.clone() }) != before => {
-                Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
-            }
-            Some(_) => Ok(()),
-            None => self.write(folder),
-        }
     }
 }
 

@@ -16,7 +16,7 @@ mod study_page;
 
 pub use estimator_study::Study;
 pub use estimators::{Estimator, MovesLeftSource};
-pub use measure::{Measurer, RunFacts, Selection};
+pub use measure::{Measurer, Selection};
 
 use serde::{Deserialize, Serialize};
 

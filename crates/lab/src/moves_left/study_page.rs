@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::estimator_study::{Dimension, GroupFigures, PLIES, PairDifference, StudyReport};
-use super::measure::RunFacts;
 use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::RowError;
@@ -59,14 +58,14 @@ impl StudyReport {
         document
     }
 
-    /// Writes the page and its plots: tables, plots, and where the rows come from, if that is known.
-    pub fn write_page(&self, facts: Option<&RunFacts>, folder: &Path) -> Result<PathBuf, RowError> {
+    /// Writes the page and its plots: tables, plots, and where the rows come from.
+    pub fn write_page(&self, origins: &[Origin], folder: &Path) -> Result<PathBuf, RowError> {
         let plots = plots(self);
         for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
             let path = folder.join(name).with_extension("svg");
             std::fs::write(&path, plot.to_svg()).map_err(RowError::io(&path))?;
         }
-        page(self, facts, &plots).write(folder).map_err(RowError::io(folder))
+        page(self, origins, &plots).write(folder).map_err(RowError::io(folder))
     }
 }
 
@@ -84,7 +83,7 @@ impl fmt::Display for StudyReport {
     }
 }
 
-fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> Page {
+fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
     let mut page = Page::new("Moves left: estimators against recorded games");
     if let Some((figure, sentence)) = key_figure(report) {
         page = page.key_figure(&figure, &sentence);
@@ -107,12 +106,7 @@ fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> 
             page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
         }
     }
-    page = page.heading("How this was made");
-    match facts {
-        Some(facts) => page.origin(&origin(facts)),
-        None => page
-            .paragraph("It is not known how the rows were measured: there is no movesleft.json beside them."),
-    }
+    origins.iter().fold(page.heading("How this was made"), Page::origin)
 }
 
 /// The estimator with the smallest error over all positions, and whether it is the best for certain.
@@ -140,23 +134,6 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
             interval(best.ci)
         ),
     ))
-}
-
-fn origin(facts: &RunFacts) -> Origin {
-    let RunFacts { pgn, network, nodes, filters, sample, origin, .. } = facts;
-    let sample = match sample {
-        0 | 1 => "every position".to_owned(),
-        sample => format!("one position in {sample}"),
-    };
-    let filters = if filters.is_empty() { "none".to_owned() } else { filters.clone() };
-    let facts = [
-        ("games", pgn.join(", ")),
-        ("network", network.clone()),
-        ("filters", filters),
-        ("sample", sample),
-        ("search", nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
-    ];
-    Origin { facts: facts.map(|(name, value)| (name.to_owned(), value)).into(), ..origin.clone() }
 }
 
 /// What was measured, and how much of it an organizer ended.

@@ -1,14 +1,21 @@
-//! How a report came about: what its page names at its end, and what lies beside rows as `run.json`.
+//! How a report came about: what its page names at its end, and what lies in the folder of a run as
+//! `run.json`.
 
 use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::LabError;
+use crate::rows::{RowError, make_folder};
+
 const FILE: &str = "run.json";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
+    /// The identity of the run: a hash over all that its results depend on. Empty where nobody asks for it.
+    #[serde(default)]
+    pub run: String,
     pub command: String,
     /// The program's [`VERSION`](zeitnot_engine::VERSION), with the commit.
     pub version: String,
@@ -27,8 +34,20 @@ impl Origin {
         serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
     }
 
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
-        std::fs::write(folder.join(FILE), serde_json::to_string_pretty(self)? + "\n")
+    /// Claims the folder for this run, and says so in its `run.json`. The same run goes on there.
+    ///
+    /// # Errors
+    /// Refuses the folder of another run, and fails if the file cannot be written.
+    pub fn claim(&self, folder: &Path) -> Result<(), LabError> {
+        make_folder(folder)?;
+        let known = Origin::of_folder(folder).map(|origin| origin.run).unwrap_or_default();
+        if !known.is_empty() && known != self.run {
+            let what = "another run, of other games or with other options";
+            return Err(LabError::OtherRun { path: folder.to_owned(), what });
+        }
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
+        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
     /// Leaves of paths only what they end in, for reports that are passed on.

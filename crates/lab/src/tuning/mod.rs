@@ -1,121 +1,143 @@
-//! Tuning: finds better values of numeric options by SPSA over games.
+//! Comparisons of option values by games.
 //!
-//! Simultaneous perturbation stochastic approximation moves all parameters a little at once, each up or down
-//! by the toss of a coin, lets the engine play against its own mirror image (each parameter moved the other
-//! way), and goes a small step towards the winner. `parameter` says what is tuned. `run` has the formulas and
-//! the state of a run, which depends on nothing but its plan and the results so far. [`play`] lets the games
-//! of iterations be played by [`matches`], many at once. A file keeps a line of JSON for each finished
-//! iteration, behind which a run that was stopped goes on. `study` computes what was found, and shows it. The
-//! command `tune` calls this module.
+//! All options vary at once and independently of each other: each pair of games draws two different values of
+//! every [`Parameter`], one for A and one for B, so that every option has the games of all. [`play`] lets
+//! [`matches`] play the pairs. A file keeps a line of JSON for each, behind which a run that was stopped goes
+//! on. `effects` computes what the values are worth. The command `tune` calls this module.
 
+mod effects;
 mod parameter;
-mod run;
-mod tune_study;
 
-pub use parameter::Parameter;
-pub use run::{Gains, IterationRow, TunePlan, TuneRun};
-pub use tune_study::{TuneStudy, page, table};
+pub use effects::{TuneStudy, page, table};
+pub use parameter::{Parameter, ParameterError};
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
 use crate::rows::{JsonLines, make_folder};
 use crate::runner::Next;
 use parameter::{Assignment, assignments};
+use zeitnot_engine::VERSION;
+use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::engine::{EngineError, EngineSetup};
 
-const FILE_NAME: &str = "iterations.jsonl";
+const FILE_NAME: &str = "pairs.jsonl";
 
-/// Opens or makes the file in `folder`, and applies the results that are there to `run`. Returns the rows
-/// with the file. Those of another run are refused.
-pub fn open_iterations(folder: &Path, run: &mut TuneRun) -> Result<(JsonLines, Vec<IterationRow>), LabError> {
+/// All that a run depends on, results of games apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunePlan {
+    pub parameters: Vec<Parameter>,
+    /// Pairs of games of the run.
+    pub pairs: u64,
+    pub seed: u64,
+}
+
+impl TunePlan {
+    /// The indices of the values that A and B have in a pair, from 0, an entry for each parameter.
+    fn values_of(&self, pair: u64) -> [Vec<usize>; 2] {
+        let mut rng = fastrand::Rng::with_seed(self.seed ^ (pair + 1).wrapping_mul(GOLDEN));
+        let drawn: Vec<_> = self.parameters.iter().map(|parameter| parameter.draw(&mut rng)).collect();
+        [0, 1].map(|side| drawn.iter().map(|pair| pair[side]).collect())
+    }
+}
+
+/// A finished pair, as it stands in the file of a run.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct PairRow {
+    /// A hash over all that the games depend on.
+    run: String,
+    pair: u64,
+    names: Vec<String>,
+    /// See [`TunePlan::values_of`].
+    a: Vec<usize>,
+    b: Vec<usize>,
+    /// The half points of A in both games, the first one with White.
+    half_points: [u8; 2],
+    /// New nodes that the games took.
+    nodes: u64,
+    version: String,
+}
+
+impl PairRow {
+    fn new(plan: &TunePlan, run: &str, pair: u64, half_points: [u8; 2], nodes: u64) -> PairRow {
+        let [a, b] = plan.values_of(pair);
+        let names = plan.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+        PairRow { run: run.into(), pair, names, a, b, half_points, nodes, version: VERSION.into() }
+    }
+}
+
+/// Opens or makes the file in `folder`. Returns it with the rows that are there. Those of another run are
+/// refused.
+pub fn open_pairs(folder: &Path, plan: &TunePlan, run: &str) -> Result<(JsonLines, Vec<PairRow>), LabError> {
     make_folder(folder)?;
     let path = folder.join(FILE_NAME);
     let mut rows = Vec::new();
-    let file = JsonLines::resume(&path, |row: IterationRow| {
-        let is_whole = row.half_points.len() as u64 == run.plan.games_of_iteration();
-        // Numbers are computed anew from the results, so that nothing depends on how they were written.
-        let again = run.apply(row.half_points, row.nodes).filter(|again| {
-            let same = (&row.run, row.iteration, &row.names, &row.signs);
-            is_whole && (&again.run, again.iteration, &again.names, &again.signs) == same
-        });
-        let what = "another run, with other parameters, games, seed or options";
-        rows.push(again.ok_or_else(|| LabError::OtherRun { path: path.clone(), what })?);
-        Ok::<_, LabError>(())
+    let file = JsonLines::resume(&path, |row: PairRow| {
+        let expected = PairRow {
+            version: row.version.clone(),
+            ..PairRow::new(plan, run, rows.len() as u64, row.half_points, row.nodes)
+        };
+        if row != expected {
+            let what = "another run, with other parameters, games, seed or options";
+            return Err(LabError::OtherRun { path: path.clone(), what });
+        }
+        rows.push(row);
+        Ok(())
     })?;
     Ok((file, rows))
 }
 
-/// The games of a run: each pair has an opening of its own, and engines whose parameters are those of its
-/// iteration.
-struct TuneGames<'a> {
-    /// The options that are not tuned, with network and tables.
-    base: &'a EngineSetup,
-    next: u64,
-    /// The engines A and B of the iteration that begun last.
-    engines: Option<(u64, [Team; 2])>,
-}
-
-impl TuneGames<'_> {
-    fn next(&mut self, run: &TuneRun) -> Result<Next<PlannedGame>, LabError> {
-        if self.next >= run.plan.games() {
-            return Ok(Next::End);
-        }
-        let iteration = 1 + self.next / run.plan.games_of_iteration();
-        let teams = match &self.engines {
-            Some((known, teams)) if *known == iteration => teams.clone(),
-            _ => {
-                let Some(probe) = run.probe(iteration) else { return Ok(Next::Later) };
-                let teams = [self.engine(run, &probe.a)?, self.engine(run, &probe.b)?];
-                self.engines.insert((iteration, teams)).1.clone()
-            }
-        };
-        self.next += 1;
-        Ok(Next::Job(PlannedGame { assignment: GameAssignment::of(self.next - 1), teams }))
-    }
-
-    fn engine(&self, run: &TuneRun, values: &[f64]) -> Result<Team, EngineError> {
-        let mut settings = self.base.settings().clone();
-        let parameters = run.plan.parameters.iter().zip(values);
-        for Assignment { option, value } in assignments(parameters.map(|(p, &value)| (p, p.text(value)))) {
-            settings.set(option.name, &value)?;
-        }
-        Ok(Team::Own(Arc::new(self.base.with_settings(settings)?)))
-    }
-}
-
-/// Plays the games that are left of `run`. `base` has the options that are not tuned. `finished` gets the row
-/// of each iteration, in order, and may fail.
+/// Plays the games that are left of `plan` behind the first `done` pairs. `base` has the options that are not
+/// compared. `finished` gets the row of each pair, in order, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
-    run: TuneRun,
+    (plan, run, done): (&TunePlan, &str, u64),
     base: &EngineSetup,
     stop: &AtomicBool,
-    mut finished: impl FnMut(IterationRow) -> Result<(), LabError>,
+    mut finished: impl FnMut(PairRow) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
-    let games_of_iteration = run.plan.games_of_iteration();
-    let mut games = TuneGames { base, next: run.done * games_of_iteration, engines: None };
-    let run = Mutex::new(run);
-    // A run is changed as a whole, or not at all.
-    let run = || run.lock();
-    let (mut half_points, mut nodes) = (Vec::new(), 0);
+    let engine = |indices: &[usize]| -> Result<Team, EngineError> {
+        let mut settings = base.settings().clone();
+        let values = plan.parameters.iter().zip(indices).map(|(p, &index)| (p, p.values[index].clone()));
+        for Assignment { option, value } in assignments(values) {
+            settings.set(option.name, &value)?;
+        }
+        Ok(Team::Own(Arc::new(base.with_settings(settings)?)))
+    };
+    let mut teams = None::<[Team; 2]>;
+    let mut games = 2 * done..2 * plan.pairs;
+    let (mut pair, mut first, mut nodes) = (done, None, 0);
     matches::play(
         config,
         stop,
-        || games.next(&run()),
+        || {
+            let Some(game) = games.next() else { return Ok(Next::End) };
+            let known = teams.take().filter(|_| game % 2 == 1);
+            let of_pair = match known {
+                Some(teams) => teams,
+                None => {
+                    let [a, b] = plan.values_of(game / 2);
+                    [engine(&a)?, engine(&b)?]
+                }
+            };
+            teams = Some(of_pair.clone());
+            Ok(Next::Job(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
+        },
         |game| {
-            half_points.push(game.half_points_of_a());
             nodes += game.moves.iter().map(|played| played.new_nodes).sum::<u64>();
-            if half_points.len() as u64 == games_of_iteration {
-                let points = std::mem::take(&mut half_points);
-                let row = run().apply(points, std::mem::take(&mut nodes));
-                row.map_or(Ok(()), &mut finished)?;
+            match first.take() {
+                None => first = Some(game.half_points_of_a()),
+                Some(points) => {
+                    let points = [points, game.half_points_of_a()];
+                    finished(PairRow::new(plan, run, pair, points, std::mem::take(&mut nodes)))?;
+                    pair += 1;
+                }
             }
             Ok(ControlFlow::Continue(()))
         },
@@ -129,22 +151,18 @@ mod tests {
     use super::*;
     use zeitnot_engine::engine::Settings;
 
-    fn new_run(seed: u64, id: &str) -> TuneRun {
-        let parameters = Parameter::parse_list("CPuct=1.745:0.2,FpuValue=.33:.05", &Settings::default());
-        let gains = Gains { iterations: 9, r_end: 0.1 };
-        TuneRun::new(TunePlan { parameters: parameters.unwrap(), gains, pairs: 1, lag: 2, seed }, id)
-    }
-
     #[test]
     fn rows_of_other_runs_are_refused_and_kept() {
+        let parameters = Parameter::parse_list("CPuct=1.745|2|3,FpuValue=.33|.5", &Settings::default());
+        let plan = TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1 };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
-        let mut run = new_run(1, "id");
-        let (mut file, _) = open_iterations(folder.path(), &mut run).unwrap();
-        (0..3).for_each(|_| file.add(&run.apply(vec![2, 2], 5).unwrap()).unwrap());
+        let (mut file, _) = open_pairs(folder.path(), &plan, "id").unwrap();
+        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, "id", pair, [2, 1], 5)).unwrap());
         let before = fs::read_to_string(&path).unwrap();
-        let open =
-            |seed, id| open_iterations(folder.path(), &mut new_run(seed, id)).map(|(_, rows)| rows.len());
+        let open = |seed, id| {
+            open_pairs(folder.path(), &TunePlan { seed, ..plan.clone() }, id).map(|(_, rows)| rows.len())
+        };
         assert!(open(2, "id").unwrap_err().to_string().contains("holds another run"));
         assert!(open(1, "other").unwrap_err().to_string().contains("choose another --out"));
         assert_eq!(fs::read_to_string(&path).unwrap(), before);

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
 use super::parameters::{Named, Registered, registered};
-use crate::options::{OptionGroup, OptionKind, OptionSpec, OptionValue, option_group};
+use crate::options::{OptionKind, OptionValue, option_group};
 use crate::params::{ParamError, Params};
 pub(crate) use alphazero::Alphazero;
 pub(crate) use argo::Argo;
@@ -85,30 +84,6 @@ pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
     let Some(whole) = own.map(|(_, own)| smooth::with_preset(own)).transpose()? else { return Ok(params) };
     Ok(params.with_list(Smooth::NAME, |_| Some(whole)).unwrap_or(params))
-}
-
-/// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists,
-/// and the parameter's.
-///
-/// # Errors
-/// Returns [`ParamError::Unknown`], which names the numbers of that list, if it has no such number.
-pub fn number_at(path: &[&str]) -> Result<OptionSpec, ParamError> {
-    let (key, lists) = path.split_last().map_or(("", path), |(key, lists)| (*key, lists));
-    let owner = lists.last().copied().unwrap_or_default();
-    let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
-    let mut owners =
-        managers.chain(ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters)));
-    let mut specs = owners.find(|(name, _)| *name == owner).map_or_else(Vec::new, |(_, specs)| specs());
-    if lists.iter().rev().nth(1) == Some(&Blend::NAME) {
-        specs.extend(BlendMemberParams::declared());
-    }
-    specs.retain(|spec| matches!(spec.kind, OptionKind::Integer { .. } | OptionKind::Decimal { .. }));
-    let names = specs.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-    specs.into_iter().find(|spec| spec.name == key).ok_or_else(|| ParamError::Unknown {
-        kind: format!("number of {owner}"),
-        name: key.into(),
-        valid: names,
-    })
 }
 
 fn names() -> String {
@@ -257,27 +232,6 @@ mod tests {
             let limits = GoLimits { time: Some(Millis(1e3)), infinite: true, ..GoLimits::default() };
             assert!(manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).is_none());
         }
-    }
-
-    #[test]
-    fn numbers_are_found_by_their_path() {
-        let range = |path: &[&str]| {
-            number_at(path).map(|spec| match spec.kind {
-                OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
-                OptionKind::Decimal { min, max, .. } => (min, max, false),
-                other => panic!("{other:?} is no number"),
-            })
-        };
-        assert_eq!(range(&["smooth", "max-tree-reuse"]), Ok((0.0, 0.99, false)));
-        assert_eq!(range(&["smooth", "mle-mlh", "scale"]), Ok((0.01, 100.0, false)));
-        assert_eq!(range(&["smooth", "blend", "mle-mlh", "weight"]), Ok((0.0, 1000.0, false)));
-        assert_eq!(range(&["stockfish", "emergency-move-horizon"]), Ok((0.0, 50.0, true)));
-        let fault = |path: &[&str]| range(path).unwrap_err().to_string();
-        assert!(
-            fault(&["smooth", "mle-mlh", "weight"])
-                .starts_with("unknown number of mle-mlh \"weight\". Valid: scale")
-        );
-        assert!(fault(&["smooth", "target"]).starts_with("unknown number of smooth \"target\""), "a word");
     }
 
     #[test]
