@@ -381,7 +381,7 @@ def run(
     def submit(run: str, index: int) -> Any:
         words, place = planned[index]
         before = _read(folder / place)
-        words = [name or "", *words, *(["--resume"] if before and command == "movesleft" else [])]
+        words = [name or "", *words, *(["--resume"] if "movesleft.csv" in dict(before) else [])]
         return client.submit(_run, run, index + 1, words, files.places, before, workers=workers, **OPTIONS)
 
     def keep(index: int, is_whole: bool, written: Files) -> bool:
@@ -418,7 +418,7 @@ def _collect(client: Any, submit: Submit, keep: Keep, left: List[int], workers: 
                 is_enough = keep(index, is_whole, written)
                 del waiting[index]
                 tries[index] += 1
-                if is_enough:
+                if is_enough and not end:
                     show("the test is decided, the other parts are not played")
                     raise _Enough
                 if failure and not end:
