@@ -14,7 +14,6 @@ import sysconfig
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
 from itertools import count, repeat
@@ -39,6 +38,7 @@ SHOWN = 2000
 
 T = TypeVar("T")
 Line = Dict[str, Any]
+Text = Optional[str]
 # A dictionary as in docs/guide/serve.md, a FEN or "startpos", or a board or game of python-chess.
 Position = Any
 Wdl = Tuple[float, float, float]
@@ -281,6 +281,7 @@ class _Stream:
             self._timer.cancel()
         # What is open may be searched for ever, so that the others wait for none of it.
         self._timer = asyncio.get_running_loop().call_later(AGAIN, self._send_again) if self._refused else None
+        self._changed.set()
 
     def _take(self, query: _Query, line: Line) -> bool:
         """Takes a line on a query, and says whether it is the last one."""
@@ -350,7 +351,7 @@ class AsyncEngine:
             print(answer.best, answer.q)
 
     `address` such as "127.0.0.1:7777" names a server that runs already. Any number of tasks may call at once. `in_flight` is the
-    number of positions under way of each."""
+    number of positions under way of each. The program runs in `folder`."""
 
     ended: "asyncio.Task[str]"
     _reader: asyncio.StreamReader
@@ -358,12 +359,7 @@ class AsyncEngine:
     _messages: "asyncio.Task[None]"
 
     def __init__(
-        self,
-        *flags: str,
-        program: Optional[str] = None,
-        address: Optional[str] = None,
-        in_flight: int = IN_FLIGHT,
-        folder: Optional[str] = None,
+        self, *flags: str, program: Text = None, address: Text = None, in_flight: int = IN_FLIGHT, folder: Text = None
     ) -> None:
         self.in_flight, self._program, self._address, self._folder = max(1, in_flight), program, address, folder
         # The window is what the server takes, unless the caller gives it a queue of its own.
@@ -391,7 +387,7 @@ class AsyncEngine:
         except (OSError, ValueError, asyncio.TimeoutError) as error:
             what = "no server answers there" if self._address else "the program cannot be started"
             raise EngineError(f"{name}: {what}: {error}") from error
-        self.ended = asyncio.ensure_future(self._read())
+        self._turn, self.ended = asyncio.Lock(), asyncio.ensure_future(self._read())
         try:
             await asyncio.wait_for(self.version(), PATIENCE if self._address else START)
         except BaseException as error:
@@ -408,10 +404,9 @@ class AsyncEngine:
 
     async def _spawn(self, name: str) -> None:
         pipe = asyncio.subprocess.PIPE
-        spawned = asyncio.create_subprocess_exec(
+        self._process = await asyncio.create_subprocess_exec(
             name, "serve", *self._flags, limit=MAX_LINE, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder
         )
-        self._process = await spawned
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._reader, self._writer = self._process.stdout, self._process.stdin
         self._messages = asyncio.ensure_future(self._listen(self._process.stderr))
@@ -486,7 +481,9 @@ class AsyncEngine:
 
     async def drain(self) -> None:
         try:
-            await self._writer.drain()
+            # Before Python 3.11 one task at a time may wait.
+            async with self._turn:
+                await self._writer.drain()
         except OSError:
             # Who reads finds out why.
             self._break()
@@ -500,9 +497,7 @@ class AsyncEngine:
     def answers(self, queries: Any, *, errors: Literal["return"], **keys: Any) -> AsyncIterator[Result]: ...
     @overload
     def answers(self, queries: Any, *, errors: Literal["raise"] = ..., **keys: Any) -> AsyncIterator[Answer]: ...
-    async def answers(
-        self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any
-    ) -> AsyncIterator[Any]:
+    async def answers(self, queries: Any, *, in_order: bool = False, errors: str = "raise", **defaults: Any) -> AsyncIterator[Any]:
         """Yields answers as `Engine.answers` does. Queries may be an asynchronous iterable, too."""
         stream = await self.open(queries, in_order, defaults)
         try:
@@ -563,8 +558,11 @@ class Engine:
             print(answer.best, answer.q)
     """
 
-    def __init__(self, *flags: str, **keys: Any) -> None:
-        self._engine, self._loop = AsyncEngine(*flags, **keys), asyncio.new_event_loop()
+    def __init__(
+        self, *flags: str, program: Text = None, address: Text = None, in_flight: int = IN_FLIGHT, folder: Text = None
+    ) -> None:
+        self._engine = AsyncEngine(*flags, program=program, address=address, in_flight=in_flight, folder=folder)
+        self._loop = asyncio.new_event_loop()
         thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="zeitnot")
         thread.start()
         # Also at the end of the interpreter, which leaves the thread where it is.

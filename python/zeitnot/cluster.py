@@ -44,11 +44,12 @@ COMMANDS = (*SHARDED, "analyse")
 PARTS_PER_WORKER = 4
 # How often a part is begun again whose program failed.
 RETRIES = 2
+OPTIONS: Dict[str, Any] = {"allow_other_workers": False, "retries": RETRIES, "pure": False}
 # Characters of a program's messages that are shown where it failed.
 SHOWN = 2000
 # Seconds until a scheduler must have answered, between two looks at the parts, between two lines of progress, and between two
 # looks for the workers.
-CONNECT, LOOK, PROGRESS, ABSENCE = 5, 0.1, 10, 15
+CONNECT, LOOK, PROGRESS, ABSENCE = 4, 0.1, 10, 15
 # Seconds in which the parts must end that are told to.
 ENDING = 30
 # What is known of a run, in its folder.
@@ -69,6 +70,9 @@ threading.Thread(target=watch, daemon=True).start()
 sys.exit(child.wait())
 """
 
+Show = Callable[[str], Any]
+Submit = Callable[[str, int], Any]
+Keep = Callable[[int, bool, List[Tuple[str, bytes]]], bool]
 # Paths in a folder with contents.
 Files = List[Tuple[str, bytes]]
 # Paths in a part's folder with their contents' hashes.
@@ -95,7 +99,7 @@ def _version(name: Optional[str]) -> str:
 
 
 def _stored(sha256: str) -> Path:
-    return Path(tempfile.gettempdir(), "zeitnot-cluster", sha256)
+    return Path(tempfile.gettempdir(), "zeitnot-files", sha256)
 
 
 def _missing(hashes: List[str]) -> List[str]:
@@ -204,8 +208,7 @@ def connect(scheduler: str) -> Iterator[Any]:
                 found.append(dask.Client(scheduler, timeout=CONNECT))
 
         # Dask's own limit does not hold where something accepts and is silent.
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
+        (thread := threading.Thread(target=call, daemon=True)).start()
         thread.join(CONNECT)
         if not found:
             raise ClusterError(f"no scheduler answers at {scheduler}: start one with `dask scheduler`")
@@ -227,13 +230,11 @@ def usable_workers(client: Any, name: Optional[str] = None) -> List[str]:
     found = client.run(_version, name, on_error="return")
     if not found:
         raise ClusterError("the scheduler has no workers: start some with `dask worker ADDRESS --nthreads 1`")
-    for worker, version in found.items():
-        if version != own:
-            print(f"{worker} is left out: {version}, but {own} here", file=sys.stderr)
-    same = [worker for worker, version in found.items() if version == own]
-    if not same:
+    for worker in [worker for worker, version in found.items() if version != own]:
+        print(f"{worker} is left out: {found.pop(worker)}, but {own} here", file=sys.stderr)
+    if not found:
         raise ClusterError(f"no worker has {own}: install the same version of zeitnot on all")
-    return same
+    return list(found)
 
 
 class _Files:
@@ -283,10 +284,8 @@ class _Command:
         self.command, self._kinds = command, {"games": "FILE"}
         described = r"^ {2,6}(?:(-\w), |    )?(--[\w-]+)(?:( |\[=)<(.+?)>)?(\.\.\.)?"
         for short, flag, sign, kind, many in re.findall(described, said, re.M):
-            how: Dict[str, Any] = {"action": "store_const", "const": [None]}
-            if sign:
-                how = {"action": "extend", "nargs": "+" if many else 1}
-            parser.add_argument(*filter(None, (short, flag)), dest=flag, **how)
+            bare, valued = {"action": "store_const", "const": [None]}, {"action": "extend", "nargs": "+" if many else 1}
+            parser.add_argument(*filter(None, (short, flag)), dest=flag, **(valued if sign else bare))
             self._kinds[flag] = kind
             if sign == "[=":
                 arguments = [word + "=true" if word == flag else word for word in arguments]
@@ -304,14 +303,11 @@ class _Command:
                 for file in [value] if is_file else re.findall(r"(?i)WeightsFile=([^,\"'<]+)", value):
                     if not os.path.isfile(file):
                         raise ClusterError(f"{flag} {file}: there is no such file".strip())
-            self.flags[flag] = [value and self._placed(files, flag, value) for value in values]
-
-    def _placed(self, files: _Files, flag: str, value: str) -> str:
-        placed = files.place(value)
-        if placed != value and flag in ("--a", "--b") and not re.search(r"\b(name|cmd)=|'", value):
-            # In tables and games the engine has the name that the user gave it.
-            return f"name='{value}',{placed}"
-        return placed
+            placed = [value and files.place(value) for value in values]
+            if placed != values and flag in ("--a", "--b") and not re.search(r"\b(name|cmd)=|'", values[0] or ""):
+                # In tables and games the engine has the name that the user gave it.
+                placed = [f"name='{values[0]}',{placed[0]}"]
+            self.flags[flag] = placed
 
     def words(self) -> List[str]:
         given = [(flag, value) for flag, values in self.flags.items() for value in values]
@@ -360,13 +356,7 @@ def _state(path: Path, new: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def run(
-    client: Any,
-    command: str,
-    arguments: Sequence[str],
-    *,
-    name: Optional[str] = None,
-    parts: Optional[int] = None,
-    show: Callable[[str], Any] = print,
+    client: Any, command: str, arguments: Sequence[str], *, name: Optional[str] = None, parts: Optional[int] = None, show: Show = print
 ) -> Any:
     """Runs a command on all workers, and returns what it found, as `zeitnot report --json` says it, or the folder of its files.
 
@@ -391,9 +381,8 @@ def run(
     def submit(run: str, index: int) -> Any:
         words, place = planned[index]
         before = _read(folder / place)
-        words = [name or "", *words]
-        options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
-        return client.submit(_run, run, index + 1, words, files.places, before, **options)
+        words = [name or "", *words, *(["--resume"] if "movesleft.csv" in dict(before) else [])]
+        return client.submit(_run, run, index + 1, words, files.places, before, workers=workers, **OPTIONS)
 
     def keep(index: int, is_whole: bool, written: Files) -> bool:
         _write(folder / planned[index][1], written)
@@ -413,30 +402,23 @@ def run(
     return _report(name, folder, [*test, *(f"--estimator={value}" for value in estimators), f"--out={out}"])
 
 
-def _collect(
-    client: Any,
-    submit: Callable[[str, int], Any],
-    keep: Callable[[int, bool, Files], bool],
-    left: List[int],
-    workers: List[str],
-    show: Callable[[str], Any],
-) -> None:
+def _collect(client: Any, submit: Submit, keep: Keep, left: List[int], workers: List[str], show: Show) -> None:
     """Runs the parts that are `left`, until `keep`, which gets what comes of them, says that this is enough. Whatever ends this
     early, the programs end and what they have written is kept."""
     notes: Deque[str] = deque([], 1)
     run, tries = uuid.uuid4().hex, dict.fromkeys(left, 0)
     client.subscribe_topic(run, lambda event: notes.append(event[1]))
-    waiting = {index: submit(run, index) for index in left}
-    end: Optional[BaseException] = None
+    waiting, end = {index: submit(run, index) for index in left}, None
     deadline, told, looked, is_absent = float("inf"), 0.0, time.monotonic(), False
     while waiting and time.monotonic() < deadline:
         try:
             for index, future in [(index, future) for index, future in waiting.items() if future.done()]:
-                is_whole, failure, written = future.result() if future.status == "finished" else (False, _failure(future), [])
+                why = future.exception() if future.status == "error" else future.status
+                is_whole, failure, written = future.result() if future.status == "finished" else (False, str(why), [])
                 is_enough = keep(index, is_whole, written)
                 del waiting[index]
                 tries[index] += 1
-                if is_enough:
+                if is_enough and not end:
                     show("the test is decided, the other parts are not played")
                     raise _Enough
                 if failure and not end:
@@ -465,18 +447,8 @@ class _Enough(Exception):
     """A test over all parts is decided."""
 
 
-def _failure(future: Any) -> str:
-    return str(future.exception() if future.status == "error" else f"the scheduler has {future.status} it")
-
-
 def analyse(
-    positions: Iterable[Position],
-    client: Any,
-    *,
-    flags: Sequence[str] = (),
-    name: Optional[str] = None,
-    chunk: int = 64,
-    **keys: Any,
+    positions: Iterable[Position], client: Any, *, flags: Sequence[str] = (), name: Optional[str] = None, chunk: int = 64, **keys: Any
 ) -> Iterator[Result]:
     """Yields the answers to `positions` in their order, with one `zeitnot serve` on each worker. What is refused is yielded as a
     `QueryError`.
@@ -487,12 +459,11 @@ def analyse(
     waiting: Deque[Any] = deque()
     placed, workers = [files.place(flag) for flag in flags], usable_workers(client, name)
     files.bring(client, workers)
-    options = {"workers": workers, "allow_other_workers": False, "retries": RETRIES, "pure": False}
     queries = map(query_of, positions)
     try:
         while True:
             while len(waiting) < 2 * len(workers) and (these := list(islice(queries, chunk))):
-                waiting.append(client.submit(_answers, name, placed, files.places, these, keys, **options))
+                waiting.append(client.submit(_answers, name, placed, files.places, these, keys, workers=workers, **OPTIONS))
             if not waiting:
                 return
             yield from waiting.popleft().result()

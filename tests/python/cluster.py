@@ -38,6 +38,12 @@ def workers(*environments):
     return SpecCluster(workers=nannies, scheduler={"cls": Scheduler, "options": option}, silence_logs=50)
 
 
+def running():
+    """The programs of matches, but for those that watch them."""
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in found if line.startswith(f"{PROGRAM} match")]
+
+
 class Clusters(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -77,6 +83,7 @@ class Clusters(unittest.TestCase):
             self.run_match(client, "killed", parts=10)
             thread.join()
             self.assertTrue(killed.is_set())
+            self.assertEqual(running(), [])
             self.assertEqual(self.rows("killed"), self.rows("alone"))
             # All of it is there.
             self.assertEqual(self.run_match(client, "killed", parts=3), report)
@@ -147,7 +154,7 @@ class Clusters(unittest.TestCase):
 
     def test_files_are_put_in_by_their_places(self):
         network = self.path / "net.pb.gz"
-        network.write_bytes(Path("models/zeitnot-small.pb.gz").read_bytes())
+        network.write_bytes((Path(__file__).parents[2] / "models/zeitnot-small.pb.gz").read_bytes())
         for name in ("same.pb.gz", "old/net.pb.gz", "big-net.pb.gz", "4", "20"):
             (self.path / name).parent.mkdir(exist_ok=True)
             (self.path / name).write_bytes(network.read_bytes())
@@ -159,7 +166,7 @@ class Clusters(unittest.TestCase):
         os.chdir(self.path)
         try:
             with workers({}) as started, Client(started) as client:
-                shutil.rmtree(Path(tempfile.gettempdir(), "zeitnot-cluster"), ignore_errors=True)
+                shutil.rmtree(Path(tempfile.gettempdir(), "zeitnot-files"), ignore_errors=True)
                 report = cluster.run(client, "match", arguments, name=PROGRAM, parts=2, show=lambda _: None)
         finally:
             os.chdir(here)
@@ -190,8 +197,7 @@ class Clusters(unittest.TestCase):
             games = sum(path.read_text().count("\n") - 1 for path in self.path.glob("out/parts/*/games.csv"))
             self.assertGreater(games, kept)
             kept = games
-            running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-            self.assertNotIn(f"{PROGRAM} match", running)
+            self.assertEqual(running(), [])
         with self.head(*arguments) as head:
             head.communicate(timeout=120)
         self.assertEqual(self.rows("out"), self.rows("alone"))
