@@ -14,7 +14,7 @@ another machine and they are installed; otherwise it is said that it was not tri
 One toolchain, zig, compiles and links for all systems. Needs Python 3.8 or newer, and:
 
     rustup target add TARGET…
-    pip install ziglang cargo-zigbuild maturin
+    pip install ziglang cargo-zigbuild; for --wheel also maturin, wheel
     apt-get install llvm                                      reads what a program asks for
     apt-get install qemu-user libc6-arm64-cross wine64        may be missing: tries the programs for ARM64 and Windows
 """
@@ -253,7 +253,7 @@ def main():
         archive = pack(folder, out, target)
         made.append((archive, f"needs {needs}; {try_out(archive, target)}"))
         if arguments.wheel:
-            made.append((wheel(folder, target, out), "a package for pip"))
+            made.append((wheel(program, folder, target, out), "a package for pip"))
     source = out / f"zeitnot-{version}-source.tar.gz"
     run("git", "archive", "--format=tar.gz", f"--prefix=zeitnot-{version}/", "-o", source, "HEAD")
     made.append((source, "the commit's files"))
@@ -264,16 +264,25 @@ def main():
         print(f"{archive.name}  {archive.stat().st_size / 1e6:.1f} MB  {seen}")
 
 
-def wheel(folder, target, out):
+def wheel(program, folder, target, out):
     """Makes a package for pip with the program in it; `folder` is the archive's. Returns its path."""
+    parts = WORK / "wheel"
+    shutil.rmtree(parts, ignore_errors=True)
+    shutil.copytree(ROOT / "python", parts, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(folder / "THIRD-PARTY.txt", ROOT)
-    oldest = ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"] if "linux" in target else []
     try:
-        before = set(out.glob("*.whl"))
-        run("maturin", "build", "--zig", "--locked", "--release", "--target", target, *oldest, "--out", out)
-        return max(set(out.glob("*.whl")) - before or out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+        run("maturin", "pep517", "write-dist-info", "--target", target, "--metadata-directory", parts)
     finally:
         (ROOT / "THIRD-PARTY.txt").unlink()
+    (facts,) = parts.glob("*.dist-info")
+    # maturin knows nothing of the oldest glibc, which `check` has seen.
+    tag = facts / "WHEEL"
+    tag.write_text(tag.read_text().replace("-linux_", f"-manylinux_{GLIBC.replace('.', '_')}_"))
+    scripts = facts.with_suffix(".data") / "scripts"
+    scripts.mkdir(parents=True)
+    shutil.copy2(program, scripts)
+    run(sys.executable, "-m", "wheel", "pack", parts, "--dest-dir", out)
+    return out / f"{facts.stem}-{re.search('Tag: (.*)', tag.read_text())[1]}.whl"
 
 
 if __name__ == "__main__":
