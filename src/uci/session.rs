@@ -47,6 +47,7 @@ pub fn run(
         session.greet();
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
+    session.tell_of_slowmover();
     for Received { line, at } in lines {
         let text = match line {
             Ok(text) => text,
@@ -166,13 +167,17 @@ impl Session {
 
     /// Does what follows from the option `name`, which was set, beyond the next search.
     fn follow_option(&mut self, name: &str) {
-        let Settings { info, time, .. } = self.engine.settings();
         match Settings::spec(name).map(|spec| spec.name) {
-            Ok("LogFile") => self.output.log_to(&info.log_file),
-            Ok("Slowmover") if time.slowmover != 1.0 && time.time_manager.named().is_none() => {
-                self.output.note("Slowmover chooses the time manager legacy, as none is named");
-            }
+            Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
+            Ok("Slowmover") => self.tell_of_slowmover(),
             _ => {}
+        }
+    }
+
+    fn tell_of_slowmover(&self) {
+        let time = &self.engine.settings().time;
+        if time.slowmover != 1.0 && time.time_manager.named().is_none() {
+            self.output.note("Slowmover chooses the time manager legacy, as none is named");
         }
     }
 

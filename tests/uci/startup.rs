@@ -93,6 +93,37 @@ fn a_backend_that_is_not_to_be_had_is_told_and_nothing_is_played() {
     assert_eq!(engine.best_move(&["setoption name Backend value random", "go nodes 10"]).len(), 4);
 }
 
+/// A regression: parameters of Lc0's backends, without a backend beside them, left the engine without a network. So did any wrong one.
+#[test]
+fn a_parameter_of_the_backend_never_costs_the_network() {
+    for (options, is_error) in [
+        ("gpu=0,max_batch=512", false),
+        ("graph_capture=true", false),
+        ("(backend=cuda-fp16,gpu=0)", false),
+        ("7", false),
+        ("precision=fp17", true),
+    ] {
+        let installed = Installed::new();
+        installed.configure(&format!("threads=1\nbackend-opts={options}\n"));
+        let by_option = format!("setoption name BackendOptions value {options}\n");
+        for (flags, before) in [
+            (vec![], String::new()),
+            (vec!["--config=".into(), format!("--backend-opts={options}")], String::new()),
+            (vec!["--config=".into()], by_option),
+        ] {
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let output = installed.run(&flags, &(before + "isready\nposition startpos\ngo nodes 2\n"));
+            let said = stdout(&output);
+            assert!(said.contains("\nbestmove "), "{options}, {flags:?}: {said}");
+            let is_told = |line: &&str| line.contains("ignored: ") || line.contains("is left out");
+            assert_eq!(said.lines().filter(is_told).count(), 1, "{options}, {flags:?}: {said}");
+            assert_eq!(said.contains(ERROR), is_error, "{options}, {flags:?}: {said}");
+        }
+    }
+}
+
+}
+
 /// A regression: GUIs start the engine in a folder of their own, where a relative file of the configuration does not lie.
 #[test]
 fn files_in_a_configuration_lie_beside_it() {

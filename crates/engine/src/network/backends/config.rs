@@ -146,7 +146,6 @@ impl BackendConfig {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
-        debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
             devices.push(DeviceConfig::new(name, list_name, list, &options)?);
@@ -157,7 +156,8 @@ impl BackendConfig {
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
         }
-        let notes = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        let mut notes: Vec<_> = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        notes.dedup();
         let (options, fallback) = (Params::default(), Fallback::default());
         Ok(BackendConfig { name: name.into(), options, devices, fallback, notes })
     }
@@ -325,6 +325,25 @@ mod tests {
         assert!(parse("roundrobin", "(backend=cuda),native").wants_more_than_a_cpu());
         assert!(parse("openvino", "threads=2").devices.is_empty());
         assert!(!parse("demux", "native,onnxruntime").wants_more_than_a_cpu());
+    }
+
+    /// A regression: without `backend=` these left the engine without a network.
+    #[test]
+    fn parameters_of_lc0_are_left_out_with_one_note() {
+        for (backend, options, kept) in [
+            ("auto", "gpu=0,max_batch=512", "gpu=0"),
+            ("auto", "graph_capture=true,precision=fp32", "precision=fp32"),
+            ("auto", "7", ""),
+            ("auto", "(backend=cuda-fp16,gpu=0),(backend=cuda-fp16,gpu=1)", ""),
+            ("native", "max_batch=256,kernel=avx2", "kernel=avx2"),
+        ] {
+            let config = parse(backend, options);
+            assert_eq!((config.options.to_string().as_str(), config.notes.len()), (kept, 1), "{options}");
+        }
+        assert_eq!(parse("native", "kernal=avx2").options.to_string(), "kernal=avx2", "nobody's");
+        assert_eq!(devices("cuda", "graph_capture=true,max_batch=64"), ["onnxruntime: provider=cuda"]);
+        let two = parse("demux", "backend=native,nhwc=true,(gpu=0),(gpu=1)");
+        assert_eq!((two.devices.len(), two.notes.len()), (2, 2), "{:?}", two.notes);
     }
 
     #[test]
