@@ -9,9 +9,9 @@ use std::num::NonZero;
 use std::path::Path;
 
 use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot_engine::engine::{Engine, Settings};
+use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::SearchResult;
+use zeitnot_engine::search::{SearchInfo, SearchResult};
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot_engine::time::{GoLimits, Nodes};
 
@@ -166,6 +166,29 @@ fn repetitions_decide_together_with_the_tables() {
     assert_ne!(mv, repetition);
 }
 
+/// A regression: the search of a move that was asked for ended after one node.
+#[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
+fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
+    let Some(tables) = fetch::tables() else { return };
+    let mut engine = Engine::new(settings(tables)).unwrap();
+    engine.set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100").unwrap();
+    let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
+    let limits = GoLimits { nodes: Some(Nodes(400)), ..GoLimits::default() };
+    let (sender, answers) = std::sync::mpsc::channel();
+    let request = GoRequest { root_moves, ..GoRequest::new(limits) };
+    engine.go(request, Box::new(AnswerSender(sender))).unwrap();
+    assert_eq!(answers.recv().unwrap().result.unwrap().summary.nodes, 400);
+}
+
+struct AnswerSender(std::sync::mpsc::Sender<SearchAnswer>);
+
+impl Listener for AnswerSender {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+    fn note(&mut self, _: Note) {}
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        self.0.send(answer).unwrap();
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::engine::{Engine, PATIENCE};
+use crate::common::engine::{Engine, PATIENCE, last_info, number};
 use crate::common::zeitnot;
 
 #[test]
@@ -241,6 +241,26 @@ fn stop_without_a_search_and_a_second_go_do_no_harm() {
     engine.best_move(&["go nodes 100"]);
     engine.best_move(&["isready"]);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+/// A regression: a rule for playing ended searches for a value, where one move was clear.
+#[test]
+fn an_analysis_of_a_clear_move_takes_its_nodes() {
+    let mut engine = Engine::repeatable();
+    engine.send("setoption name UCI_AnalyseMode value true");
+    for fen in [
+        "r3kb2/2R5/3P1p2/1B1K2p1/P7/4PP1N/8/q7 b - - 4 33",
+        "1rR1k1n1/3pppb1/pp6/6p1/4P3/1P1P4/3N2B1/3K4 b - - 0 20",
+        "1r1qkbnr/p1ppp1p1/n4p1p/P6B/N3b3/3P2PP/5K2/R5N1 b k - 4 18",
+    ] {
+        let position = format!("position fen {fen}");
+        let lines = engine.search(&["ucinewgame", &position, "go nodes 300"]);
+        assert_eq!(number::<u64>(last_info(&lines), "nodes"), 300, "{fen}");
+        let lines = engine.search(&["ucinewgame", &position, "go wtime 900000 btime 900000"]);
+        assert!(number::<u64>(last_info(&lines), "nodes") < 100, "under a clock: {lines:#?}");
+    }
+    // What is proven needs no more nodes.
+    let mated = "position fen k7/8/1K6/8/8/8/8/7R b - - 0 1";
+    let lines = engine.search(&["ucinewgame", mated, "go nodes 300"]);
+    assert!(last_info(&lines).contains(" score mate -1 "), "{lines:#?}");
 }
 
 #[test]

@@ -470,7 +470,8 @@ pub(crate) struct TablesInForce {
 pub(crate) struct FilteredRootMoves {
     /// Root moves to search. Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// The number of root moves that keep the best result, or `None` where the tables don't know.
+    /// The number of root moves that keep the best result, or `None` where the tables don't know, or some
+    /// moves only were wanted.
     pub(crate) choices: Option<usize>,
     /// Tables to probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
@@ -533,7 +534,7 @@ impl TablesInForce {
         let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
         let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
         FilteredRootMoves {
-            choices: Some(found.moves.len()),
+            choices: wanted.is_empty().then_some(found.moves.len()),
             root_moves: found.moves,
             // Where distances show the way every leaf in the tables would be the same win, and the search
             // blind.

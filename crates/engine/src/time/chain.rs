@@ -167,12 +167,13 @@ fn push_limits_after_manager(
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
         let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
-        stoppers.push(Box::new(SmartPruning::new(
-            options.smart_pruning_factor,
-            options.smart_pruning_minimum_batches,
-            facts.legal_moves,
+        stoppers.push(Box::new(SmartPruning {
+            factor: options.smart_pruning_factor,
+            minimum_batches: options.smart_pruning_minimum_batches,
+            legal_moves: facts.legal_moves,
             reply_patience,
-        )));
+            ends_with_move: facts.wants_move_only(),
+        }));
     }
 }
 
