@@ -241,6 +241,25 @@ fn stop_without_a_search_and_a_second_go_do_no_harm() {
     engine.best_move(&["go nodes 100"]);
     engine.best_move(&["isready"]);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+/// A regression: the move to ponder on was in no line, or followed the end of the game.
+#[test]
+fn the_move_to_ponder_on_is_in_the_last_line() {
+    let mut engine = Engine::repeatable();
+    engine.send("setoption name Ponder value true");
+    for (position, go, is_over) in [
+        ("6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go nodes 1", false),
+        ("8/8/4k3/8/8/3K4/4N3/8 w - - 0 1", "go nodes 1", true),
+        ("4k3/pppp4/8/8/3N4/8/PPPPK3/8 w - - 99 120 moves e2e3", "go nodes 1 searchmoves e8e7", true),
+    ] {
+        let lines = engine.search(&["ucinewgame", &format!("position fen {position}"), go]);
+        let words: Vec<_> =
+            lines[lines.len() - 1].split(' ').skip(1).filter(|word| *word != "ponder").collect();
+        assert_eq!(words.len(), if is_over { 1 } else { 2 }, "{lines:#?}");
+        let (_, line) = last_info(&lines).split_once(" pv ").unwrap();
+        assert!(line.starts_with(&words.join(" ")), "{lines:#?}");
+    }
+}
+
 /// A regression: a rule for playing ended searches for a value, where one move was clear.
 #[test]
 fn an_analysis_of_a_clear_move_takes_its_nodes() {

@@ -18,6 +18,7 @@ use super::memory::CacheSettings;
 use super::{Engine, EngineError, InfoOptions, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
+use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
@@ -372,23 +373,29 @@ impl SearchReporter {
         }
         let guess =
             must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
-        if let Some(guess) = guess.filter(|_| !is_pondering) {
-            self.listener.info(position, &guess.info(result.summary.time));
-        }
         let best = result.best.or(guess.map(|guess| guess.mv));
-        let ponder = result.ponder.or_else(|| {
-            let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
-            quick_look(&after, &[], cache).map(|look| look.mv)
-        });
+        let guessed_reply = best
+            .filter(|_| result.ponder.is_none() && (self.wants_reply || !has_choice))
+            .and_then(|best| reply_to(best, position, cache));
+        let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
+        let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
+        if let Some(mut info) = last_info {
+            // The last line has the reply that is pondered on.
+            info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
+            self.listener.info(position, &info);
+        }
+        let ponder = result.ponder.or(guessed_reply);
         let answer = SearchAnswer { best, ponder, result: Some(result) };
         self.listener.answer(position, answer);
     }
 }
 
-fn play(game: &History, mv: Move) -> History {
-    let mut game = game.clone();
-    game.push(mv);
-    game
+/// Returns a reply to `best`, which nothing was evaluated of, unless the game is over.
+fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
+    let mut game = position.clone();
+    game.push(best);
+    let is_over = game.terminal(&game.legal_moves()).is_some();
+    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
 }
 
 /// A search that has ended and found a move.
