@@ -237,10 +237,38 @@ fn stop_without_a_search_and_a_second_go_do_no_harm() {
     engine.send("stop");
     engine.send("ponderhit");
     engine.send("go infinite");
-    // A new `go` ends the old search: each gets its answer.
     engine.best_move(&["go nodes 100"]);
-    engine.best_move(&["isready"]);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+}
+
+/// A regression: a host that sends a new position without `stop`, which Lc0 takes, got a move for the old one.
+#[test]
+fn a_search_that_another_one_replaces_has_no_answer() {
+    const ONE_MOVE: &str = "position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1";
+    let mut engine = Engine::random();
+    let is_answer = |line: &&String| line.starts_with("bestmove");
+    for first in ["go infinite", "go ponder wtime 60000 btime 60000", "go wtime 600000 btime 600000"] {
+        for second in ["go nodes 100", "go movetime 100"] {
+            ["ucinewgame", "position startpos moves e2e4 e7e5", first]
+                .iter()
+                .for_each(|line| engine.send(line));
+            engine.read_until("info depth");
+            assert_eq!(engine.best_move(&[ONE_MOVE, second]), "h1h2", "{first}, {second}");
+            engine.send("isready");
+            let rest = engine.read_until("readyok");
+            assert_eq!(rest.iter().find(is_answer), None, "{first}, {second}");
+        }
+    }
+    ["position startpos", "go infinite", "ucinewgame", "isready"].iter().for_each(|line| engine.send(line));
+    assert_eq!(engine.read_until("readyok").iter().find(is_answer), None);
+    // One that was told to stop answers, as late as that may be.
+    ["position startpos", "go infinite", "stop", ONE_MOVE, "go nodes 9"]
+        .iter()
+        .for_each(|line| engine.send(line));
+    engine.read_until("bestmove");
+    assert!(engine.read_until("bestmove h1h2").iter().filter(is_answer).count() == 1);
+}
+
 /// A regression: the move to ponder on was in no line, or followed the end of the game.
 #[test]
 fn the_move_to_ponder_on_is_in_the_last_line() {

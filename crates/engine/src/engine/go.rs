@@ -68,13 +68,14 @@ pub trait Listener: Send {
 }
 
 impl Engine {
-    /// Starts a search of the present position. A search that still runs is ended first.
+    /// Starts a search of the present position. A search that still runs is dropped without an answer, unless
+    /// it was told to stop.
     ///
     /// # Errors
     /// Fails if there is nothing to search with or the last position was refused. The listener gets no answer
     /// then. No move is made up in place of a search, so that whoever asked notices.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
-        self.finish();
+        self.drop_search();
         let position = self.accepted_position()?.clone();
         if position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
@@ -216,6 +217,16 @@ impl Engine {
     pub(super) fn finish(&mut self) {
         self.stop();
         self.wait();
+    }
+
+    /// Ends the running search without an answer: another position has taken its place. One that was told to
+    /// stop answers all the same.
+    pub(super) fn drop_search(&mut self) {
+        self.pending_answer = None;
+        match self.active.take_if(|active| !active.is_ending()) {
+            Some(active) => self.game = active.hand_over().game,
+            None => self.wait(),
+        }
     }
 }
 
