@@ -20,7 +20,10 @@ const WORDS_OF_A_FAILED_START: [&str; 6] =
 fn nothing_in_the_configuration_ends_the_engine() {
     let installed = Installed::new();
     for (line, reason) in [
-        ("sticky-checkmate=true", "unexpected argument '--sticky-checkmate' found"),
+        (
+            "sticky-checkmate=true",
+            "unexpected argument '--sticky-checkmate' found (--sticky-endgames has replaced it)",
+        ),
         ("thread=1", "a similar argument exists: '--threads'"),
         ("threads=900", "option Threads: \"900\" is not an integer from 0 to 256"),
         ("no-cpuct", "--no-cpuct"),
@@ -122,6 +125,37 @@ fn a_parameter_of_the_backend_never_costs_the_network() {
     }
 }
 
+/// A regression: lines of a configuration that were left out were named as in force, with a hint at another option for one that was
+/// replaced.
+#[test]
+fn only_lines_that_are_taken_are_named() {
+    let installed = Installed::new();
+    installed.configure("[lc0]\nfpu-reduction=-0.07\nthreads=1 # one\nminibatch-size=32\n// mine\n");
+    let output = installed.run(&["--backend=random"], "uci\n");
+    let told =
+        stderr(&output).lines().find(|line| line.contains("options from the configuration file")).unwrap();
+    assert!(told.ends_with(": minibatch-size (--no-config leaves it out)"), "{told}");
+    let errors: Vec<_> = stdout(&output).lines().filter(|line| line.starts_with(ERROR)).collect();
+    assert_eq!(errors.len(), 4, "{errors:#?}");
+    let has = |text: &str| errors.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(has("(--fpu-value has replaced it)"), 1, "{errors:#?}");
+    assert_eq!(has("a comment needs a line of its own: threads=1 # one"), 1, "{errors:#?}");
+}
+
+/// Hosts take each line before `readyok` for a warning.
+#[test]
+fn nothing_wrong_takes_one_line_at_the_start() {
+    let folder = TempDir::new().unwrap();
+    let missing = format!("--syzygy-paths={}", folder.path().join("none").display());
+    let mut engine =
+        Engine::start(&["--backend=eigen", "--backend-opts=blas_cores=2", "--threads=1", &missing]);
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(
+        lines[0].contains(", 1 thread; ") && lines[0].contains("SyzygyPath: there is no folder"),
+        "{lines:#?}"
+    );
 }
 
 /// A regression: GUIs start the engine in a folder of their own, where a relative file of the configuration does not lie.
@@ -197,9 +231,9 @@ fn no_words_of_the_system_reach_the_gui() {
         assert!(!said.contains(foreign), "{foreign}: {said}");
     }
     let lines: Vec<_> = stdout(&quiet).lines().collect();
-    let expected =
-        format!("info string SyzygyPath: there is no folder {}, so there are no tables", path("none"));
-    assert!(lines.contains(&expected.as_str()), "a missing folder is a note: {lines:#?}");
+    let expected = format!("; SyzygyPath: there is no folder {}, so there are no tables", path("none"));
+    let is_note = |line: &&&str| line.starts_with("info string ") && line.ends_with(&expected);
+    assert!(lines.iter().any(|line| is_note(&line)), "a missing folder is a note: {lines:#?}");
     assert!(
         lines.iter().any(|line| line.contains("none.pb.gz: cannot be read: it does not exist")),
         "{lines:#?}"

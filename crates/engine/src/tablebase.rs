@@ -99,7 +99,13 @@ impl Tablebase {
             read_error: OnceLock::new(),
         };
         let mut first_error = None;
+        let mut known = Vec::new();
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
+            let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            if known.contains(&whole) {
+                continue;
+            }
+            known.push(whole);
             match table_files(&folder) {
                 Ok(files) => files.iter().for_each(|file| tablebase.add(file)),
                 Err(error) => {
@@ -579,6 +585,14 @@ mod tests {
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
         assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
         assert_eq!(tables.damage(), [tables.read_error().unwrap()], "whoever asks is told before");
+    }
+
+    #[test]
+    fn a_folder_named_twice_counts_once() {
+        let folder = folder_with(&[("KQvK.rtbw", 80)]);
+        let twice = std::env::join_paths([folder.path().join("."), folder.path().into()]).unwrap();
+        let tables = Tablebase::open(twice.to_str().unwrap()).unwrap();
+        assert_eq!(tables.description(), "1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces");
     }
 
     #[test]
