@@ -44,6 +44,8 @@ pub struct MoveFacts {
     pub limits: GoLimits,
     /// `MoveOverheadMs`: time kept back from every clock for lag and the GUI.
     pub overhead: Millis,
+    /// Lag of one move, as the clock has shown it so far. Zero under `nodestime`.
+    pub lag: Millis,
     /// Time kept back in games that may last longer than expected. See [`super::Timekeeper`].
     pub reserve: Millis,
     /// Time that has passed since the `go` line was read.

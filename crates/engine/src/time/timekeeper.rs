@@ -107,8 +107,8 @@ impl Timekeeper {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
             None => {
-                let overhead = facts.overhead.max(self.lag.lag() * LAG_MARGIN);
-                MoveFacts { overhead, ..facts.clone() }
+                let lag = self.lag.lag();
+                MoveFacts { overhead: facts.overhead.max(lag * LAG_MARGIN), lag, ..facts.clone() }
             }
         };
         let smart_pruning_factor =
