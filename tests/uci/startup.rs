@@ -83,14 +83,12 @@ fn nothing_in_the_flags_ends_the_engine() {
 
 #[test]
 fn a_backend_that_is_not_to_be_had_is_told_and_nothing_is_played() {
-    // No system has both.
-    let provider = if cfg!(windows) { "coreml" } else { "directml" };
-    let mut engine = Engine::start(&[&format!("--backend=onnxruntime(provider={provider})")]);
+    // Tests fetch nothing, whatever the machine has.
+    let mut engine = Engine::start(&["--backend=cuda"]);
     engine.ask(&["uci"], "uciok");
     engine.send("isready");
     let lines = engine.read_until("readyok");
-    let reason = format!("{ERROR}{provider} is for ");
-    assert!(lines.iter().any(|line| line.starts_with(&reason)), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with(ERROR) && line.contains("cuda")), "{lines:#?}");
     let line = engine.ask(&["position startpos", "go nodes 10"], ERROR);
     assert!(line.ends_with("Without a network there is no bestmove"), "{line}");
     assert_eq!(engine.best_move(&["setoption name Backend value random", "go nodes 10"]).len(), 4);

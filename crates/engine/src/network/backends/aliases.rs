@@ -25,9 +25,8 @@ const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
 /// Short names of our own. Some are Lc0's too, and mean the same device.
-const SHORT: [Alias; 5] = [
+const SHORT: [Alias; 4] = [
     Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "tensorrt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
     Alias { name: "tensorrt-rtx", backend: onnxruntime::NAME, options: &[("provider", "tensorrt-rtx")] },
     Alias { name: "webgpu", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "openvino", backend: onnxruntime::NAME, options: &[("provider", "openvino")] },
@@ -41,14 +40,14 @@ const LC0: [Alias; 26] = [
     Alias { name: "cudnn-auto", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "cudnn-fp16", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp16")] },
     Alias { name: "onnx-cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
+    Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "onnx-cpu", backend: onnxruntime::NAME, options: &[("provider", "cpu")] },
-    Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[("provider", "directml")] },
+    Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "dx12", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[("provider", "coreml")] },
+    Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "metal", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
-    Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
+    Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "blas", backend: AUTO, options: &[] },
     Alias { name: "eigen", backend: AUTO, options: &[] },
     Alias { name: "onednn", backend: AUTO, options: &[] },
@@ -196,7 +195,7 @@ mod tests {
             ]
         );
         let (_, options, _) = resolved("onnx-trt", "fp16=false");
-        assert_eq!(options, "provider=tensorrt,precision=fp32");
+        assert_eq!(options, "provider=cuda,precision=fp32");
         let (name, options, notes) = resolved("blas", "blas_cores=2");
         assert_eq!((name.as_str(), options.as_str()), ("auto", ""));
         assert_eq!(notes[0], "Lc0's backend blas is mapped to auto");

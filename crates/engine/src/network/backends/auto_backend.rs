@@ -18,7 +18,7 @@ use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
 use crate::params::Params;
 
-/// The GPUs that are taken, best first. TensorRT is none: it builds for minutes.
+/// The GPUs that are taken, best first.
 pub const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
 
 /// The parameters of a GPU, which Lc0's users set without a backend. They leave the choice to the rule.
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(taken(false, &[OpenVino, WebGpu]), "webgpu");
         assert_eq!(taken(false, &[OpenVino]), "openvino");
         assert_eq!(taken(false, &[]), "onnxruntime");
-        assert_eq!(taken(true, &[Provider::Cpu, Provider::TensorRt]), "native", "it builds for minutes");
+        assert_eq!(taken(true, &[Provider::Cpu]), "native");
     }
 
     #[test]

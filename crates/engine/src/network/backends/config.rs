@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((*threads, *join_up_to), (3, 256));
         assert_eq!(backend.name, "onnxruntime");
         assert_eq!((backend.options.get("provider"), backend.options.get("gpu")), (Some("cuda"), Some("1")));
-        assert_eq!(devices("demux", "backend=tensorrt,(gpu=0),(gpu=1)").len(), 2);
+        assert_eq!(devices("demux", "backend=cuda,(gpu=0),(gpu=1)").len(), 2);
         assert_eq!(config.providers(), [Provider::Cuda]);
         let mixed = parse("demux", "(backend=opencl),(backend=native),(backend=onnxruntime)");
         assert_eq!(mixed.providers(), [Provider::WebGpu, Provider::Cpu]);
