@@ -1,7 +1,7 @@
 //! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved
 //! settings carry over.
 
-use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
+use super::multiplexing::{DEMUX, MULTIPLEXING};
 use super::native::NativeParams;
 use super::onnxruntime::{self, OnnxRuntimeParams};
 use super::{AUTO, registered};
@@ -17,6 +17,8 @@ struct Alias {
     options: &'static [(&'static str, &'static str)],
 }
 
+/// Lc0's backend that gives each batch to the next device in turn, where ours gives it to a free one.
+pub(super) const ROUND_ROBIN: &str = "roundrobin";
 /// Lc0's backend that compares two others while it plays.
 const CHECK: &str = "check";
 /// Lc0's backend that writes evaluations to a file, or reads them from one.
@@ -25,7 +27,8 @@ const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
 /// Short names of our own. Some are Lc0's too, and mean the same device.
-const SHORT: [Alias; 4] = [
+const SHORT: [Alias; 5] = [
+    Alias { name: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
     Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "tensorrt-rtx", backend: onnxruntime::NAME, options: &[("provider", "tensorrt-rtx")] },
     Alias { name: "webgpu", backend: onnxruntime::NAME, options: &[WEBGPU] },
@@ -132,7 +135,7 @@ impl Alias {
 /// if there are any. Beside `auto`, which nobody has named, whatever its choices do not have counts as Lc0's.
 fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
     let own = match registered(backend) {
-        _ if [DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&backend) => return (options.clone(), Vec::new()),
+        _ if [DEMUX, MULTIPLEXING].contains(&backend) => return (options.clone(), Vec::new()),
         _ if backend == AUTO => [NativeParams::declared(), OnnxRuntimeParams::declared()].concat(),
         Some(backend) => (backend.parameters)(),
         None => Vec::new(),

@@ -6,8 +6,8 @@
 
 use std::ops::Deref;
 
-use super::aliases::{self, Resolved};
-use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
+use super::aliases::{self, ROUND_ROBIN, Resolved};
+use super::multiplexing::{DEMUX, MULTIPLEXING};
 use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
@@ -142,16 +142,16 @@ impl BackendConfig {
         if registered(name).is_none() {
             return Err(unknown_name(asked));
         }
-        if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
+        if ![DEMUX, MULTIPLEXING].contains(&name) {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(name, list_name, list, &options)?);
+            devices.push(DeviceConfig::new(list_name, list, &options)?);
         }
         if devices.is_empty() {
-            devices.push(DeviceConfig::new(name, "", &Params::default(), &options)?);
+            devices.push(DeviceConfig::new("", &Params::default(), &options)?);
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
@@ -216,12 +216,12 @@ impl BackendConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its
-    /// parentheses, which may be empty, and inherits the options beside it, `outer`.
+    /// Returns the device for which a list stands. The list has a name before its parentheses, which may be
+    /// empty, and inherits the options beside it, `outer`.
     ///
     /// The option `backend=` decides, as in Lc0, even if it is inherited. Without it the name of the list
     /// decides.
-    fn new(owner: &str, list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
+    fn new(list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
@@ -229,7 +229,7 @@ impl DeviceConfig {
         let options = all.without(&["backend"]);
         let mut feeding = FeedingParams::default();
         let own = feeding.take(&options)?;
-        let options = if is_nested || owner == ROUND_ROBIN { options } else { own };
+        let options = if is_nested { options } else { own };
         let FeedingParams { threads, max_batch: join_up_to } = feeding;
         let label = if list.is_empty() { String::new() } else { format!(" ({list})") };
         Ok(DeviceConfig { label, backend: BackendConfig::named(&name, options)?, threads, join_up_to })
@@ -295,7 +295,7 @@ mod tests {
         let fed: Vec<_> =
             config.devices.iter().map(|d| (d.threads, d.join_up_to, &d.backend.options)).collect();
         assert_eq!(fed, [(3, 64, &Params::default()), (1, 9, &Params::default())]);
-        assert_eq!(devices("roundrobin", "(backend=onnxruntime,threads=2)"), ["onnxruntime: threads=2"]);
+        assert_eq!(parse("roundrobin", "native,random"), parse("multiplexing", "native,random"));
     }
 
     #[test]
