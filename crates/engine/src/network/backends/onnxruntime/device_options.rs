@@ -2,8 +2,8 @@
 
 use ort::ep::{self, ExecutionProviderDispatch};
 
-use super::provider::Provider;
 use super::NAME;
+use super::provider::Provider;
 use crate::network::onnx::{BuildOptions, Precision};
 use crate::network::weights::InputForm;
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};

@@ -48,11 +48,7 @@ impl fmt::Debug for SessionPool {
 
 impl SessionPool {
     /// Returns a pool without a session yet.
-    pub(super) fn new(
-        runtime: &'static Runtime,
-        model: &OnnxModel,
-        device: DeviceOptions,
-    ) -> SessionPool {
+    pub(super) fn new(runtime: &'static Runtime, model: &OnnxModel, device: DeviceOptions) -> SessionPool {
         SessionPool {
             runtime,
             model: model.bytes.clone(),
