@@ -28,7 +28,7 @@ use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::cache::EvalCache;
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::serve::{Order, SEARCHES_PER_THREAD, Searcher};
+use zeitnot_engine::serve::{Order, Searcher, searches_at_once};
 
 /// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
@@ -70,7 +70,9 @@ impl Server {
         if settings.info.multi_pv <= 1 {
             settings.info.multi_pv = ALL_MOVES;
         }
-        let searches = |_: &BackendInfo, threads| limits.searches.unwrap_or(threads * SEARCHES_PER_THREAD);
+        let searches = |backend: &BackendInfo, threads| {
+            limits.searches.unwrap_or_else(|| searches_at_once(backend, threads))
+        };
         let searcher = Searcher::open(settings, searches, limits.queue)?;
         let setup = searcher.setup.clone();
         let version = ServerVersion {

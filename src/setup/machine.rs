@@ -146,11 +146,8 @@ impl Machine {
         let has_software = software_counts_as_gpu() && provider == Provider::WebGpu;
         match provider {
             Provider::OpenVino => wrong_processor(provider, &self.cpu),
-            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
+            Provider::Cuda | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
                 Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
-            }
-            Provider::MiGraphX if lacks(&["kfd"]) => {
-                Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
             }
             Provider::WebGpu if !has_software && lacks(&["renderD", "nvidia"]) => {
                 Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
@@ -183,7 +180,7 @@ fn device_files() -> Vec<PathBuf> {
     let mut files = entries(Path::new("/dev/dri"));
     files.retain(|path| has_device(std::slice::from_ref(path), &["renderD"]));
     let others = entries(Path::new("/dev")).into_iter();
-    files.extend(others.filter(|path| has_device(std::slice::from_ref(path), &["nvidia", "kfd", "dxg"])));
+    files.extend(others.filter(|path| has_device(std::slice::from_ref(path), &["nvidia", "dxg"])));
     files
 }
 
@@ -240,9 +237,6 @@ pub(super) fn pip_remedy() -> String {
 fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     let wheel_of = |name: &&str| match Package::with_library(name) {
         Some(package) => (package.name, package.brings(name)),
-        None if name.starts_with("libnvinfer") || name.starts_with("libnvonnxparser") => {
-            ("tensorrt-cu13", false)
-        }
         None if name.starts_with("libcufft.") => ("nvidia-cufft", false),
         None => ("nvidia-cuda-runtime", false),
     };
@@ -369,12 +363,12 @@ mod tests {
 
     #[test]
     fn libraries_of_nvidia_are_fetched_by_setup_or_installed_by_pip() {
-        let fetched = "`zeitnot setup --provider tensorrt` fetches what is missing";
-        let remedy = |names: &[&str]| remedy_for_libraries(Provider::TensorRt, names);
+        let fetched = "`zeitnot setup --provider cuda` fetches what is missing";
+        let remedy = |names: &[&str]| remedy_for_libraries(Provider::Cuda, names);
         assert_eq!(remedy(&["libcudnn.so.9", "libcublas.so.13", "libnvrtc.so.13"]), fetched);
-        // TensorRT itself is not fetched, and neither is an older CUDA.
-        let by_pip = remedy(&["libnvinfer.so.10", "libnvonnxparser.so.10", "libcublas.so.12"]);
-        assert!(by_pip.ends_with("-m pip install nvidia-cublas tensorrt-cu13`"), "{by_pip}");
+        // An older CUDA is not fetched.
+        let by_pip = remedy(&["libcufft.so.12", "libcublas.so.12"]);
+        assert!(by_pip.ends_with("-m pip install nvidia-cublas nvidia-cufft`"), "{by_pip}");
     }
 
     #[test]
@@ -385,18 +379,17 @@ mod tests {
             let all = Provider::all();
             all.filter(|&provider| machine.unsuited(provider).is_some()).map(Provider::name).collect()
         };
-        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);
+        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0"]), ["openvino"]);
         assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
         if cfg!(target_os = "linux") {
-            let none = ["cuda", "tensorrt", "tensorrt-rtx", "webgpu", "migraphx"];
-            assert_eq!(names("Intel(R) Xeon(R)", &[]), none);
-            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), ["migraphx"]);
+            assert_eq!(names("Intel(R) Xeon(R)", &[]), ["cuda", "tensorrt-rtx", "webgpu"]);
+            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), [] as [&str; 0]);
         }
     }
 
     #[test]
     fn providers_of_other_makers_need_no_part_of_the_system() {
-        for provider in [Provider::Cpu, Provider::OpenVino, Provider::CoreMl] {
+        for provider in [Provider::Cpu, Provider::OpenVino] {
             assert_eq!(provider.needed_part("linux"), None);
         }
     }

@@ -55,7 +55,7 @@ impl Package {
 
     /// Returns the ONNX Runtime for `provider`.
     pub(super) fn runtime(provider: Provider) -> Option<&'static Package> {
-        provider.runtime_package().and_then(Package::named)
+        Package::named(provider.runtime_package())
     }
 
     /// Returns the plugin of `provider`, if it is one.
@@ -66,7 +66,7 @@ impl Package {
     /// Returns the packages with the libraries of NVIDIA that `provider` needs beside the system.
     pub(super) fn parts(provider: Provider) -> impl Iterator<Item = &'static Package> {
         let is_part =
-            move |package: &&Package| nvidia::needs_cuda(provider) && !package.linux_files.is_empty();
+            move |package: &&Package| provider == Provider::Cuda && !package.linux_files.is_empty();
         PACKAGES.iter().filter(is_part)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_file_has_a_version_and_hashes_of_all_that_providers_need() {
         let all: Vec<Package> = serde_json::from_str(include_str!("packages.json")).unwrap();
-        let mut needed: Vec<_> = Provider::all().filter_map(Provider::runtime_package).collect();
+        let mut needed: Vec<_> = Provider::all().map(Provider::runtime_package).collect();
         needed.extend(Provider::all().filter_map(|provider| Some(provider.plugin()?.package)));
         for name in needed {
             assert!(Package::named(name).is_some(), "{name}");

@@ -31,12 +31,7 @@ pub(crate) fn missing(provider: Provider) -> Option<String> {
         return Some(obstacle.to_string());
     }
     let remedy = Plan::here(provider).map_or_else(|error| Some(error.to_string()), |plan| plan.remedy());
-    let without_builds = || match provider {
-        Provider::MiGraphX => {
-            "not installed; put an ONNX Runtime that is built with it beside the program".into()
-        }
-        _ => "not installed, and nothing is published for this system".to_owned(),
-    };
+    let without_builds = || "not installed, and nothing is published for this system".to_owned();
     remedy.or_else(|| (!finder::is_installed(provider)).then(without_builds))
 }
 
@@ -89,7 +84,7 @@ impl Plan {
         let library = finder::find(provider, &mut refused)?;
         let beside = library.as_ref().and_then(|library| library.path.parent());
         let plugin = provider.plugin().and_then(|plugin| finder::plugin_file(plugin, beside));
-        let folders = if nvidia::needs_cuda(provider) { nvidia::folders(beside) } else { Vec::new() };
+        let folders = if provider == Provider::Cuda { nvidia::folders(beside) } else { Vec::new() };
         let found = |kind, package: &Package| match kind {
             Kind::Runtime => library.as_ref().map(|library| library.path.clone()),
             Kind::Plugin => plugin.clone(),

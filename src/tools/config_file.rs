@@ -75,8 +75,8 @@ impl ConfigFile {
                 Some((flag, value)) => format!("{flag}={}", unquoted(value)),
                 None => line.to_owned(),
             };
-            if flag.starts_with('-') {
-                file.mistakes.push(format!("{}: expected --flag=value: {line}", file.place(number)));
+            if let Some(reason) = wrong_form(line) {
+                file.mistakes.push(format!("{}: {reason}: {line}", file.place(number)));
             } else {
                 file.lines.push((number, format!("--{}", with_files_found(&flag, folder)).into()));
             }
@@ -87,6 +87,20 @@ impl ConfigFile {
     /// Names a line in messages.
     pub(super) fn place(&self, number: u64) -> String {
         format!("configuration file {}, line {number}", self.path.display())
+    }
+}
+
+/// Says what keeps a line, without dashes, from being a flag with a value, as far as its form shows that.
+fn wrong_form(line: &str) -> Option<&'static str> {
+    let (flag, value) = line.split_once('=').unwrap_or((line, ""));
+    if flag.starts_with('-') {
+        Some("expected --flag=value")
+    } else if flag.ends_with(' ') || value.starts_with(' ') {
+        Some("blanks around = are not allowed")
+    } else if value.contains(" #") && !FILES.contains(&flag) {
+        Some("a comment needs a line of its own")
+    } else {
+        None
     }
 }
 
@@ -336,9 +350,15 @@ mod tests {
         let path = folder.path().join("bad.config");
         let read = || ConfigFile::find(Some(path.as_os_str()), None).unwrap();
         assert!(read().mistakes[0].contains("bad.config: it does not exist"), "{:?}", read().mistakes);
-        fs::write(&path, "threads=2\n-t 2\n").unwrap();
-        let ConfigFile { lines, mistakes, .. } = read();
-        assert_eq!(lines, [(1, "--threads=2".into())]);
-        assert!(mistakes[0].contains("bad.config, line 2: expected --flag=value: -t 2"), "{mistakes:?}");
+        for (line, reason) in [
+            ("-t 2", "expected --flag=value"),
+            ("threads = 1", "blanks around = are not allowed"),
+            ("threads=1 # one", "a comment needs a line of its own"),
+        ] {
+            fs::write(&path, format!("threads=2\n{line}\nweights=my #1.pb.gz\n")).unwrap();
+            let ConfigFile { lines, mistakes, .. } = read();
+            assert_eq!(lines, [(1, "--threads=2".into()), (3, "--weights=my #1.pb.gz".into())]);
+            assert!(mistakes[0].ends_with(&format!("bad.config, line 2: {reason}: {line}")), "{mistakes:?}");
+        }
     }
 }

@@ -458,9 +458,9 @@ impl Part {
 fn parts(machine: &Machine) -> Vec<Part> {
     // Builds for other devices lie elsewhere.
     let (plain, refused) = finder::look_for(Provider::Cpu);
-    let others = [Provider::Cuda, Provider::DirectMl].map(|provider| finder::look_for(provider).0);
+    let with_cuda = finder::look_for(Provider::Cuda).0;
     let mut libraries = Vec::new();
-    for library in [plain].into_iter().chain(others) {
+    for library in [plain, with_cuda] {
         let text =
             |library: Library| format!("{} {} ({})", library.version, library.path.display(), library.source);
         libraries.extend(library.map(text));
@@ -590,10 +590,10 @@ mod tests {
         let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
         assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
         assert!(names.contains(&"webgpu"));
-        assert!(!names.iter().any(|name| ["cuda", "tensorrt", "tensorrt-rtx"].contains(name)), "{names:?}");
+        assert!(!names.iter().any(|name| ["cuda", "tensorrt-rtx"].contains(name)), "{names:?}");
         machine.devices = Some(vec!["/dev/nvidia0".into()]);
         let with_nvidia = all_candidates(&machine).len();
-        assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 3 });
+        assert_eq!(with_nvidia, names.len() + if cfg!(target_os = "macos") { 0 } else { 2 });
         assert_eq!(candidates[1].providers(), []);
         assert_eq!(candidates[2].providers(), [Provider::Cpu]);
     }

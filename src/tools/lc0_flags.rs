@@ -40,6 +40,19 @@ pub(super) const NO_CONFIG: &str = "--no-config";
 /// Lc0's flags that are spelt otherwise here.
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 
+/// Flags that Lc0 had once, with those that have replaced them.
+const REPLACED: [(&str, &str); 9] = [
+    ("debuglog", "--logfile"),
+    ("fpu-reduction", "--fpu-value"),
+    ("fpu-reduction-at-root", "--fpu-value-at-root"),
+    ("futile-search-aversion", "--smart-pruning-factor"),
+    ("immediate-time-use", "--time-manager"),
+    ("noise", "--noise-epsilon"),
+    ("spend-saved-time", "--time-manager"),
+    ("sticky-checkmate", "--sticky-endgames"),
+    ("time-midpoint-move", "--time-manager"),
+];
+
 /// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
 const WITHOUT_EFFECT: [(&str, &str); 3] = [
     ("preload", "the network is loaded at isready"),
@@ -153,15 +166,23 @@ impl Translation {
                 config.lines.push((number, flag));
             }
         }
-        if !config.lines.is_empty() {
-            let names: Vec<_> = config.lines.iter().filter_map(|(_, flag)| name_of(flag)).collect();
-            let (path, names) = (config.path.display(), names.join(", "));
-            let text =
-                format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)");
-            self.notes.push(text);
-        }
         self.config = Some(config);
         Ok(())
+    }
+
+    /// Names the options that the configuration file has set: those of its lines that no mistake is about.
+    pub(super) fn config_note(&self, mistakes: &[String]) -> Option<String> {
+        let config = self.config.as_ref()?;
+        let is_taken = |number| {
+            let place = config.place(number) + ":";
+            !mistakes.iter().any(|mistake| mistake.starts_with(&place))
+        };
+        let lines = config.lines.iter().filter(|(number, _)| is_taken(*number));
+        let names: Vec<_> = lines.filter_map(|(_, flag)| name_of(flag)).collect();
+        let (path, names) = (config.path.display(), names.join(", "));
+        let text =
+            || format!("options from the configuration file {path}: {names} ({NO_CONFIG} leaves it out)");
+        (!names.is_empty()).then(text)
     }
 
     /// Returns the flags that `command` takes. The name of a command within a command is moved to the head:
@@ -291,6 +312,9 @@ fn reason_of(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines();
     let what = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    if let Some((_, new)) = REPLACED.iter().find(|(old, _)| what.contains(&format!("'--{old}'"))) {
+        return format!("{what} ({new} has replaced it)");
+    }
     match lines.find_map(|line| line.trim().strip_prefix("tip: ")) {
         Some(tip) => format!("{what} ({tip})"),
         None => what,

@@ -143,11 +143,16 @@ impl Cli {
             if cfg!(windows) { arguments.into_iter().flat_map(expanded).collect() } else { arguments };
         match lc0_flags::translated(arguments, folder.as_deref()) {
             Ok(translation) => {
-                let parsed = Cli::parse_translated(&translation);
+                let mut parsed = Cli::parse_translated(&translation);
                 // What was asked for, such as the help, comes alone.
                 let is_message = parsed.as_ref().err().is_some_and(|error| !error.use_stderr());
                 if !is_message {
-                    translation.notes.iter().for_each(eprint_message);
+                    let mistakes = parsed.as_mut().map_or(&[][..], |cli| &cli.uci_mut().mistakes);
+                    translation
+                        .notes
+                        .iter()
+                        .chain(&translation.config_note(mistakes))
+                        .for_each(eprint_message);
                 }
                 parsed.unwrap_or_else(|error| {
                     let wrong_line = if is_message { None } else { translation.wrong_line() };

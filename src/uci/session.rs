@@ -47,6 +47,7 @@ pub fn run(
         session.greet();
     }
     session.audience.mistakes.iter().for_each(|mistake| session.output.error(mistake));
+    session.tell_of_slowmover();
     for Received { line, at } in lines {
         let text = match line {
             Ok(text) => text,
@@ -166,13 +167,17 @@ impl Session {
 
     /// Does what follows from the option `name`, which was set, beyond the next search.
     fn follow_option(&mut self, name: &str) {
-        let Settings { info, time, .. } = self.engine.settings();
         match Settings::spec(name).map(|spec| spec.name) {
-            Ok("LogFile") => self.output.log_to(&info.log_file),
-            Ok("Slowmover") if time.slowmover != 1.0 && time.time_manager.named().is_none() => {
-                self.output.note("Slowmover chooses the time manager legacy, as none is named");
-            }
+            Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
+            Ok("Slowmover") => self.tell_of_slowmover(),
             _ => {}
+        }
+    }
+
+    fn tell_of_slowmover(&self) {
+        let time = &self.engine.settings().time;
+        if time.slowmover != 1.0 && time.time_manager.named().is_none() {
+            self.output.note("Slowmover chooses the time manager legacy, as none is named");
         }
     }
 
@@ -208,7 +213,7 @@ impl Session {
 
     fn greet(&mut self) {
         self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
-        self.prepare();
+        self.prepare().into_iter().for_each(|note| self.output.note(note));
     }
 
     fn introduce(&self) {
@@ -236,7 +241,7 @@ impl Session {
         if !self.is_idle_for("eval") {
             return;
         }
-        self.prepare();
+        self.prepare().into_iter().for_each(|note| self.output.note(note));
         match self.engine.evaluate() {
             Ok(Some(evaluation)) => {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
@@ -257,24 +262,29 @@ impl Session {
     /// Answers `isready`: loads what has to be loaded, unless a search is running.
     fn get_ready(&mut self) {
         if !self.engine.is_searching() {
-            self.prepare();
-            if let Some(note) = self.engine.open_tablebase() {
-                self.output.note(note);
+            let mut notes = self.prepare();
+            notes.extend(self.engine.open_tablebase());
+            // Hosts take each line at the start for a warning. What is no error comes in one.
+            let (one_line, others): (Vec<_>, Vec<_>) =
+                notes.into_iter().partition(|note| matches!(note, Note::Info(text) if !text.contains('\n')));
+            if !one_line.is_empty() {
+                self.output.note(Note::join(&one_line));
             }
+            others.into_iter().for_each(|note| self.output.note(note));
         }
         self.output.line("readyok");
         self.move_start.readyok_sent();
     }
 
-    /// Makes the network ready, and tells what is in force if it has just changed, or why there is none.
-    fn prepare(&mut self) {
+    /// Makes the network ready. Returns what is in force if it has just changed, or tells why there is none.
+    fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
-            Ok(Some(in_force)) => {
-                self.output.note(in_force);
-                self.engine.take_notes().into_iter().for_each(|note| self.output.note(note));
+            Ok(Some(in_force)) => [in_force.into()].into_iter().chain(self.engine.take_notes()).collect(),
+            Ok(None) => Vec::new(),
+            Err(error) => {
+                self.output.error(self.engine.describe_load_error(&error));
+                Vec::new()
             }
-            Ok(None) => {}
-            Err(error) => self.output.error(self.engine.describe_load_error(&error)),
         }
     }
 

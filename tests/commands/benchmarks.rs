@@ -120,7 +120,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         "--out",
         &out,
     ];
-    let backends = format!("--backends=random,onnxruntime(provider=migraphx),{DEVICE}");
+    let backends = format!("--backends=random,cuda,{DEVICE}");
     let output = run(&[&line[..], &[&backends, "--json"]].concat());
     assert_eq!(output.status.code(), Some(1), "one is missing: {}", stderr(&output));
     let report = json(&output);
@@ -130,7 +130,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         assert_eq!(run["threads"], 1 + index % 2, "{run:#}");
         if index / 2 == 1 {
             assert!(
-                run["error"].as_str().unwrap().contains("migraphx") && run["report"].is_null(),
+                run["error"].as_str().unwrap().contains("cuda") && run["report"].is_null(),
                 "{run:#}"
             );
             continue;

@@ -9,9 +9,9 @@ use std::num::NonZero;
 use std::path::Path;
 
 use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot_engine::engine::{Engine, Settings};
+use zeitnot_engine::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::SearchResult;
+use zeitnot_engine::search::{SearchInfo, SearchResult};
 use zeitnot_engine::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot_engine::time::{GoLimits, Nodes};
 
@@ -114,6 +114,81 @@ fn after_a_repetition_a_win_is_hurried() {
     let repeated = History::from_uci_position(&text, Variant::Standard).unwrap();
     let found = tables.root_moves(&repeated, &repeated.legal_moves(), RootPace::Free).unwrap();
     assert_eq!(found.moves, fastest);
+}
+
+/// Won positions in which the move that the distances name draws by a third occurrence, or lets the opponent draw so.
+const REPETITIONS_TO_AVOID: [(&str, &str); 7] = [
+    ("8/8/8/8/8/4R3/7k/K7 b - - 1 1 moves h2g2 e3e1 g2h2 e1e3 h2g2 e3e1 g2h2", "e1e3"),
+    ("8/8/8/5k2/8/8/4R3/7K b - - 1 1 moves f5g6 e2g2 g6f5 g2e2 f5g6 e2g2 g6f5", "g2e2"),
+    ("8/8/8/4K3/8/8/Q7/3k4 b - - 1 1 moves d1e1 a2a5 e1d1 a5a2 d1e1 a2a5 e1d1", "a5a2"),
+    ("6B1/4K3/8/k7/8/8/2N5/8 b - - 1 1 moves a5b6 c2e1 b6a5 e1c2 a5b6 c2e1 b6a5", "e1c2"),
+    ("2Q5/6K1/8/3r4/8/1k6/8/8 b - - 1 1 moves d5d7 g7h8 d7d5 h8g7 d5d7 g7h8 d7d5", "h8g7"),
+    ("8/5K2/5Q2/8/8/3k4/8/6r1 b - - 1 1 moves g1h1 f7g7 h1g1 g7f7 g1h1 f7g7 h1g1", "g7f7"),
+    ("8/8/8/8/8/4R3/6k1/K7 w - - 2 2 moves e3e1 g2h2 e1e3 h2g2 e3e1 g2h2", "e1e3"),
+];
+
+/// Lost positions in which one move draws by a third occurrence.
+const SAVING_REPETITIONS: [(&str, &str); 2] = [
+    ("2k4K/8/8/8/8/8/2N5/B7 w - - 0 1 moves a1e5 c8d8 e5a1 d8c8 a1e5 c8d8 e5a1", "d8c8"),
+    ("6Q1/8/8/3K4/3r4/8/8/3k4 w - - 0 1 moves d5e6 d4h4 e6d5 h4d4 d5e6 d4h4 e6d5", "h4d4"),
+];
+
+/// A regression: won positions were drawn at once, and drawn ones lost, since the tables know of no repetitions.
+#[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
+fn repetitions_decide_together_with_the_tables() {
+    let Some(path) = fetch::tables() else { return };
+    let results = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(path).unwrap().map(|file| file.unwrap().path()) {
+        if file.extension().is_some_and(|extension| extension == "rtbw") {
+            fs::copy(&file, results.path().join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    for (folder, kind) in [(path, RootTables::Dtz), (results.path().to_str().unwrap(), RootTables::Wdl)] {
+        let tables = Tablebase::open(folder).unwrap();
+        let kept = |position: &str| {
+            let game = History::from_uci_position(&format!("fen {position}"), Variant::Standard).unwrap();
+            let found = tables.root_moves(&game, &game.legal_moves(), RootPace::Free).unwrap();
+            assert_eq!(found.tables, kind);
+            found.moves.iter().map(|&mv| game.format_move(mv)).collect::<Vec<_>>()
+        };
+        for (position, repetition) in REPETITIONS_TO_AVOID {
+            assert!(!kept(position).contains(&repetition.to_string()), "{position}: {:?}", kept(position));
+        }
+        for (position, repetition) in SAVING_REPETITIONS {
+            assert_eq!(kept(position), [repetition], "{position}");
+        }
+    }
+    let (position, repetition) = REPETITIONS_TO_AVOID[0];
+    let (fen, moves) = position.split_once(" moves ").unwrap();
+    let moves: Vec<_> = moves.split(' ').map(str::to_owned).collect();
+    let (mv, _) = Player::new(path, false).search(fen, &moves, 60);
+    assert_ne!(mv, repetition);
+}
+
+/// A regression: the search of a move that was asked for ended after one node.
+#[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
+fn with_tables_a_move_that_is_asked_for_takes_its_nodes() {
+    let Some(tables) = fetch::tables() else { return };
+    let mut engine = Engine::new(settings(tables)).unwrap();
+    engine.set_position("fen 8/8/8/3k4/8/8/1R6/K7 w - - 0 100").unwrap();
+    let root_moves = vec![engine.position().parse_move("b2b5").unwrap()];
+    let limits = GoLimits { nodes: Some(Nodes(400)), ..GoLimits::default() };
+    let (sender, answers) = std::sync::mpsc::channel();
+    let request = GoRequest { root_moves, ..GoRequest::new(limits) };
+    engine.go(request, Box::new(AnswerSender(sender))).unwrap();
+    assert_eq!(answers.recv().unwrap().result.unwrap().summary.nodes, 400);
+}
+
+struct AnswerSender(std::sync::mpsc::Sender<SearchAnswer>);
+
+impl Listener for AnswerSender {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+    fn note(&mut self, _: Note) {}
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        self.0.send(answer).unwrap();
+    }
 }
 
 #[test]

@@ -20,8 +20,9 @@ fn slowmover_is_refused_beside_a_manager_that_is_named() {
     assert!(answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="), "{answer}");
     let report = report_of(&mut engine, "go wtime 1000 btime 1000");
     assert!(report.contains("manager=smooth"), "{report}");
-    // Where nobody has named a manager it chooses one, as in Lc0.
+    // Where nobody has named a manager it chooses one, as in Lc0, and says so whoever has set it.
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", "--slowmover=1.5"]);
+    engine.read_until("info string Slowmover chooses the time manager legacy");
     assert!(report_of(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
 }
 

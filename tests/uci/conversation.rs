@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::engine::{Engine, PATIENCE};
+use crate::common::engine::{Engine, PATIENCE, last_info, number};
 use crate::common::zeitnot;
 
 #[test]
@@ -237,10 +237,77 @@ fn stop_without_a_search_and_a_second_go_do_no_harm() {
     engine.send("stop");
     engine.send("ponderhit");
     engine.send("go infinite");
-    // A new `go` ends the old search: each gets its answer.
     engine.best_move(&["go nodes 100"]);
-    engine.best_move(&["isready"]);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+}
+
+/// A regression: a host that sends a new position without `stop`, which Lc0 takes, got a move for the old one.
+#[test]
+fn a_search_that_another_one_replaces_has_no_answer() {
+    const ONE_MOVE: &str = "position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1";
+    let mut engine = Engine::random();
+    let is_answer = |line: &&String| line.starts_with("bestmove");
+    for first in ["go infinite", "go ponder wtime 60000 btime 60000", "go wtime 600000 btime 600000"] {
+        for second in ["go nodes 100", "go movetime 100"] {
+            ["ucinewgame", "position startpos moves e2e4 e7e5", first]
+                .iter()
+                .for_each(|line| engine.send(line));
+            engine.read_until("info depth");
+            assert_eq!(engine.best_move(&[ONE_MOVE, second]), "h1h2", "{first}, {second}");
+            engine.send("isready");
+            let rest = engine.read_until("readyok");
+            assert_eq!(rest.iter().find(is_answer), None, "{first}, {second}");
+        }
+    }
+    ["position startpos", "go infinite", "ucinewgame", "isready"].iter().for_each(|line| engine.send(line));
+    assert_eq!(engine.read_until("readyok").iter().find(is_answer), None);
+    // One that was told to stop answers, as late as that may be.
+    ["position startpos", "go infinite", "stop", ONE_MOVE, "go nodes 9"]
+        .iter()
+        .for_each(|line| engine.send(line));
+    engine.read_until("bestmove");
+    assert!(engine.read_until("bestmove h1h2").iter().filter(is_answer).count() == 1);
+}
+
+/// A regression: the move to ponder on was in no line, or followed the end of the game.
+#[test]
+fn the_move_to_ponder_on_is_in_the_last_line() {
+    let mut engine = Engine::repeatable();
+    engine.send("setoption name Ponder value true");
+    for (position, go, is_over) in [
+        ("6k1/8/8/8/8/8/6P1/r6K w - - 0 1", "go nodes 1", false),
+        ("8/8/4k3/8/8/3K4/4N3/8 w - - 0 1", "go nodes 1", true),
+        ("4k3/pppp4/8/8/3N4/8/PPPPK3/8 w - - 99 120 moves e2e3", "go nodes 1 searchmoves e8e7", true),
+    ] {
+        let lines = engine.search(&["ucinewgame", &format!("position fen {position}"), go]);
+        let words: Vec<_> =
+            lines[lines.len() - 1].split(' ').skip(1).filter(|word| *word != "ponder").collect();
+        assert_eq!(words.len(), if is_over { 1 } else { 2 }, "{lines:#?}");
+        let (_, line) = last_info(&lines).split_once(" pv ").unwrap();
+        assert!(line.starts_with(&words.join(" ")), "{lines:#?}");
+    }
+}
+
+/// A regression: a rule for playing ended searches for a value, where one move was clear.
+#[test]
+fn an_analysis_of_a_clear_move_takes_its_nodes() {
+    let mut engine = Engine::repeatable();
+    engine.send("setoption name UCI_AnalyseMode value true");
+    for fen in [
+        "r3kb2/2R5/3P1p2/1B1K2p1/P7/4PP1N/8/q7 b - - 4 33",
+        "1rR1k1n1/3pppb1/pp6/6p1/4P3/1P1P4/3N2B1/3K4 b - - 0 20",
+        "1r1qkbnr/p1ppp1p1/n4p1p/P6B/N3b3/3P2PP/5K2/R5N1 b k - 4 18",
+    ] {
+        let position = format!("position fen {fen}");
+        let lines = engine.search(&["ucinewgame", &position, "go nodes 300"]);
+        assert_eq!(number::<u64>(last_info(&lines), "nodes"), 300, "{fen}");
+        let lines = engine.search(&["ucinewgame", &position, "go wtime 900000 btime 900000"]);
+        assert!(number::<u64>(last_info(&lines), "nodes") < 100, "under a clock: {lines:#?}");
+    }
+    // What is proven needs no more nodes.
+    let mated = "position fen k7/8/1K6/8/8/8/8/7R b - - 0 1";
+    let lines = engine.search(&["ucinewgame", mated, "go nodes 300"]);
+    assert!(last_info(&lines).contains(" score mate -1 "), "{lines:#?}");
 }
 
 #[test]
@@ -360,8 +427,8 @@ fn a_search_outlives_the_failure_of_one_device() {
     engine.send("isready");
     let lines = engine.read_until("readyok");
     for number in [1, 2] {
-        let start = format!("info string demux: device {number} (");
-        assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}: {lines:#?}");
+        let part = format!("; demux: device {number} (");
+        assert!(lines.iter().any(|line| line.contains(&part)), "{part}: {lines:#?}");
     }
     let lines = engine.search(&["position startpos", "go nodes 3000"]);
     let news: Vec<_> =

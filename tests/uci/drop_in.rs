@@ -288,7 +288,14 @@ fn the_last_line_begins_with_the_move_that_is_drawn() {
 
 #[test]
 fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
-    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"]);
+    // Only where a move is played smart pruning has a part in it.
+    let mut engine = Engine::start(&[
+        "--backend=random",
+        "--threads=1",
+        "--minibatch-size=1",
+        "--nncache=0",
+        "--smart-pruning-factor=0",
+    ]);
     // The figures of all moves and the move: they show each of these options.
     let mut search = |options: &[&str]| -> Vec<String> {
         options.iter().for_each(|option| engine.send(&format!("setoption name {option}")));

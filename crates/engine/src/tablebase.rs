@@ -20,7 +20,7 @@ use shakmaty::Chess;
 use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, SyzygyError, Wdl};
 use thiserror::Error;
 
-use crate::chess::{History, Move, Position};
+use crate::chess::{History, Move, Position, Terminal};
 use crate::foreign::{in_our_words, our_words, record};
 use crate::note::Note;
 use crate::options::option_group;
@@ -99,7 +99,13 @@ impl Tablebase {
             read_error: OnceLock::new(),
         };
         let mut first_error = None;
+        let mut known = Vec::new();
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
+            let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            if known.contains(&whole) {
+                continue;
+            }
+            known.push(whole);
             match table_files(&folder) {
                 Ok(files) => files.iter().for_each(|file| tablebase.add(file)),
                 Err(error) => {
@@ -372,19 +378,27 @@ impl Tablebase {
     /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result
     /// that one of them can reach, or `None` if the tables do not know all of them.
     ///
-    /// If a position has occurred twice since the last capture or pawn move the pace is
-    /// [`RootPace::Fastest`]: aimless moves would lead to a draw by repetition.
+    /// A move that ends the game ranks by that end. If a position has occurred twice since the last capture or
+    /// pawn move the pace is [`RootPace::Fastest`], since aimless moves would lead to a draw by repetition,
+    /// and a win that the opponent can answer with a third occurrence is a draw.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
             return None;
         }
-        let pace = if has_repeated(game) { RootPace::Fastest } else { pace };
-        let by_distance = |mv| Some(Prospect::of(self.dtz_of_move(root, mv)?, root.rule50(), pace));
+        let has_repeated = has_repeated(game);
+        let pace = if has_repeated { RootPace::Fastest } else { pace };
+        let by_distance = |mv| {
+            let prospect = Prospect::of(self.dtz_of_move(root, mv)?, root.rule50(), pace);
+            Some(under_the_rules(game, mv, prospect, Prospect::Draw, has_repeated))
+        };
         if let Some(moves) = best(candidates, by_distance) {
             return Some(RootMoves { moves, tables: RootTables::Dtz, hits: candidates.len() as u64 });
         }
-        let by_result = |mv| Some(-self.wdl(&root.play(mv))?);
+        let by_result = |mv| {
+            let result = -self.wdl(&root.play(mv))?;
+            Some(under_the_rules(game, mv, result, Wdl::Draw, has_repeated))
+        };
         let moves = best(candidates, by_result)?;
         Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
     }
@@ -403,6 +417,24 @@ impl Tablebase {
         let dtz = -self.found(self.tables.probe_dtz(after.chess()))?;
         Some(dtz.map(|dtz| dtz.add_plies(1)))
     }
+}
+
+/// Corrects the `rank` of `mv` by the rules that the tables do not know. Where a position `has_repeated`, a
+/// win that the opponent can answer with a third occurrence is a draw too.
+fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, has_repeated: bool) -> Rank {
+    let mut game = game.clone();
+    game.push(mv);
+    let replies = game.legal_moves();
+    if let Some(end) = game.terminal(&replies) {
+        return if end == Terminal::Checkmate { rank } else { draw };
+    }
+    let mut repeats = |&reply| {
+        game.push(reply);
+        let is_third = game.repetitions() >= 2;
+        game.pop();
+        is_third
+    };
+    if has_repeated && rank > draw && replies.iter().any(&mut repeats) { draw } else { rank }
 }
 
 /// Returns the moves that `rank` puts highest, or `None` if it has no rank for one of them.
@@ -444,7 +476,8 @@ pub(crate) struct TablesInForce {
 pub(crate) struct FilteredRootMoves {
     /// Root moves to search. Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// The number of root moves that keep the best result, or `None` where the tables don't know.
+    /// The number of root moves that keep the best result, or `None` where the tables don't know, or some
+    /// moves only were wanted.
     pub(crate) choices: Option<usize>,
     /// Tables to probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
@@ -507,7 +540,7 @@ impl TablesInForce {
         let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
         let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
         FilteredRootMoves {
-            choices: Some(found.moves.len()),
+            choices: wanted.is_empty().then_some(found.moves.len()),
             root_moves: found.moves,
             // Where distances show the way every leaf in the tables would be the same win, and the search
             // blind.
@@ -552,6 +585,14 @@ mod tests {
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
         assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
         assert_eq!(tables.damage(), [tables.read_error().unwrap()], "whoever asks is told before");
+    }
+
+    #[test]
+    fn a_folder_named_twice_counts_once() {
+        let folder = folder_with(&[("KQvK.rtbw", 80)]);
+        let twice = std::env::join_paths([folder.path().join("."), folder.path().into()]).unwrap();
+        let tables = Tablebase::open(twice.to_str().unwrap()).unwrap();
+        assert_eq!(tables.description(), "1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces");
     }
 
     #[test]

@@ -239,6 +239,7 @@ impl GameState {
             has_moves_left: backend.has_moves_left,
             lines: resources.info.multi_pv,
             ponder_enabled: settings.ponder,
+            asks_for_value: settings.strength.analyse_mode || !request.root_moves.is_empty(),
             ..MoveFacts::default()
         };
         if let Some(tree) = &self.tree {

@@ -18,6 +18,7 @@ use super::memory::CacheSettings;
 use super::{Engine, EngineError, InfoOptions, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
+use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
@@ -67,13 +68,14 @@ pub trait Listener: Send {
 }
 
 impl Engine {
-    /// Starts a search of the present position. A search that still runs is ended first.
+    /// Starts a search of the present position. A search that still runs is dropped without an answer, unless
+    /// it was told to stop.
     ///
     /// # Errors
     /// Fails if there is nothing to search with or the last position was refused. The listener gets no answer
     /// then. No move is made up in place of a search, so that whoever asked notices.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
-        self.finish();
+        self.drop_search();
         let position = self.accepted_position()?.clone();
         if position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position".into());
@@ -215,6 +217,16 @@ impl Engine {
     pub(super) fn finish(&mut self) {
         self.stop();
         self.wait();
+    }
+
+    /// Ends the running search without an answer: another position has taken its place. One that was told to
+    /// stop answers all the same.
+    pub(super) fn drop_search(&mut self) {
+        self.pending_answer = None;
+        match self.active.take_if(|active| !active.is_ending()) {
+            Some(active) => self.game = active.hand_over().game,
+            None => self.wait(),
+        }
     }
 }
 
@@ -372,23 +384,29 @@ impl SearchReporter {
         }
         let guess =
             must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
-        if let Some(guess) = guess.filter(|_| !is_pondering) {
-            self.listener.info(position, &guess.info(result.summary.time));
-        }
         let best = result.best.or(guess.map(|guess| guess.mv));
-        let ponder = result.ponder.or_else(|| {
-            let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
-            quick_look(&after, &[], cache).map(|look| look.mv)
-        });
+        let guessed_reply = best
+            .filter(|_| result.ponder.is_none() && (self.wants_reply || !has_choice))
+            .and_then(|best| reply_to(best, position, cache));
+        let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
+        let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
+        if let Some(mut info) = last_info {
+            // The last line has the reply that is pondered on.
+            info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
+            self.listener.info(position, &info);
+        }
+        let ponder = result.ponder.or(guessed_reply);
         let answer = SearchAnswer { best, ponder, result: Some(result) };
         self.listener.answer(position, answer);
     }
 }
 
-fn play(game: &History, mv: Move) -> History {
-    let mut game = game.clone();
-    game.push(mv);
-    game
+/// Returns a reply to `best`, which nothing was evaluated of, unless the game is over.
+fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
+    let mut game = position.clone();
+    game.push(best);
+    let is_over = game.terminal(&game.legal_moves()).is_some();
+    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
 }
 
 /// A search that has ended and found a move.

@@ -194,6 +194,7 @@ impl Engine {
     /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any
     /// process.
     pub fn new_game(&mut self) {
+        self.drop_search();
         self.clear_cache();
         self.game = None;
         self.position = History::start();

@@ -11,9 +11,10 @@ use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
-use crate::network::instrumented::Instrumented;
+use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BatchEvaluator, EvalSlot, backends, discover};
+use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, backends, discover};
+use crate::note::Note;
 use crate::options::option_group;
 use crate::search::WorkerPool;
 
@@ -84,6 +85,21 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
+/// Does the same for a game, in which a wrong parameter must not cost the network: all are left out then, with
+/// an error among the backend's notes.
+fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
+    let error = match open_backend(options) {
+        Err(EngineError::Backend(BackendError::Params(error))) if !options.backend_options.is_empty() => {
+            error
+        }
+        opened => return opened,
+    };
+    let plain = NetworkOptions { backend_options: String::new(), ..options.clone() };
+    let OpenedBackend { backend, network_sha256 } = open_backend(&plain)?;
+    let note = format!("BackendOptions: {error}. {} is left out", options.backend_options);
+    Ok(OpenedBackend { backend: with_notes(backend, vec![Note::Error(note)]), network_sha256 })
+}
+
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
     options: NetworkOptions,
@@ -104,7 +120,7 @@ impl LoadedNetwork {
         let (backend, network_sha256): (Arc<dyn Backend>, _) = match same_backend {
             Some(old) => (old.backend.clone(), old.network_sha256.clone()),
             None => {
-                let OpenedBackend { backend, network_sha256 } = open_backend(options)?;
+                let OpenedBackend { backend, network_sha256 } = open_without_wrong_parameters(options)?;
                 (Arc::new(Instrumented::new(backend)), network_sha256)
             }
         };

@@ -160,7 +160,7 @@ struct WithNotes {
 }
 
 /// Returns `backend` with `notes` that come before its own.
-pub(super) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
+pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
     if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
 }
 

@@ -11,4 +11,4 @@ mod pool;
 mod searcher;
 
 pub use pool::{Order, PoolSize, PoolStatus, QueueFull, SearchPool};
-pub use searcher::{SEARCHES_PER_THREAD, Searcher, positions_at_once};
+pub use searcher::{Searcher, positions_at_once, searches_at_once};

@@ -17,8 +17,20 @@ use crate::time::GoLimits;
 
 /// Search threads for each batch that a device has at once: one waits, the other gathers.
 const THREADS_PER_QUEUE: usize = 2;
-/// Positions that a thread searches at once, at most, unless the user says otherwise.
-pub const SEARCHES_PER_THREAD: usize = 32;
+/// Positions that a thread of a device searches at once, at most, unless the user says otherwise.
+const SEARCHES_PER_THREAD: usize = 32;
+/// Positions that a core searches at once: more would only begin earlier and end later.
+const SEARCHES_PER_CORE: usize = 2;
+
+/// Returns how many positions to search at once on `threads` threads where others come later: as many as fill
+/// the preferred batch of each thread. A device has two threads, and so two batches.
+pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
+    let per_thread = match backend.queues {
+        0 => SEARCHES_PER_CORE,
+        _ => backend.preferred_batch.clamp(1, SEARCHES_PER_THREAD),
+    };
+    threads * per_thread
+}
 
 /// Returns how many positions to search at once on `threads` threads where all are there from the beginning:
 /// they fill the batches of a device. A core has nothing to gain from more than one. A limit of time counts
@@ -27,7 +39,7 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
     match backend.queues {
         _ if limits.movetime.is_some() => 1,
         0 => threads,
-        _ => threads * backend.preferred_batch.clamp(1, SEARCHES_PER_THREAD),
+        _ => searches_at_once(backend, threads),
     }
 }
 

@@ -145,7 +145,8 @@ fn push_limits_before_manager(
         stoppers.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
     }
     if let Some(movetime) = facts.limits.movetime {
-        stoppers.push(Box::new(MoveTimeLimit::new(movetime, facts.overhead)));
+        let lag = options.nodestime.rate(facts.pieces).is_none().then_some(facts.lag);
+        stoppers.push(Box::new(MoveTimeLimit::new(movetime, lag)));
     }
 }
 
@@ -167,12 +168,13 @@ fn push_limits_after_manager(
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
         let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
-        stoppers.push(Box::new(SmartPruning::new(
-            options.smart_pruning_factor,
-            options.smart_pruning_minimum_batches,
-            facts.legal_moves,
+        stoppers.push(Box::new(SmartPruning {
+            factor: options.smart_pruning_factor,
+            minimum_batches: options.smart_pruning_minimum_batches,
+            legal_moves: facts.legal_moves,
             reply_patience,
-        )));
+            ends_with_move: facts.wants_move_only(),
+        }));
     }
 }
 
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn the_nearest_deadline_counts() {
         let limits = GoLimits { movetime: Some(Millis(500.0)), ..GoLimits::default() };
-        assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(500.0)));
+        assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(490.0)));
         assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline(), None);
     }
 

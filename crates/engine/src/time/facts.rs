@@ -44,6 +44,8 @@ pub struct MoveFacts {
     pub limits: GoLimits,
     /// `MoveOverheadMs`: time kept back from every clock for lag and the GUI.
     pub overhead: Millis,
+    /// Lag of one move, as the clock has shown it so far. Zero under `nodestime`.
+    pub lag: Millis,
     /// Time kept back in games that may last longer than expected. See [`super::Timekeeper`].
     pub reserve: Millis,
     /// Time that has passed since the `go` line was read.
@@ -76,6 +78,8 @@ pub struct MoveFacts {
     pub lines: usize,
     /// The UCI option `Ponder`: the GUI may let the engine think on the opponent's time.
     pub ponder_enabled: bool,
+    /// True with `UCI_AnalyseMode` or `searchmoves`: without a clock the value is wanted, not a move to play.
+    pub asks_for_value: bool,
 }
 
 impl MoveFacts {
@@ -112,6 +116,11 @@ impl MoveFacts {
     /// shown.
     pub(crate) fn wants_best_move_only(&self) -> bool {
         self.lines <= 1 || self.limits.mover_clock().is_some()
+    }
+
+    /// Whether a move to play is enough. A value takes all its nodes or its time, however clear the move is.
+    pub(crate) fn wants_move_only(&self) -> bool {
+        !self.asks_for_value || self.limits.mover_clock().is_some()
     }
 
     pub fn has_choice(&self) -> bool {

@@ -16,20 +16,19 @@ const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 #[derive(Clone, Debug)]
 pub(crate) struct SmartPruning {
-    factor: f64,
-    minimum_batches: u64,
-    legal_moves: u32,
-    reply_patience: Millis,
+    /// `SmartPruningFactor`, above 0.
+    pub(crate) factor: f64,
+    pub(crate) minimum_batches: u64,
+    /// Those at the root, all of them even under `searchmoves`, or 0 if unknown.
+    pub(crate) legal_moves: u32,
+    /// The search of an only move goes on until a reply is known that can be pondered on, but not for longer
+    /// than this after the first evaluation.
+    pub(crate) reply_patience: Millis,
+    /// Whether a clear move ends the search. Otherwise only a certain result does.
+    pub(crate) ends_with_move: bool,
 }
 
 impl SmartPruning {
-    /// Makes the rule. `factor` is `SmartPruningFactor`, above 0. `legal_moves` those at the root, all of
-    /// them even under `searchmoves`, or 0 if unknown. The search of an only move goes on until a reply is
-    /// known that can be pondered on, but not for longer than `reply_patience` after the first evaluation.
-    pub(crate) fn new(factor: f64, minimum_batches: u64, legal_moves: u32, reply_patience: Millis) -> Self {
-        SmartPruning { factor, minimum_batches, legal_moves, reply_patience }
-    }
-
     /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if
     /// one is wanted. On a clock it does not wait long for either.
     fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
@@ -59,7 +58,7 @@ fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
 
 impl Stopper for SmartPruning {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        if self.legal_moves == 1 {
+        if self.ends_with_move && self.legal_moves == 1 {
             return self.is_only_move_ready(stats, hints).then_some(StopReason::OnlyMove);
         }
         if stats.proven_win {
@@ -68,14 +67,14 @@ impl Stopper for SmartPruning {
         // Where every move seems to lose the last one is looked into as well: the mate is proven, and its
         // score shown.
         let left_open = if stats.is_resignable { 0 } else { 1 };
-        if self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
+        if self.ends_with_move && self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
         }
         if stats.root_is_certain && stats.root.is_some() {
             return Some(StopReason::ProvenResult);
         }
         // Until then all moves are searched on, so that the lead may shrink.
-        if stats.elapsed < hints.least_time {
+        if !self.ends_with_move || stats.elapsed < hints.least_time {
             return None;
         }
         hints.prunes_root_moves = true;
@@ -97,6 +96,10 @@ mod tests {
     use crate::time::facts::RootEvaluation;
     use crate::time::units::{ExpectedNodes, Nodes};
 
+    fn pruning(factor: f64, minimum_batches: u64, legal_moves: u32, reply_patience: Millis) -> SmartPruning {
+        SmartPruning { factor, minimum_batches, legal_moves, reply_patience, ends_with_move: true }
+    }
+
     /// Returns the statistics 1 s after the first evaluation, with 1,000 new nodes and visits 900 and 400.
     fn stats() -> SearchStats {
         SearchStats {
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn stops_when_the_lead_is_out_of_reach() {
-        let mut pruning = SmartPruning::new(1.33, 0, 20, Millis::ZERO);
+        let mut pruning = pruning(1.33, 0, 20, Millis::ZERO);
         for (nps, remaining_ms, expected) in [
             // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400. 0.67 s give 503.8.
             (Some(1000.0), 660.0, Some(StopReason::SmartPruning)),
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn playouts_count_too_and_the_hint_is_tightened() {
-        let mut pruning = SmartPruning::new(2.0, 0, 20, Millis::ZERO);
+        let mut pruning = pruning(2.0, 0, 20, Millis::ZERO);
         let mut hints = Hints { remaining_visits: ExpectedNodes(1002.0), ..Hints::default() };
         assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
         assert_eq!((hints.remaining_visits, hints.decisive_lead()), (ExpectedNodes(501.0), Some(501)));
@@ -146,7 +149,7 @@ mod tests {
             let stats = SearchStats { since_first_eval: since.map(Millis), batches, ..stats() };
             pruning.should_stop(&stats, &mut hints(Some(1000.0), 100.0))
         };
-        let mut pruning = SmartPruning::new(1.33, 10, 20, Millis::ZERO);
+        let mut pruning = pruning(1.33, 10, 20, Millis::ZERO);
         assert_eq!(ask(&mut pruning, None, 10), None);
         assert_eq!(ask(&mut pruning, Some(199.0), 10), None);
         assert_eq!(ask(&mut pruning, Some(200.0), 9), None);
@@ -157,7 +160,7 @@ mod tests {
     fn a_lead_waits_for_the_least_time_and_what_is_proven_does_not() {
         let ask = |legal_moves, stats: &SearchStats| {
             let mut hints = Hints { least_time: Millis(1_200.0), ..hints(Some(1000.0), 100.0) };
-            let reason = SmartPruning::new(1.33, 0, legal_moves, Millis::ZERO).should_stop(stats, &mut hints);
+            let reason = pruning(1.33, 0, legal_moves, Millis::ZERO).should_stop(stats, &mut hints);
             (reason, hints.prunes_root_moves)
         };
         assert_eq!(ask(20, &stats()), (None, false), "all moves are searched until then");
@@ -185,13 +188,13 @@ mod tests {
             pruning.clone().should_stop(stats, &mut hints(None, clock))
         };
         let (no_clock, only_move) = (f64::INFINITY, Some(StopReason::OnlyMove));
-        let plain = || SmartPruning::new(1.33, 0, 1, Millis::ZERO);
+        let plain = || pruning(1.33, 0, 1, Millis::ZERO);
         assert_eq!(ask(plain(), &at(10.0, None, &[], None), 1e4), None, "no score yet");
         assert_eq!(ask(plain(), &at(200.0, None, &[], None), 1e4), only_move, "the clock runs");
         assert_eq!(ask(plain(), &at(900.0, None, &[], None), no_clock), None);
         assert_eq!(ask(plain(), &at(10.0, Some(0.0), &[], root), 1e4), only_move);
         assert_eq!(ask(plain(), &at(10.0, None, &[], root), 1e4), only_move, "a reused tree");
-        let pondering = || SmartPruning::new(1.33, 0, 1, Millis(50.0));
+        let pondering = || pruning(1.33, 0, 1, Millis(50.0));
         assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[1], root), 1e4), None, "no reply yet");
         assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[2], root), 1e4), only_move);
         assert_eq!(ask(pondering(), &at(60.0, Some(50.0), &[1], root), 1e4), only_move, "long enough");
@@ -205,7 +208,7 @@ mod tests {
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {
             let stats = SearchStats { losing_moves, is_resignable, ..SearchStats::default() };
-            SmartPruning::new(1.33, 0, 5, Millis::ZERO).should_stop(&stats, &mut Hints::default())
+            pruning(1.33, 0, 5, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(ask(4, true), None);
         assert_eq!(ask(5, true), Some(StopReason::OthersLose));
@@ -215,7 +218,7 @@ mod tests {
     #[test]
     fn proven_results_stop_at_once() {
         let ask = |legal, stats: SearchStats| {
-            SmartPruning::new(1.33, 0, legal, Millis::ZERO).should_stop(&stats, &mut Hints::default())
+            pruning(1.33, 0, legal, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
         let won = SearchStats { proven_win: true, ..SearchStats::default() };
         assert_eq!(ask(5, won), Some(StopReason::ProvenWin));

@@ -160,41 +160,34 @@ impl Stopper for NodeLimit {
     }
 }
 
-/// Share of `movetime` that the way to the GUI keeps at least, however long the first evaluation takes.
-const LEAST_OVERHEAD: f64 = 0.1;
+/// Time of `movetime` that is kept for the way to the GUI beside the lag that the clock has shown …
+const MOVETIME_RESERVE: Millis = Millis(10.0);
+/// … but at most this share of it. Lag takes at most half.
+const LARGEST_RESERVE: f64 = 0.1;
 
-/// Stops after a fixed time. Where no evaluation is there to choose a move by, it waits for one for nearly
-/// all of `movetime`, but not longer: the GUI may count a later answer as a loss.
+/// Stops after a fixed time: what `movetime` asks for, not the budget of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveTimeLimit {
     limit: Millis,
-    patience: Millis,
-    is_evaluated: bool,
 }
 
 impl MoveTimeLimit {
-    /// Makes the rule for a `movetime`, of which `overhead` is kept for the way to the GUI.
-    ///
-    /// The overhead takes at most half of it, so that `movetime 100` with the usual overhead of 200 ms is
-    /// still a search.
-    pub(crate) fn new(movetime: Millis, overhead: Millis) -> Self {
-        let limit = (movetime - overhead).max(movetime / 2.0).max(Millis::ZERO);
-        let patience = limit.max(movetime - overhead.min(movetime * LEAST_OVERHEAD));
-        MoveTimeLimit { limit, patience, is_evaluated: false }
+    /// Makes the rule for a `movetime`, from which the answer takes `lag` to the GUI. Without it not even the
+    /// reserve is kept.
+    pub(crate) fn new(movetime: Millis, lag: Option<Millis>) -> Self {
+        let kept = |lag: Millis| lag.min(movetime / 2.0) + MOVETIME_RESERVE.min(movetime * LARGEST_RESERVE);
+        MoveTimeLimit { limit: (movetime - lag.map_or(Millis::ZERO, kept)).max(Millis::ZERO) }
     }
 }
 
 impl Stopper for MoveTimeLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        // The root may be evaluated from the start, in a tree that was kept.
-        self.is_evaluated |= stats.root.is_some() || stats.since_first_eval.is_some();
-        let deadline = self.deadline()?;
-        hints.limit_remaining_time(deadline - stats.elapsed);
-        (stats.elapsed >= deadline).then_some(StopReason::MoveTime)
+        hints.limit_remaining_time(self.limit - stats.elapsed);
+        (stats.elapsed >= self.limit).then_some(StopReason::MoveTime)
     }
 
     fn deadline(&self) -> Option<Millis> {
-        Some(if self.is_evaluated { self.limit } else { self.patience })
+        Some(self.limit)
     }
 }
 
@@ -353,38 +346,21 @@ mod tests {
         assert_eq!(hints.remaining_visits.0, 40.0);
     }
 
-    fn deadline(movetime: f64, overhead: f64) -> Option<Millis> {
-        let mut stopper = MoveTimeLimit::new(Millis(movetime), Millis(overhead));
-        stopper.should_stop(&evaluated(0.0), &mut Hints::default());
-        stopper.deadline()
-    }
-
-    fn evaluated(elapsed: f64) -> SearchStats {
-        let (elapsed, since_first_eval) = (Millis(elapsed), Some(Millis(0.0)));
-        SearchStats { elapsed, since_first_eval, ..SearchStats::default() }
-    }
-
+    /// A regression: the overhead of a clock halved a short `movetime`.
     #[test]
-    fn the_overhead_is_kept_back_once() {
-        assert_eq!(deadline(1000.0, 200.0), Some(Millis(800.0)));
-        assert_eq!(deadline(100.0, 200.0), Some(Millis(50.0)));
-        assert_eq!(deadline(-1.0, 200.0), Some(Millis(0.0)));
-    }
-
-    /// A regression: with the usual overhead half of a short `movetime` was left unused while the first
-    /// evaluation was under way, and a move was played without any.
-    #[test]
-    fn the_first_evaluation_is_waited_for() {
-        let mut stopper = MoveTimeLimit::new(Millis(300.0), Millis(200.0));
+    fn a_fixed_time_is_used_but_for_lag_and_a_small_reserve() {
+        let deadline = |movetime, lag: Option<f64>| {
+            MoveTimeLimit::new(Millis(movetime), lag.map(Millis)).deadline().unwrap().0
+        };
+        assert_eq!([400.0, 100.0, 50.0].map(|time| deadline(time, Some(0.0))), [390.0, 90.0, 45.0]);
+        assert_eq!([400.0, 100.0].map(|time| deadline(time, Some(120.0))), [270.0, 40.0]);
+        assert_eq!(deadline(-1.0, Some(0.0)), 0.0);
+        assert_eq!(deadline(100.0, None), 100.0, "nodes as time");
+        let mut stopper = MoveTimeLimit::new(Millis(300.0), Some(Millis(20.0)));
         let mut hints = Hints::default();
-        assert_eq!(stopper.deadline(), Some(Millis(270.0)));
-        let waiting = |elapsed| SearchStats { elapsed: Millis(elapsed), ..SearchStats::default() };
-        assert_eq!(stopper.should_stop(&waiting(269.0), &mut hints), None);
-        assert_eq!(stopper.should_stop(&evaluated(269.5), &mut hints), Some(StopReason::MoveTime));
-        let mut stopper = MoveTimeLimit::new(Millis(300.0), Millis(200.0));
-        assert_eq!(stopper.should_stop(&waiting(270.0), &mut hints), Some(StopReason::MoveTime));
-        let none = MoveTimeLimit::new(Millis(-1.0), Millis(200.0));
-        assert_eq!(none.deadline(), Some(Millis(0.0)));
+        assert_eq!(stopper.should_stop(&stats(269.0, None), &mut hints), None);
+        assert_eq!(hints.remaining_time, Millis(1.0));
+        assert_eq!(stopper.should_stop(&stats(270.0, None), &mut hints), Some(StopReason::MoveTime));
     }
 
     fn depth_limit() -> DepthLimit {

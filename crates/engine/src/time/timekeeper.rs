@@ -107,8 +107,8 @@ impl Timekeeper {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
             None => {
-                let overhead = facts.overhead.max(self.lag.lag() * LAG_MARGIN);
-                MoveFacts { overhead, ..facts.clone() }
+                let lag = self.lag.lag();
+                MoveFacts { overhead: facts.overhead.max(lag * LAG_MARGIN), lag, ..facts.clone() }
             }
         };
         let smart_pruning_factor =
@@ -132,13 +132,16 @@ impl Timekeeper {
 
 /// Share of the largest lag that is kept after another move without lag.
 const DECAY: f64 = 0.9;
-/// A clock that lost more than this was set by hand or belongs to another game: that is not lag.
-const MAX_LAG: Millis = Millis(500.0);
+/// A clock that lost more than this once has stalled, was set by hand, or belongs to another game. It is lag
+/// only as far as the clock lost as much on the move before.
+const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LagMeter {
     /// The time that the clock should show at the next `go`.
     expected: Option<Millis>,
+    /// The time that the clock had lost at the last `go`.
+    last_missing: Millis,
     lag: Millis,
 }
 
@@ -147,7 +150,8 @@ impl LagMeter {
         // A time control that was passed has added time, so that no lag shows.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
-            let seen = if missing <= MAX_LAG { missing } else { Millis::ZERO };
+            let seen = if missing <= MAX_SINGLE_LAG { missing } else { missing.min(self.last_missing) };
+            self.last_missing = missing;
             self.lag = seen.max(self.lag * DECAY);
         }
     }
@@ -276,6 +280,25 @@ mod tests {
         meter.move_made(Millis(960.0), Millis(10.0), Millis(0.0));
         meter.clock_read(Millis(60_950.0));
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);
+    }
+
+    /// A regression: a lag of 501 ms on each move was not counted, and games were lost on time.
+    #[test]
+    fn a_large_lag_counts_when_it_comes_again() {
+        let lags = |missing: &[f64]| {
+            let mut meter = LagMeter::default();
+            let lag_after = |&missing: &f64| {
+                meter.move_made(Millis(60_000.0), Millis(100.0), Millis(600.0));
+                meter.clock_read(Millis(60_500.0 - missing));
+                meter.lag().0
+            };
+            missing.iter().map(lag_after).collect::<Vec<_>>()
+        };
+        assert_eq!(lags(&[900.0, 900.0, 700.0]), [0.0, 900.0, 810.0]);
+        assert_eq!(lags(&[501.0, 520.0]), [0.0, 501.0]);
+        assert_eq!(lags(&[30.0, 9_000.0, 30.0]), [30.0, 30.0, 30.0], "one stall");
+        assert_eq!(lags(&[480.0, 480.0]), [480.0, 480.0]);
+        assert_eq!(lags(&[-30_000.0, 9_000.0]), [0.0, 0.0], "a time control, and one stall");
     }
 
     /// A regression: a short analysis between two moves counted as lag.

@@ -238,6 +238,23 @@ fn a_slow_device_is_never_late() {
     }
 }
 
+/// A regression: 501 ms of lag on each move lost games on time, 480 none.
+#[test]
+fn a_lag_that_the_increment_covers_loses_no_game() {
+    for (seconds, inc, lag_ms) in
+        [(6, 600.0, 480.0), (6, 600.0, 520.0), (8, 800.0, 700.0), (5, 1_000.0, 900.0)]
+    {
+        let time = Millis::from_secs(f64::from(seconds));
+        let control = TimeControl { time, inc: Millis(inc), moves: None };
+        let model = EngineModel { lag_ms, ..EngineModel::default() };
+        for manager in [DEFAULT_MANAGER, "legacy", "simple"] {
+            let summary = summary_of(&run(manager, control, &model, 20));
+            println!("{seconds}+{} with a lag of {lag_ms}: {manager} {summary:?}", inc / 1000.0);
+            assert_eq!(summary.losses, 0, "{manager}, {lag_ms}: {summary:?}");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_is_the_same_game() {
     let play = || run("smooth(preset=lc0)", CONTROLS[0], &EngineModel::default(), 3);

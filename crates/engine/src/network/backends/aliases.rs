@@ -1,8 +1,12 @@
 //! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved
 //! settings carry over.
 
-use super::{AUTO, onnxruntime};
+use super::multiplexing::{DEMUX, MULTIPLEXING};
+use super::native::NativeParams;
+use super::onnxruntime::{self, OnnxRuntimeParams};
+use super::{AUTO, registered};
 use crate::note::Note;
+use crate::options::OptionGroup;
 use crate::params::{ParamEntry, Params};
 
 /// A name that stands for a backend with options.
@@ -13,6 +17,8 @@ struct Alias {
     options: &'static [(&'static str, &'static str)],
 }
 
+/// Lc0's backend that gives each batch to the next device in turn, where ours gives it to a free one.
+pub(super) const ROUND_ROBIN: &str = "roundrobin";
 /// Lc0's backend that compares two others while it plays.
 const CHECK: &str = "check";
 /// Lc0's backend that writes evaluations to a file, or reads them from one.
@@ -22,8 +28,8 @@ const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
 /// Short names of our own. Some are Lc0's too, and mean the same device.
 const SHORT: [Alias; 5] = [
+    Alias { name: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
     Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "tensorrt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
     Alias { name: "tensorrt-rtx", backend: onnxruntime::NAME, options: &[("provider", "tensorrt-rtx")] },
     Alias { name: "webgpu", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "openvino", backend: onnxruntime::NAME, options: &[("provider", "openvino")] },
@@ -37,14 +43,14 @@ const LC0: [Alias; 26] = [
     Alias { name: "cudnn-auto", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "cudnn-fp16", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp16")] },
     Alias { name: "onnx-cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
+    Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "onnx-cpu", backend: onnxruntime::NAME, options: &[("provider", "cpu")] },
-    Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[("provider", "directml")] },
+    Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "dx12", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[("provider", "coreml")] },
+    Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "metal", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
-    Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
+    Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "blas", backend: AUTO, options: &[] },
     Alias { name: "eigen", backend: AUTO, options: &[] },
     Alias { name: "onednn", backend: AUTO, options: &[] },
@@ -76,13 +82,29 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().chain(&LC0).map(|alias| alias.name)
 }
 
+/// Parameters of Lc0's backends. One that ours does not have is left out.
+#[rustfmt::skip]
+const LC0_PARAMETERS: [&str; 50] = [
+    "alt_layernorm", "alt_mish", "atol", "batch", "batch_size", "blas_cores", "cache_opt", "custom_winograd",
+    "datatype", "delay", "device", "dump-graphdef", "dump-graphdef-txt", "enable-conv-metacommand",
+    "enable-gemm-metacommand", "force_tune", "fp16", "freq", "fused_mha", "gpu", "graph_capture", "init",
+    "input_mode", "io_datatype", "ir", "jit_cache", "max_batch", "min_batch", "mlh", "mode", "multi_stream",
+    "nhwc", "no_shape", "optimize", "opset", "plugin_path", "policy_head", "record_file", "replay_file",
+    "res_block_fusing", "rtol", "steps", "threads", "tune_batch_size", "tune_exhaustive", "tune_only",
+    "tuner_file", "uniform", "value_head", "winograd",
+];
+
 /// Returns the backend that `name` stands for. A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
-    if let Some(alias) = SHORT.iter().find(|alias| alias.name == name) {
-        return Resolved { name: alias.backend, options: alias.before(&options), notes: Vec::new() };
-    }
+    let short = SHORT.iter().find(|alias| alias.name == name);
     let Some(alias) = LC0.iter().find(|alias| alias.name == name) else {
-        return Resolved { name, options, notes: Vec::new() };
+        let name = short.map_or(name, |alias| alias.backend);
+        let (options, notes) = without_lc0s(name, &options);
+        return Resolved {
+            name,
+            options: short.map_or(options.clone(), |alias| alias.before(&options)),
+            notes,
+        };
     };
     let (options, dropped) = translate(alias.backend, &options);
     let options = alias.before(&options);
@@ -107,6 +129,28 @@ impl Alias {
         let own = self.options.iter().fold(Params::default(), |own, (key, value)| own.with(key, value));
         options.inheriting(&own)
     }
+}
+
+/// Returns `options` without those of Lc0's backends that `backend`, one of ours, does not have, with a note
+/// if there are any. Beside `auto`, which nobody has named, whatever its choices do not have counts as Lc0's.
+fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
+    let own = match registered(backend) {
+        _ if [DEMUX, MULTIPLEXING].contains(&backend) => return (options.clone(), Vec::new()),
+        _ if backend == AUTO => [NativeParams::declared(), OnnxRuntimeParams::declared()].concat(),
+        Some(backend) => (backend.parameters)(),
+        None => Vec::new(),
+    };
+    let (mut known, mut dropped) = (Params::default(), Params::default());
+    for entry in options.entries() {
+        let is_lc0s = match entry {
+            ParamEntry::Value { key, .. } if own.iter().any(|spec| spec.name == key) => false,
+            ParamEntry::Value { key, .. } => backend == AUTO || LC0_PARAMETERS.contains(&key.as_str()),
+            ParamEntry::List { .. } => backend == AUTO,
+        };
+        if is_lc0s { &mut dropped } else { &mut known }.push(entry.clone());
+    }
+    let note = format!("parameters without a counterpart in {backend} are ignored: {dropped}");
+    (known, (!dropped.is_empty()).then(|| note.into()).into_iter().collect())
 }
 
 /// Returns the options of an Lc0 backend under our names, and those that have no counterpart in `backend`.
@@ -154,7 +198,7 @@ mod tests {
             ]
         );
         let (_, options, _) = resolved("onnx-trt", "fp16=false");
-        assert_eq!(options, "provider=tensorrt,precision=fp32");
+        assert_eq!(options, "provider=cuda,precision=fp32");
         let (name, options, notes) = resolved("blas", "blas_cores=2");
         assert_eq!((name.as_str(), options.as_str()), ("auto", ""));
         assert_eq!(notes[0], "Lc0's backend blas is mapped to auto");

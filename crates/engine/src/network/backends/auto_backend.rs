@@ -5,34 +5,38 @@
 //! 2. `native`, where it evaluates the network.
 //! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
 //!
-//! Where options stand beside `auto`, where it is one of several devices, and where it stands in for a device
+//! Where other options than `gpu` and `threads` stand beside `auto`, where it is one of several devices, and where it stands in for a device
 //! that is not available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::aliases::{self, Resolved};
 use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
 use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
 use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
-use crate::note::Note;
 use crate::params::Params;
 
-/// The GPUs that are taken, best first. TensorRT is none: it builds for minutes.
+/// The GPUs that are taken, best first.
 pub const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
 
-/// Returns `config`, or in the place of `auto` without options the backend that the rule takes for `network`.
+/// The parameters of a GPU, which Lc0's users set without a backend. They leave the choice to the rule.
+const OF_A_GPU: [&str; 2] = ["gpu", "threads"];
+
+/// Returns `config`, or in the place of `auto` the backend that the rule takes for `network`.
 pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,
 ) -> Result<Cow<'a, BackendConfig>, BackendError> {
-    let Some(network) = network.filter(|_| config.name == AUTO && config.options.is_empty()) else {
+    let is_open = config.name == AUTO && config.options.names().all(|name| OF_A_GPU.contains(&name));
+    let Some(network) = network.filter(|_| is_open) else {
         return Ok(Cow::Borrowed(config));
     };
     let found = |provider| finder::is_at_hand(provider).then(|| Runtime::check_device(provider));
     let (name, why) = choose(is_for_native(network), found);
     // Nobody has asked for a GPU: if it makes no session, the CPU will do.
-    let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
+    let mut chosen = BackendConfig::parse(name, &config.options.to_string())?.with_fallback(Fallback::Cpu);
     chosen.notes.extend(config.notes.iter().cloned());
     // What was taken stands in the backend's description.
     chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
@@ -65,20 +69,8 @@ pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Bac
     if !is_for_native(&network) || options.get("provider").is_some() {
         return onnx_runtime_backend(network, options);
     }
-    let (own, notes) = without_foreign(options);
-    Ok(with_notes(native_backend(&network, &own)?, notes))
-}
-
-/// Returns `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and
-/// a note on each of these.
-fn without_foreign(options: &Params) -> (Params, Vec<Note>) {
-    let foreign = ["gpu", "threads"];
-    let given = foreign.iter().filter(|key| options.get(key).is_some());
-    let note = |key| {
-        let name = native::NAME;
-        format!("the backend's option {key} has no effect: {name} evaluates on the search's threads").into()
-    };
-    (options.without(&foreign), given.map(note).collect())
+    let Resolved { options, notes, .. } = aliases::resolve(native::NAME, options.clone());
+    Ok(with_notes(native_backend(&network, &options)?, notes))
 }
 
 fn is_for_native(network: &NetworkFile) -> bool {
@@ -115,7 +107,7 @@ mod tests {
         assert_eq!(taken(false, &[OpenVino, WebGpu]), "webgpu");
         assert_eq!(taken(false, &[OpenVino]), "openvino");
         assert_eq!(taken(false, &[]), "onnxruntime");
-        assert_eq!(taken(true, &[Provider::Cpu, Provider::TensorRt]), "native", "it builds for minutes");
+        assert_eq!(taken(true, &[Provider::Cpu]), "native");
     }
 
     #[test]
@@ -134,7 +126,7 @@ mod tests {
     fn options_and_a_missing_network_leave_nothing_to_choose() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let tower = NetworkFile::load(&path, HeadChoice::default()).unwrap();
-        let with_options = BackendConfig::parse(AUTO, "threads=1").unwrap();
+        let with_options = BackendConfig::parse(AUTO, "precision=fp32").unwrap();
         assert_eq!(*resolve(&with_options, Some(&tower)).unwrap(), with_options);
         let auto = BackendConfig::parse(AUTO, "").unwrap();
         assert_eq!(*resolve(&auto, None).unwrap(), auto);
@@ -142,9 +134,6 @@ mod tests {
 
     #[test]
     fn options_of_onnx_runtime_are_no_obstacle_where_the_native_backend_is_chosen() {
-        let (own, notes) = without_foreign(&Params::parse("threads=2,precision=fp32,gpu=0").unwrap());
-        assert_eq!(own, Params::parse("precision=fp32").unwrap());
-        assert_eq!(notes.len(), 2);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/goldens/nets/tiny.pb.gz");
         let network = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let backend = make(network, &Params::parse("threads=2").unwrap()).unwrap();

@@ -6,8 +6,8 @@
 
 use std::ops::Deref;
 
-use super::aliases::{self, Resolved};
-use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
+use super::aliases::{self, ROUND_ROBIN, Resolved};
+use super::multiplexing::{DEMUX, MULTIPLEXING};
 use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
@@ -142,22 +142,22 @@ impl BackendConfig {
         if registered(name).is_none() {
             return Err(unknown_name(asked));
         }
-        if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
+        if ![DEMUX, MULTIPLEXING].contains(&name) {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
-        debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(name, list_name, list, &options)?);
+            devices.push(DeviceConfig::new(list_name, list, &options)?);
         }
         if devices.is_empty() {
-            devices.push(DeviceConfig::new(name, "", &Params::default(), &options)?);
+            devices.push(DeviceConfig::new("", &Params::default(), &options)?);
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
         }
-        let notes = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        let mut notes: Vec<_> = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        notes.dedup();
         let (options, fallback) = (Params::default(), Fallback::default());
         Ok(BackendConfig { name: name.into(), options, devices, fallback, notes })
     }
@@ -216,12 +216,12 @@ impl BackendConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its
-    /// parentheses, which may be empty, and inherits the options beside it, `outer`.
+    /// Returns the device for which a list stands. The list has a name before its parentheses, which may be
+    /// empty, and inherits the options beside it, `outer`.
     ///
     /// The option `backend=` decides, as in Lc0, even if it is inherited. Without it the name of the list
     /// decides.
-    fn new(owner: &str, list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
+    fn new(list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
@@ -229,7 +229,7 @@ impl DeviceConfig {
         let options = all.without(&["backend"]);
         let mut feeding = FeedingParams::default();
         let own = feeding.take(&options)?;
-        let options = if is_nested || owner == ROUND_ROBIN { options } else { own };
+        let options = if is_nested { options } else { own };
         let FeedingParams { threads, max_batch: join_up_to } = feeding;
         let label = if list.is_empty() { String::new() } else { format!(" ({list})") };
         Ok(DeviceConfig { label, backend: BackendConfig::named(&name, options)?, threads, join_up_to })
@@ -295,7 +295,7 @@ mod tests {
         let fed: Vec<_> =
             config.devices.iter().map(|d| (d.threads, d.join_up_to, &d.backend.options)).collect();
         assert_eq!(fed, [(3, 64, &Params::default()), (1, 9, &Params::default())]);
-        assert_eq!(devices("roundrobin", "(backend=onnxruntime,threads=2)"), ["onnxruntime: threads=2"]);
+        assert_eq!(parse("roundrobin", "native,random"), parse("multiplexing", "native,random"));
     }
 
     #[test]
@@ -318,13 +318,32 @@ mod tests {
         assert_eq!((*threads, *join_up_to), (3, 256));
         assert_eq!(backend.name, "onnxruntime");
         assert_eq!((backend.options.get("provider"), backend.options.get("gpu")), (Some("cuda"), Some("1")));
-        assert_eq!(devices("demux", "backend=tensorrt,(gpu=0),(gpu=1)").len(), 2);
+        assert_eq!(devices("demux", "backend=cuda,(gpu=0),(gpu=1)").len(), 2);
         assert_eq!(config.providers(), [Provider::Cuda]);
         let mixed = parse("demux", "(backend=opencl),(backend=native),(backend=onnxruntime)");
         assert_eq!(mixed.providers(), [Provider::WebGpu, Provider::Cpu]);
         assert!(parse("roundrobin", "(backend=cuda),native").wants_more_than_a_cpu());
         assert!(parse("openvino", "threads=2").devices.is_empty());
         assert!(!parse("demux", "native,onnxruntime").wants_more_than_a_cpu());
+    }
+
+    /// A regression: without `backend=` these left the engine without a network.
+    #[test]
+    fn parameters_of_lc0_are_left_out_with_one_note() {
+        for (backend, options, kept) in [
+            ("auto", "gpu=0,max_batch=512", "gpu=0"),
+            ("auto", "graph_capture=true,precision=fp32", "precision=fp32"),
+            ("auto", "7", ""),
+            ("auto", "(backend=cuda-fp16,gpu=0),(backend=cuda-fp16,gpu=1)", ""),
+            ("native", "max_batch=256,kernel=avx2", "kernel=avx2"),
+        ] {
+            let config = parse(backend, options);
+            assert_eq!((config.options.to_string().as_str(), config.notes.len()), (kept, 1), "{options}");
+        }
+        assert_eq!(parse("native", "kernal=avx2").options.to_string(), "kernal=avx2", "nobody's");
+        assert_eq!(devices("cuda", "graph_capture=true,max_batch=64"), ["onnxruntime: provider=cuda"]);
+        let two = parse("demux", "backend=native,nhwc=true,(gpu=0),(gpu=1)");
+        assert_eq!((two.devices.len(), two.notes.len()), (2, 2), "{:?}", two.notes);
     }
 
     #[test]

@@ -9,11 +9,11 @@
 //! | `auto` | a GPU that is at hand, else `native` where it evaluates the network, else ONNX Runtime on the CPU (`auto_backend`) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
-//! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
+//! | `openvino`, `cuda`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
-//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`multiplexing`]) |
+//! | `demux`, `multiplexing` | several devices as one ([`multiplexing`]) |
 //!
 //! [`config`] reads which one the user wants. [`aliases`] knows short names and Lc0's.
 
@@ -62,7 +62,7 @@ pub struct Registered {
 type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
 
 /// All backends, in the order in which help texts list them.
-pub const BACKENDS: [Registered; 9] = [
+pub const BACKENDS: [Registered; 8] = [
     backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
     backend(native::NAME, true, NativeParams::declared, |config, file| {
         native_backend(&needed(config, file)?, &config.options)
@@ -72,7 +72,6 @@ pub const BACKENDS: [Registered; 9] = [
     }),
     backend(multiplexing::DEMUX, true, FeedingParams::declared, several_devices),
     backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
-    backend(multiplexing::ROUND_ROBIN, true, FeedingParams::declared, several_devices),
     backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
         Ok(Arc::new(Random::new(&config.options)?))

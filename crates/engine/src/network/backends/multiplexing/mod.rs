@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `demux` | it is split over all devices |
 //! | `multiplexing` | it waits for the next device that is free, which takes others along |
-//! | `roundrobin` | it goes to the devices in turn |
 //!
 //! A device that fails drops out with a message, and the others evaluate what it leaves. Only when none is
 //! left does an evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read.
@@ -33,8 +32,6 @@ mod tests;
 pub const DEMUX: &str = "demux";
 /// The name of the backend that joins batches.
 pub const MULTIPLEXING: &str = "multiplexing";
-/// The name of the backend that takes turns.
-pub const ROUND_ROBIN: &str = "roundrobin";
 
 /// A device that a backend of several is to use.
 #[derive(Clone, Debug)]
@@ -43,7 +40,7 @@ pub struct Device {
     pub label: String,
     /// The backend that evaluates on it.
     pub backend: Arc<dyn Backend>,
-    /// Batches that it evaluates at once, each on a thread of its own. `roundrobin` has no such threads.
+    /// Batches that it evaluates at once, each on a thread of its own.
     pub threads: usize,
     /// Positions up to which waiting batches are joined. Only `multiplexing` joins.
     pub join_up_to: usize,
@@ -55,11 +52,7 @@ pub struct Device {
 /// # Errors
 /// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
-    let pool = DevicePool::new(name, &devices, notes);
-    Ok(match name {
-        ROUND_ROBIN => Arc::new(RoundRobin::new(pool)?),
-        _ => Arc::new(Dispatch::new(pool, &devices)?),
-    })
+    Ok(Arc::new(Dispatch::new(DevicePool::new(name, &devices, notes), &devices)?))
 }
 
 /// A device of the pool. `is_alive` becomes false once and stays so. A thread that reads it late only fails
@@ -503,65 +496,5 @@ impl Queue {
     fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
-    }
-}
-
-/// The backend `roundrobin`: each batch goes as it is to the next device in turn, on the thread that brings
-/// it.
-#[derive(Debug)]
-struct RoundRobin {
-    info: BackendInfo,
-    pool: Arc<DevicePool>,
-    next: Arc<AtomicUsize>,
-}
-
-impl RoundRobin {
-    fn new(pool: Arc<DevicePool>) -> Result<RoundRobin, BackendError> {
-        let info = pool.joint_info("batches go in turn to")?;
-        Ok(RoundRobin { info, pool, next: Arc::default() })
-    }
-}
-
-impl Backend for RoundRobin {
-    fn info(&self) -> &BackendInfo {
-        &self.info
-    }
-
-    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        let alive = self.pool.devices.iter().filter(|device| device.is_alive());
-        let evaluators = alive
-            .map(|device| Ok((device.clone(), device.backend.evaluator()?)))
-            .collect::<Result<_, BackendError>>()?;
-        Ok(Box::new(RoundRobinEvaluator { pool: self.pool.clone(), next: self.next.clone(), evaluators }))
-    }
-
-    fn busy_time(&self) -> Option<Duration> {
-        self.pool.busy_time()
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        self.pool.take_notes()
-    }
-}
-
-struct RoundRobinEvaluator {
-    pool: Arc<DevicePool>,
-    next: Arc<AtomicUsize>,
-    evaluators: Vec<(Arc<PooledDevice>, Box<dyn Evaluator>)>,
-}
-
-impl Evaluator for RoundRobinEvaluator {
-    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        loop {
-            self.evaluators.retain(|(device, _)| device.is_alive());
-            let turn = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(index) = turn.checked_rem(self.evaluators.len()) else {
-                return Err(self.pool.none_left());
-            };
-            let (device, evaluator) = &mut self.evaluators[index];
-            if self.pool.evaluate(device, &mut **evaluator, batch) {
-                return Ok(());
-            }
-        }
     }
 }

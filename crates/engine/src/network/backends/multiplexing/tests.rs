@@ -43,7 +43,7 @@ fn assert_like_random(backend: &dyn Backend, size: usize, batches: usize) {
 }
 
 const FAST: &str = "backend=simulated,latency-us=50,per-position-ns=100";
-const ALL: [&str; 3] = [super::DEMUX, super::MULTIPLEXING, super::ROUND_ROBIN];
+const ALL: [&str; 2] = [super::DEMUX, super::MULTIPLEXING];
 
 fn texts(notes: Vec<Note>) -> Vec<String> {
     notes.iter().map(Note::to_string).collect()

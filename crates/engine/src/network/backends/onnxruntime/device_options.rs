@@ -1,34 +1,13 @@
 //! The options of the backend: the device that evaluates, and how it is to do that.
 
-use std::path::Path;
-
 use ort::ep::{self, ExecutionProviderDispatch};
 
+use super::NAME;
 use super::provider::Provider;
-use super::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
 use crate::network::onnx::{BuildOptions, Precision};
 use crate::network::weights::InputForm;
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
-
-/// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost
-/// on a short batch.
-const MIGRAPHX_BATCH: usize = 64;
-
-/// The input of a model.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InputTensor<'a> {
-    pub name: &'a str,
-    pub form: InputForm,
-}
-
-impl InputTensor<'_> {
-    /// Returns name and shape as TensorRT's options have them: `input:16x112x8x8`.
-    fn shape(&self, batch: usize) -> String {
-        let sizes = self.form.sizes().iter().map(|size| format!("x{size}"));
-        format!("{}:{batch}{}", self.name, sizes.collect::<String>())
-    }
-}
 
 option_choice! {
     /// The precision that a user asks for.
@@ -47,7 +26,7 @@ option_choice! {
 option_choice! {
     /// The form of inputs that a user asks for.
     pub(crate) enum WantedInputs {
-        /// `packed` on NVIDIA GPUs and with `webgpu` and `directml`, `planes` elsewhere.
+        /// `packed` on GPUs, `planes` elsewhere.
         Auto = "auto",
         /// 896 bytes per position, which the device expands.
         Packed = "packed",
@@ -157,8 +136,6 @@ impl DeviceOptions {
                 Precision::Float32
             },
             input: self.input,
-            // It compiles the network anew for each other size of batch, in the middle of a game.
-            fixed_batch: (self.provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH),
             ..BuildOptions::default()
         }
     }
@@ -194,44 +171,18 @@ impl DeviceOptions {
     }
 
     /// Returns the registration of the provider with a session, or `None` for the CPU, which is always
-    /// registered, and for plugins, whose devices are given to the session. `input` is the model's, `engines`
-    /// the folder for what a provider builds once.
-    pub(super) fn registration(
-        &self,
-        input: InputTensor<'_>,
-        engines: &Path,
-    ) -> Option<ExecutionProviderDispatch> {
-        let gpu = self.gpu as i32;
-        let dispatch = match self.provider {
-            Provider::Cpu | Provider::OpenVino | Provider::WebGpu | Provider::TensorRtRtx => return None,
-            Provider::Cuda => ep::CUDA::default()
-                .with_device_id(gpu)
+    /// registered, and for plugins, whose devices are given to the session.
+    pub(super) fn registration(&self) -> Option<ExecutionProviderDispatch> {
+        let cuda = || {
+            ep::CUDA::default()
+                .with_device_id(self.gpu as i32)
                 .with_tf32(true)
                 // The exhaustive search takes seconds for each size of batch, in the middle of a game.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
-                .build(),
-            Provider::TensorRt => {
-                let shapes = |batch: usize| input.shape(batch);
-                ep::TensorRT::default()
-                    .with_device_id(gpu)
-                    .with_fp16(self.precision == WantedPrecision::Fp16)
-                    .with_layer_norm_fp32_fallback(true)
-                    .with_engine_cache(true)
-                    .with_engine_cache_path(engines.display())
-                    .with_timing_cache(true)
-                    .with_timing_cache_path(engines.display())
-                    .with_profile_min_shapes(shapes(1))
-                    .with_profile_opt_shapes(shapes(PREFERRED_GPU_BATCH))
-                    .with_profile_max_shapes(shapes(MAX_BATCH))
-                    .build()
-            }
-            Provider::MiGraphX => ep::MIGraphX::default().with_device_id(gpu).build(),
-            Provider::CoreMl => {
-                ep::CoreML::default().with_model_format(ep::coreml::ModelFormat::MLProgram).build()
-            }
-            Provider::DirectMl => ep::DirectML::default().with_device_id(gpu).build(),
+                .build()
+                .error_on_failure()
         };
-        Some(dispatch.error_on_failure())
+        (self.provider == Provider::Cuda).then(cuda)
     }
 
     /// Returns the options of a plugin's provider, under their full names.
@@ -279,22 +230,11 @@ mod tests {
         let precision = |options: &str| parse(options).unwrap().precision.name();
         assert_eq!(precision(""), "fp32");
         assert_eq!(precision("provider=cuda"), "fp16");
-        assert_eq!(precision("provider=tensorrt,precision=fp32"), "fp32");
+        assert_eq!(precision("provider=cuda,precision=fp32"), "fp32");
         assert_eq!(precision("provider=openvino,precision=fp32"), "fp32");
         let built = |options: &str| parse(options).unwrap().build_options();
         assert_eq!(built("provider=cuda,gpu=2").precision, Precision::Float16);
         assert_eq!(built("provider=openvino").precision, Precision::Float32);
-    }
-
-    /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one
-    /// before.
-    #[test]
-    fn models_for_migraphx_have_one_batch_size() {
-        for provider in Provider::all() {
-            let device = parse(&format!("provider={provider}")).unwrap();
-            let expected = (provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH);
-            assert_eq!(device.build_options().fixed_batch, expected, "{provider}");
-        }
     }
 
     /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word,
@@ -334,8 +274,6 @@ mod tests {
         assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
         assert_eq!(choices("provider=cuda"), all[..2]);
         assert_eq!(choices(""), [("fp32", planes)]);
-        assert_eq!(InputTensor { name: "in", form: InputForm::Packed }.shape(16), "in:16x112x8");
-        assert_eq!(InputTensor { name: "in", form: InputForm::Planes }.shape(1), "in:1x112x8x8");
     }
 
     #[test]
@@ -344,8 +282,7 @@ mod tests {
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
             error_of("provider=abacus"),
-            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, tensorrt-rtx, webgpu, migraphx, coreml, \
-             directml"
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu"
         );
         assert_eq!(
             error_of("batch=3"),

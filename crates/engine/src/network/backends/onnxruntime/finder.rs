@@ -230,13 +230,8 @@ pub fn setup_command(provider: Provider) -> String {
 /// Finds a usable library that has `provider`.
 pub(super) fn library_for(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
-    find(provider, &mut refused)?.ok_or_else(|| {
-        let found = refused_suffix(&refused);
-        match provider.runtime_package() {
-            Some(_) => LibraryError::NotFetched { provider, found },
-            None => LibraryError::NotInstalled { provider, found },
-        }
-    })
+    find(provider, &mut refused)?
+        .ok_or_else(|| LibraryError::NotFetched { provider, found: refused_suffix(&refused) })
 }
 
 /// Says which library would be used for `provider`, without fetching any, and why others were refused.
@@ -321,8 +316,7 @@ pub fn refused_suffix(refused: &[Unusable]) -> String {
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
     let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
-    let fetched =
-        provider.runtime_package().into_iter().flat_map(|package| fetched_folders(|name| name == package));
+    let fetched = fetched_folders(|name| name == provider.runtime_package());
     known.extend(fetched.map(|folder| (LibrarySource::Cache, folder)));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known
@@ -472,15 +466,14 @@ mod tests {
         assert_eq!(LibrarySource::Cache.to_string(), "in the cache");
     }
 
-    /// A regression: every ONNX Runtime was taken for one with DirectML.
     #[test]
-    fn a_runtime_has_directml_only_with_its_library_beside_it() {
+    fn a_runtime_has_cuda_only_with_its_library_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("onnxruntime.dll");
         let library = Library { path, version: "1.24".into(), source: LibrarySource::Cache };
-        assert!(library.has(Provider::Cpu) && !library.has(Provider::DirectMl));
-        std::fs::write(folder.path().join("DirectML.dll"), "").unwrap();
-        assert!(library.has(Provider::DirectMl));
+        assert!(library.has(Provider::Cpu) && !library.has(Provider::Cuda));
+        std::fs::write(folder.path().join(Provider::Cuda.file_name().unwrap()), "").unwrap();
+        assert!(library.has(Provider::Cuda));
     }
 
     #[test]

@@ -19,19 +19,15 @@ mod runtime;
 mod sessions;
 mod tensors;
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 
 use self::sessions::SessionPool;
-use crate::files::hex;
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores,
 };
 use crate::note::Note;
 use crate::options::OptionChoice;
@@ -100,15 +96,7 @@ impl OnnxRuntime {
             queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
             virtual_pace: None,
         };
-        let builds_engines = device.provider == Provider::TensorRt;
-        let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
-        if builds_engines {
-            let folder = engines.display();
-            let text =
-                format!("TensorRT builds its engines, which takes minutes, or reads them from {folder}");
-            foreign::record(NAME, &text);
-        }
-        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone(), engines));
+        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone()));
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
         let mut evaluator = sessions.evaluator()?;
         for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
@@ -151,7 +139,7 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let device = match provider {
         Provider::Cpu => "CPU".to_owned(),
         Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
-        Provider::Cuda | Provider::TensorRt => {
+        Provider::Cuda => {
             let name = nvidia_gpus().get(*gpu as usize).map_or("of unknown name".into(), |gpu| {
                 let memory = gpu.memory_mb.map_or(String::new(), |mb| format!(", {mb} MiB"));
                 format!("{gpu}{memory}")
@@ -175,22 +163,6 @@ fn known_limit(data_type: DataType, provider: Provider) -> Option<&'static str> 
         "it is an ONNX model in bf16, as Lc0's leela2onnx --onnx-data-type=bf16 writes it, which ONNX Runtime does not compute \
          on a CPU. Use --backend=openvino, a GPU, or the network that it was made from",
     )
-}
-
-/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on
-/// the GPU and on TensorRT too. ONNX Runtime looks after these itself.
-fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
-    let hash = Sha256::digest(&model.bytes);
-    let hash = hex(&hash[..8]);
-    let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
-    let cache = folders::cache().ok_or_else(|| {
-        refused("no cache folder is known for TensorRT's engines. Set ZEITNOT_CACHE_DIR".into())
-    })?;
-    let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
-    fs::create_dir_all(&folder).map_err(|error| {
-        refused(format!("cannot write to {}: {}", folder.display(), foreign::in_our_words(&error)))
-    })?;
-    Ok(folder)
 }
 
 impl Backend for OnnxRuntime {

@@ -1,4 +1,4 @@
-//! Libraries that NVIDIA's providers need beside ONNX Runtime: CUDA, cuDNN, TensorRT.
+//! Libraries that NVIDIA's providers need beside ONNX Runtime: CUDA and cuDNN.
 //!
 //! The provider's file names the libraries that it needs, so that any build with any version of CUDA is
 //! served. Each one is loaded before the provider is, from where the system finds it or from our cache and
@@ -25,11 +25,6 @@ const CUDNN: &str = "libcudnn.so.9";
 /// … and that of the compiler, which cuDNN loads.
 const NVRTC: &str = "libnvrtc.so.13";
 
-/// Returns whether `provider` needs CUDA's libraries.
-pub fn needs_cuda(provider: Provider) -> bool {
-    matches!(provider, Provider::Cuda | Provider::TensorRt)
-}
-
 /// Returns whether the system finds a library and loads it.
 pub fn loads(name: &str) -> bool {
     ort::util::preload_dylib(name).is_ok()
@@ -37,7 +32,7 @@ pub fn loads(name: &str) -> bool {
 
 /// Loads the libraries that `provider`, if it needs CUDA, needs beside `library`.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
-    if !needs_cuda(provider) {
+    if provider != Provider::Cuda {
         return Ok(());
     }
     let folder = library.path.parent().unwrap_or(Path::new(""));
@@ -45,9 +40,9 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
         process_environment::search_in(&folders(Some(folder)));
         return Ok(());
     }
-    let mut wanted: Vec<String> = [Provider::Cuda, provider]
-        .iter()
-        .filter_map(|provider| needed(&folder.join(provider.file_name()?)).ok())
+    let named = provider.file_name().and_then(|file| needed(&folder.join(file)).ok());
+    let mut wanted: Vec<String> = named
+        .into_iter()
         .flatten()
         .filter(|name| name.starts_with("libcu") || name.starts_with("libnv"))
         .chain([CUDNN.to_owned()])
@@ -102,7 +97,7 @@ pub fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
     let beside = library_folder.and_then(|folder| folder.ancestors().nth(2)).map(Path::to_path_buf);
     let mut folders = folders_beside_the_program();
     folders.extend(fetched_folders(|package| package.starts_with("nvidia-")));
-    let variables = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH", "TENSORRT_HOME"];
+    let variables = ["CUDA_PATH", "CUDA_HOME", "CUDNN_PATH"];
     let roots = variables.into_iter().filter_map(env::var_os).map(PathBuf::from).chain(installed_versions());
     let sites: Vec<_> = beside.into_iter().chain(python_folders().iter().cloned()).collect();
     folders.extend(folders_of(&sites, &roots.collect::<Vec<_>>(), cfg!(windows)));
@@ -116,7 +111,7 @@ fn folders_of(sites: &[PathBuf], roots: &[PathBuf], is_windows: bool) -> Vec<Pat
         sites.iter().flat_map(|site| fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten());
     let wheels: Vec<_> = wheels.map(|wheel| wheel.path()).collect();
     let in_roots = wheels.iter().chain(roots).flat_map(|root| below.iter().map(|folder| root.join(folder)));
-    sites.iter().map(|site| site.join("tensorrt_libs")).chain(in_roots).collect()
+    in_roots.collect()
 }
 
 /// Returns the folders of installed versions of CUDA: `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
@@ -133,7 +128,6 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     let (stem, version) = name.split_once(".so.").unwrap_or((name, ""));
     let text = match stem {
         "libcudnn" => format!("cuDNN {version} ({name})"),
-        "libnvinfer" | "libnvonnxparser" => format!("TensorRT {version} ({name})"),
         _ => format!("CUDA's {name}"),
     };
     let others = folders.iter().flat_map(|folder| other_versions(folder, stem)).collect::<Vec<_>>();

@@ -22,18 +22,10 @@ option_choice! {
         OpenVino = "openvino",
         /// NVIDIA GPUs.
         Cuda = "cuda",
-        /// NVIDIA GPUs, with engines that TensorRT builds for the network first.
-        TensorRt = "tensorrt",
         /// NVIDIA GeForce RTX GPUs, which need only the NVIDIA driver.
         TensorRtRtx = "tensorrt-rtx",
         /// Any GPU, through Vulkan, Metal or Direct3D 12.
         WebGpu = "webgpu",
-        /// AMD GPUs.
-        MiGraphX = "migraphx",
-        /// Apple GPUs and neural engines.
-        CoreMl = "coreml",
-        /// GPUs on Windows.
-        DirectMl = "directml",
     }
 }
 
@@ -73,15 +65,9 @@ impl Provider {
         }
     }
 
-    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in, or `None` if there is
-    /// none.
-    pub fn runtime_package(self) -> Option<&'static str> {
-        match self {
-            Provider::Cuda | Provider::TensorRt => Some("onnxruntime-gpu"),
-            Provider::DirectMl => Some("onnxruntime-directml"),
-            Provider::MiGraphX => None,
-            _ => Some("onnxruntime"),
-        }
+    /// Returns the package on PyPI with an ONNX Runtime that has it or takes it in.
+    pub fn runtime_package(self) -> &'static str {
+        if self == Provider::Cuda { "onnxruntime-gpu" } else { "onnxruntime" }
     }
 
     /// Returns the systems that it is for, if one with `os` on `arch` is none of them.
@@ -89,12 +75,7 @@ impl Provider {
         let (systems, is_one) = match self {
             Provider::Cpu | Provider::WebGpu => return None,
             Provider::OpenVino => ("Linux and Windows on x86_64", os != "macos" && arch == "x86_64"),
-            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx => {
-                ("Linux and Windows", os != "macos")
-            }
-            Provider::MiGraphX => ("Linux", os == "linux"),
-            Provider::CoreMl => ("macOS", os == "macos"),
-            Provider::DirectMl => ("Windows", os == "windows"),
+            Provider::Cuda | Provider::TensorRtRtx => ("Linux and Windows", os != "macos"),
         };
         (!is_one).then_some(systems)
     }
@@ -102,23 +83,16 @@ impl Provider {
     /// Returns the part of a system with `os` that it cannot do without.
     pub fn needed_part(self, os: &str) -> Option<SystemPart> {
         match self {
-            Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx => Some(SystemPart::NvidiaDriver),
+            Provider::Cuda | Provider::TensorRtRtx => Some(SystemPart::NvidiaDriver),
             Provider::WebGpu if os.starts_with("linux") => Some(SystemPart::VulkanLoader),
             _ => None,
         }
     }
 
     /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding
-    /// is only work: 6 to 10 µs a position. The other two do not compute with bytes, or nobody has tried.
+    /// is only work: 6 to 10 µs a position.
     pub(super) fn usual_input(self) -> InputForm {
-        match self {
-            Provider::Cpu | Provider::OpenVino | Provider::CoreMl | Provider::MiGraphX => InputForm::Planes,
-            Provider::Cuda
-            | Provider::TensorRt
-            | Provider::TensorRtRtx
-            | Provider::WebGpu
-            | Provider::DirectMl => InputForm::Packed,
-        }
+        if self.is_accelerator() { InputForm::Packed } else { InputForm::Planes }
     }
 
     /// Returns whether no two of its sessions may run at the same time. Those of WebGPU crash:
@@ -131,11 +105,9 @@ impl Provider {
     /// the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         match self {
-            Provider::Cpu | Provider::CoreMl => None,
-            Provider::DirectMl => Some("DirectML.dll".into()),
-            _ if self.plugin().is_some() => None,
-            _ if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
-            _ => Some(format!("libonnxruntime_providers_{self}.so")),
+            Provider::Cuda if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
+            Provider::Cuda => Some(format!("libonnxruntime_providers_{self}.so")),
+            _ => None,
         }
     }
 }

@@ -6,7 +6,6 @@
 //! has rearranged for the processor.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,7 +14,7 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::device_options::{DeviceOptions, InputTensor};
+use super::device_options::DeviceOptions;
 use super::provider::Provider;
 use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
 use super::runtime::Runtime;
@@ -37,8 +36,6 @@ pub(super) struct SessionPool {
     input: InputForm,
     interface: ModelInterface,
     device: DeviceOptions,
-    /// The folder of what the provider builds once, empty where it builds nothing.
-    engines: PathBuf,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
 }
@@ -50,14 +47,8 @@ impl fmt::Debug for SessionPool {
 }
 
 impl SessionPool {
-    /// Returns a pool without a session yet. `engines` is the folder of what the provider builds once, empty
-    /// where it builds nothing.
-    pub(super) fn new(
-        runtime: &'static Runtime,
-        model: &OnnxModel,
-        device: DeviceOptions,
-        engines: PathBuf,
-    ) -> SessionPool {
+    /// Returns a pool without a session yet.
+    pub(super) fn new(runtime: &'static Runtime, model: &OnnxModel, device: DeviceOptions) -> SessionPool {
         SessionPool {
             runtime,
             model: model.bytes.clone(),
@@ -69,7 +60,6 @@ impl SessionPool {
                 fixed_batch: model.fixed_batch,
             },
             device,
-            engines,
             prepacked: PrepackedWeights::new(),
             idle: Mutex::default(),
         }
@@ -82,7 +72,7 @@ impl SessionPool {
         };
         let DeviceOptions { provider, gpu, .. } = self.device;
         let memory = match provider {
-            Provider::Cuda | Provider::TensorRt => HostMemory::Pinned { gpu },
+            Provider::Cuda => HostMemory::Pinned { gpu },
             _ => HostMemory::Plain,
         };
         let mut evaluator = SessionEvaluator {
@@ -145,8 +135,7 @@ impl SessionPool {
                 "session.disable_cpu_ep_fallback",
                 if self.device.must_compute_all() { "1" } else { "0" },
             )?;
-        let input = InputTensor { name: &self.interface.names.input, form: self.input };
-        if let Some(provider) = self.device.registration(input, &self.engines) {
+        if let Some(provider) = self.device.registration() {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {

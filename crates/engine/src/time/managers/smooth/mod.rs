@@ -51,8 +51,6 @@ pub struct Smooth {
     previous: Option<PreviousMove>,
     /// What the lead at the start of the current move was worth, in new nodes.
     lead_nodes: f64,
-    /// Time that the previous move left of its budget, ms.
-    left_ms: f64,
     piggybank: Piggybank,
     message: Option<String>,
     missing_head_reported: bool,
@@ -80,7 +78,6 @@ impl Smooth {
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
             lead_nodes: 0.0,
-            left_ms: 0.0,
             piggybank: Piggybank::default(),
             message: None,
             missing_head_reported: false,
@@ -105,11 +102,7 @@ impl Smooth {
         let piggybank_ms = self.piggybank.balance_ms();
         self.lead_nodes = match params.timeuse {
             TimeUse::Tree => facts.pruning_lead(),
-            TimeUse::Average | TimeUse::Next => 0.0,
-        };
-        let (timeuse, returned_ms) = match params.timeuse {
-            TimeUse::Next => (1.0, std::mem::take(&mut self.left_ms)),
-            TimeUse::Average | TimeUse::Tree => (self.timeuse.value(), 0.0),
+            TimeUse::Average => 0.0,
         };
         let input = PlanInput {
             time_ms,
@@ -125,10 +118,9 @@ impl Smooth {
                 NodeTarget::Tree => 1.0,
                 NodeTarget::BestMove => self.best_share.value(),
             },
-            timeuse,
+            timeuse: self.timeuse.value(),
             min_timeuse: params.min_timeuse,
             lead_nodes: self.lead_nodes,
-            returned_ms,
             max_move_budget: params.max_move_budget,
             min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve.0,
@@ -222,7 +214,6 @@ impl TimeManager for Smooth {
             Some(average) if average > Millis::ZERO => outcome.used / average,
             _ => 0.0,
         };
-        self.left_ms = (report.budget - outcome.used).0.max(0.0);
         let stats = &outcome.stats;
         let best = f64::from(stats.most_visits().best);
         let nodes = match self.config.values.params.target {

@@ -102,8 +102,6 @@ option_choice! {
         Average = "average",
         /// The lead that the best move has at the start of a search counts too. It ends the search early.
         Tree = "tree",
-        /// The next move receives what a move leaves of its budget, as with `simple`.
-        Next = "next",
     }
 }
 

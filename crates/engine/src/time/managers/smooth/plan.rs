@@ -37,8 +37,6 @@ pub(crate) struct PlanInput {
     pub min_timeuse: f64,
     /// New nodes by which the lead that the best move has at the start shortens the search.
     pub lead_nodes: f64,
-    /// Time that the previous move left of its budget and this one receives, ms.
-    pub returned_ms: f64,
     /// `max-move-budget`: largest share of the clock for one move.
     pub max_move_budget: f64,
     /// `min-move-share`: least search time as a share of the average move time.
@@ -93,7 +91,7 @@ impl PlanInput {
         let spent_ms = target_ms - saved_ms;
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
-        let budget_ms = (unused_included_ms + self.returned_ms).min(self.max_move_ms());
+        let budget_ms = unused_included_ms.min(self.max_move_ms());
         Plan {
             game_ms,
             average_ms,
@@ -169,7 +167,6 @@ mod tests {
             timeuse: 0.7,
             min_timeuse: 0.3,
             lead_nodes: 0.0,
-            returned_ms: 0.0,
             max_move_budget: 0.3,
             min_move_share: 0.0,
             reserve_ms: 0.0,

@@ -163,16 +163,6 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
 }
 
 #[test]
-fn what_a_move_leaves_may_go_to_the_next() {
-    let mut manager = smooth("timeuse=next,init-tree-reuse=0,init-nps=1000");
-    let first = report_of(&mut manager, &facts(51_700.0, 0.0));
-    assert!(close(first.budget.0, 1_000.0), "the share that is used is not asked: {first}");
-    finish(&mut manager, first, 400.0, 400);
-    assert!(close(report_of(&mut manager, &facts(51_700.0, 0.0)).budget.0, 1_600.0));
-    assert!(close(report_of(&mut manager, &facts(51_700.0, 0.0)).budget.0, 1_000.0), "once");
-}
-
-#[test]
 fn a_network_without_the_head_is_noticed_once() {
     for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
         let mut manager = smooth(params);
