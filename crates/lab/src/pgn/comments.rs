@@ -10,31 +10,45 @@ const MATE: i32 = 32000;
 
 /// Adds what the comment after a move of `mover` says.
 pub(super) fn apply(text: &str, mover: Color, played: &mut RecordedMove) {
-    played.is_book |= text.trim() == "book";
-    for command in text.split('[').skip(1).filter_map(|text| text.strip_prefix('%')) {
-        let command = before(command, |byte| byte == b']').trim_ascii_start();
-        let name = before(command, |byte| byte.is_ascii_whitespace());
-        let value = before(&command[name.len()..], |byte| byte == b',').trim_ascii();
-        // Lines may be broken anywhere, so white space says nothing.
-        let joined: String;
-        let value = if value.bytes().any(|byte| byte.is_ascii_whitespace()) {
-            joined = value.split_ascii_whitespace().collect();
-            &joined
-        } else {
-            value
-        };
-        match name {
-            "eval" => played.centipawns = evaluation(value, mover).or(played.centipawns),
-            "clk" => played.clock_ms = time_ms(value).or(played.clock_ms),
-            "emt" => played.used_ms = time_ms(value).or(played.used_ms),
-            _ => {}
+    let mut prose = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("[%") {
+        let (command, after) = behind.split_once(']').unwrap_or((behind, ""));
+        prose += before;
+        if !take_command(command.trim_ascii_start(), mover, played) {
+            prose.extend(["[%", command, "]"]);
         }
+        rest = after;
+    }
+    let prose = one_line(&(prose + rest));
+    match &*prose {
+        "" => {}
+        "book" => played.is_book = true,
+        _ => played.comments.push(prose),
     }
 }
 
-/// Returns the part of `text` before the first byte that ends it.
-fn before(text: &str, ends: impl Fn(u8) -> bool) -> &str {
-    text.bytes().position(ends).map_or(text, |end| &text[..end])
+/// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
+fn take_command(command: &str, mover: Color, played: &mut RecordedMove) -> bool {
+    let name = command.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+    // Lines may be broken anywhere, so white space says nothing.
+    let value: String = command[name.len()..].split_ascii_whitespace().collect();
+    let value = value.split(',').next().unwrap_or_default();
+    match name {
+        "eval" => played.centipawns = evaluation(value, mover).or(played.centipawns),
+        "clk" => played.clock_ms = time_ms(value).or(played.clock_ms),
+        "emt" => played.used_ms = time_ms(value).or(played.used_ms),
+        _ => return false,
+    }
+    true
+}
+
+/// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
+/// one blank, and braces are brackets.
+pub(super) fn one_line(text: &str) -> String {
+    let is_space = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}' | '\u{feff}');
+    let words: Vec<_> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+    words.join(" ").replace('{', "(").replace('}', ")")
 }
 
 /// Parses `h:mm:ss.fff`, `mm:ss` or seconds, and returns ms.

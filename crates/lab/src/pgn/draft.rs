@@ -3,7 +3,7 @@
 //! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
 //! it are not played, so that no game is read as another one.
 
-use super::comments;
+use super::comments::{self, one_line};
 use super::tags::{self, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
@@ -29,8 +29,12 @@ pub(super) struct Draft {
     /// Empty lines behind the last tag.
     empty_tag_lines: u32,
     movetext: Option<Movetext>,
+    /// Comments before the first move.
+    comments: Vec<String>,
     /// Variations that are open.
     depth: u32,
+    /// What has been read of them.
+    variation: String,
     /// The first problem.
     fault: Option<String>,
 }
@@ -55,7 +59,15 @@ struct Movetext {
 
 impl Draft {
     pub(super) fn new() -> Draft {
-        Draft { tags: Tags::default(), empty_tag_lines: 0, movetext: None, depth: 0, fault: None }
+        Draft {
+            tags: Tags::default(),
+            empty_tag_lines: 0,
+            movetext: None,
+            comments: Vec::new(),
+            depth: 0,
+            variation: String::new(),
+            fault: None,
+        }
     }
 
     /// Says whether nothing of a game has been read.
@@ -66,12 +78,20 @@ impl Draft {
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
         match token {
             Token::Tag(text) => return self.take_tag(text),
-            Token::Word(_) if self.depth > 0 => {}
+            Token::Word(word) if self.depth > 0 => self.add_to_variation(&one_line(&decode(word))),
             Token::Word(word) => return self.take_word(word),
-            Token::Comment(text) => self.take_comment(text),
-            Token::Open => self.depth += 1,
+            Token::Comment(text) if self.depth > 0 => {
+                self.add_to_variation(&format!("{{{}}}", one_line(&decode(text))));
+            }
+            Token::Comment(text) => self.take_comment(&decode(text)),
+            Token::Open => {
+                if self.depth > 0 {
+                    self.add_to_variation("(");
+                }
+                self.depth += 1;
+            }
             Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
-            Token::Close => self.depth -= 1,
+            Token::Close => self.close_variation(),
             Token::EmptyLine if self.depth > 0 => {}
             Token::EmptyLine => match &mut self.movetext {
                 Some(movetext) => movetext.is_behind_empty_line = true,
@@ -103,7 +123,8 @@ impl Draft {
             Some("*") => self.tags.result().is_some(),
             Some(_) => !self.tags.leaves_result_open(),
         };
-        Ok(RecordedGame { number, tags: self.tags, start, variant, moves, end: position, has_result })
+        let (tags, comments) = (self.tags, self.comments);
+        Ok(RecordedGame { number, tags, start, variant, comments, moves, end: position, has_result })
     }
 
     fn break_off(&mut self, reason: String) {
@@ -125,8 +146,12 @@ impl Draft {
                 return Taken::Next;
             }
         }
-        // A variation in front of the tags was prose.
+        // A variation or a comment in front of the tags was prose.
         self.depth = 0;
+        self.variation.clear();
+        if self.tags.is_empty() {
+            self.comments.clear();
+        }
         self.empty_tag_lines = 0;
         match read {
             Some((name, value)) => self.tags.push(name, decode(&value)),
@@ -135,11 +160,34 @@ impl Draft {
         Taken::Inside
     }
 
-    fn take_comment(&mut self, text: &[u8]) {
-        if let Some(movetext) = self.movetext.as_mut().filter(|_| self.depth == 0)
-            && let Some(played) = movetext.moves.last_mut()
+    fn take_comment(&mut self, text: &str) {
+        let last = self.movetext.as_mut().and_then(|movetext| {
+            let mover = movetext.mover;
+            movetext.moves.last_mut().map(|played| (played, mover))
+        });
+        match last {
+            Some((played, mover)) => comments::apply(text, mover, played),
+            None => self.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty())),
+        }
+    }
+
+    fn add_to_variation(&mut self, text: &str) {
+        if !self.variation.is_empty() && !self.variation.ends_with('(') && text != ")" {
+            self.variation.push(' ');
+        }
+        self.variation += text;
+    }
+
+    fn close_variation(&mut self) {
+        self.depth -= 1;
+        if self.depth > 0 {
+            return self.add_to_variation(")");
+        }
+        let text = std::mem::take(&mut self.variation);
+        if let Some(played) = self.movetext.as_mut().and_then(|movetext| movetext.moves.last_mut())
+            && !text.is_empty()
         {
-            comments::apply(&decode(text), movetext.mover, played);
+            played.variations.push(text);
         }
     }
 

@@ -43,6 +43,8 @@ pub struct RecordedGame {
     pub start: Position,
     /// Standard unless the tag `Variant` says Fischer random.
     pub variant: Variant,
+    /// What people wrote before the first move.
+    pub comments: Vec<String>,
     /// The moves, all legal.
     pub moves: Vec<RecordedMove>,
     /// The position after the last move.
@@ -53,7 +55,7 @@ pub struct RecordedGame {
 }
 
 /// A move and what its comments say.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RecordedMove {
     /// The move.
     pub r#move: Move,
@@ -66,11 +68,23 @@ pub struct RecordedMove {
     pub clock_ms: Option<f64>,
     /// Time spent on the move (`%emt`), ms.
     pub used_ms: Option<f64>,
+    /// What people wrote behind the move, without what the fields above say. White space is one blank.
+    pub comments: Vec<String>,
+    /// The variations behind the move, as they are written, without their outer brackets.
+    pub variations: Vec<String>,
 }
 
 impl RecordedMove {
     fn new(played: Move) -> RecordedMove {
-        RecordedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
+        RecordedMove {
+            r#move: played,
+            is_book: false,
+            centipawns: None,
+            clock_ms: None,
+            used_ms: None,
+            comments: Vec::new(),
+            variations: Vec::new(),
+        }
     }
 }
 
