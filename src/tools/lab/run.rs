@@ -243,7 +243,12 @@ pub(super) struct RecordedGames<'a> {
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
+    /// Notes on games, those that were not told included.
+    notes: usize,
 }
+
+/// Notes on games that are told: of a large file a few show what is odd.
+const MOST_NOTES: usize = 20;
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
@@ -254,7 +259,7 @@ impl<'a> RecordedGames<'a> {
                 Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
             }
         }
-        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0 })
+        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0, notes: 0 })
     }
 
     fn tell_damage(&mut self, error: &GameError) {
@@ -268,7 +273,7 @@ impl<'a> RecordedGames<'a> {
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
         let open = Some((name.clone(), Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
-        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0 }
+        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: 0 }
     }
 }
 
@@ -292,10 +297,18 @@ impl Iterator for RecordedGames<'_> {
                 None => self.open = None,
                 Some(Ok(game)) => {
                     self.read += 1;
+                    let (number, players) = (game.number, game.tags.players());
+                    let untold = MOST_NOTES.saturating_sub(self.notes);
+                    for note in game.notes.iter().take(untold) {
+                        eprint_message(format_args!("{path}: game {number}{players}: {note}"));
+                    }
+                    self.notes += game.notes.len();
+                    if untold > 0 && self.notes >= MOST_NOTES {
+                        eprint_message("what was done to games beyond these is not told");
+                    }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });
                     }
-                    let (number, players) = (game.number, game.tags.players());
                     eprint_message(format_args!("{path}: game {number}{players} has no moves"));
                 }
                 Some(Err(broken @ GameError::Broken { .. })) => {

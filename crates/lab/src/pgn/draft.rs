@@ -4,12 +4,14 @@
 //! it are not played, so that no game is read as another one.
 
 use super::comments::{self, one_line};
-use super::tags::{self, Tags, result_of};
+use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
 use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark};
 use zeitnot_engine::files::decode;
 
+/// Begins the figures in comments and variations of an analysis.
+const OWN_FIGURES: &str = "wdl=";
 /// The longest text in a message, letters.
 const LONGEST_QUOTE: usize = 40;
 
@@ -37,6 +39,8 @@ pub(super) struct Draft {
     variation: String,
     /// The first problem.
     fault: Option<String>,
+    /// What people should know.
+    notes: Vec<String>,
 }
 
 struct Movetext {
@@ -55,6 +59,15 @@ struct Movetext {
     shift: Option<i64>,
     is_behind_number: bool,
     is_behind_empty_line: bool,
+    /// The game before its last word, if that is `0-0`: castling, or the result.
+    before_zeros: Option<BeforeZeros>,
+}
+
+struct BeforeZeros {
+    position: Position,
+    moves: usize,
+    has_fault: bool,
+    is_behind_number: bool,
 }
 
 impl Draft {
@@ -67,6 +80,7 @@ impl Draft {
             depth: 0,
             variation: String::new(),
             fault: None,
+            notes: Vec::new(),
         }
     }
 
@@ -84,12 +98,7 @@ impl Draft {
                 self.add_to_variation(&format!("{{{}}}", one_line(&decode(text))));
             }
             Token::Comment(text) => self.take_comment(&decode(text)),
-            Token::Open => {
-                if self.depth > 0 {
-                    self.add_to_variation("(");
-                }
-                self.depth += 1;
-            }
+            Token::Open => self.open_variation(),
             Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
             Token::Close => self.close_variation(),
             Token::EmptyLine if self.depth > 0 => {}
@@ -108,23 +117,25 @@ impl Draft {
             self.break_off("a variation has no end".into());
         }
         self.begin_movetext();
+        self.settle_zeros();
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         let Some(movetext) = self.movetext else { return Err("it has no moves".into()) };
-        let Movetext { start, variant, position, moves, result, .. } = movetext;
-        if let Some(result) = result {
-            self.tags.complete(result);
-        }
+        let Movetext { start, variant, position, mut moves, result, .. } = movetext;
+        let (mut tags, comments, mut notes) = (self.tags, self.comments, self.notes);
+        notes.extend(tags.settle_result(result));
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
-        let has_result = match result {
-            None => self.tags.result().is_some() && !is_last,
-            Some("*") => self.tags.result().is_some(),
-            Some(_) => !self.tags.leaves_result_open(),
-        };
-        let (tags, comments) = (self.tags, self.comments);
-        Ok(RecordedGame { number, tags, start, variant, comments, moves, end: position, has_result })
+        let has_result = tags.result().is_some() && (result.is_some() || !is_last);
+        if tags.annotators().1 {
+            for played in &mut moves {
+                played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
+                played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
+            }
+        }
+        let end = position;
+        Ok(RecordedGame { number, tags, notes, start, variant, comments, moves, end, has_result })
     }
 
     fn break_off(&mut self, reason: String) {
@@ -139,8 +150,7 @@ impl Draft {
         if let Some((name, _)) = read {
             let is_next = match self.empty_tag_lines {
                 0 => self.tags.begin_with(name),
-                1 => name == tags::FIRST || self.tags.get(name).is_some(),
-                _ => true,
+                _ => name == tags::FIRST || self.tags.get(name).is_some(),
             };
             if is_next && !self.tags.is_empty() {
                 return Taken::Next;
@@ -176,6 +186,15 @@ impl Draft {
             self.variation.push(' ');
         }
         self.variation += text;
+    }
+
+    fn open_variation(&mut self) {
+        if self.depth > 0 {
+            self.add_to_variation("(");
+        } else if let Some(movetext) = &mut self.movetext {
+            movetext.before_zeros = None;
+        }
+        self.depth += 1;
     }
 
     fn close_variation(&mut self) {
@@ -214,6 +233,9 @@ impl Draft {
     fn take_text(&mut self, text: &str) -> Taken {
         let is_written_out = text.starts_with(|c: char| c.is_ascii_alphabetic());
         if !is_written_out && is_mark(text) {
+            if let Some(movetext) = &mut self.movetext {
+                movetext.before_zeros = None;
+            }
             return Taken::Inside;
         }
         let result = if is_written_out { None } else { result_of(text) };
@@ -224,7 +246,13 @@ impl Draft {
         self.begin_movetext();
         if let Some(movetext) = &mut self.movetext {
             movetext.is_behind_empty_line = false;
-            if result.is_some() {
+            movetext.before_zeros = (result == Some(NEITHER_SCORES)).then(|| BeforeZeros {
+                position: movetext.position.clone(),
+                moves: movetext.moves.len(),
+                has_fault: self.fault.is_some(),
+                is_behind_number: movetext.is_behind_number,
+            });
+            if result.is_some_and(|result| result != NEITHER_SCORES) {
                 movetext.result = result;
                 return Taken::Last;
             }
@@ -286,7 +314,30 @@ impl Draft {
             number: None,
             is_behind_number: false,
             is_behind_empty_line: false,
+            before_zeros: None,
         });
+    }
+
+    /// Decides what the last word means if that is `0-0`. As a result it is taken back.
+    fn settle_zeros(&mut self) {
+        let Some(movetext) = &mut self.movetext else { return };
+        let Some(before) = movetext.before_zeros.take().filter(|before| !before.has_fault) else { return };
+        let is_legal = self.fault.is_none();
+        let is_result = match self.tags.written_result() {
+            Some(NEITHER_SCORES) => !(is_legal && before.is_behind_number),
+            Some("*") | None => !before.is_behind_number && !(is_legal && self.tags.is_empty()),
+            Some(_) => !before.is_behind_number && !is_legal,
+        };
+        if !is_result {
+            return;
+        }
+        self.fault = None;
+        movetext.result = Some(NEITHER_SCORES);
+        movetext.position = before.position;
+        let taken_back: Vec<_> =
+            movetext.moves.drain(before.moves..).flat_map(|last| last.comments).collect();
+        let comments = movetext.moves.last_mut().map_or(&mut self.comments, |last| &mut last.comments);
+        comments.extend(taken_back);
     }
 
     fn take_move(&mut self, text: &str) {

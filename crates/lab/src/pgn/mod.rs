@@ -27,6 +27,7 @@ pub(crate) use control::used_ms;
 use draft::{Draft, Taken};
 pub use ending::{Ending, base_seconds, ending, is_held_out};
 pub use tags::Tags;
+pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK};
 use tokens::Tokens;
 pub(crate) use write::{hours, tag, write_wrapped};
 use zeitnot_engine::chess::{Move, Position, Variant};
@@ -37,8 +38,11 @@ use zeitnot_engine::files;
 pub struct RecordedGame {
     /// Its place in the stream, from 1. Broken games count.
     pub number: u64,
-    /// The tags, in their order. Without a tag `Result` the result that follows the moves is the last one.
+    /// The tags, in their order. The tag `Result` is one of the standard's results, or `0-0`. Where it was
+    /// none, the result that follows the moves stands there.
     pub tags: Tags,
+    /// What people should know of how it was read.
+    pub notes: Vec<String>,
     /// The position before the first move.
     pub start: Position,
     /// Standard unless the tag `Variant` says Fischer random.
@@ -49,8 +53,7 @@ pub struct RecordedGame {
     pub moves: Vec<RecordedMove>,
     /// The position after the last move.
     pub end: Position,
-    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and
-    /// the file was not cut off within its moves.
+    /// True if the game was played to an end: somebody scores, and the file was not cut off within its moves.
     pub has_result: bool,
 }
 

@@ -75,7 +75,11 @@ fn results_behind_the_moves_and_unfinished_games_are_known() {
     for (text, result, has_result) in [
         ("1. e4 e5 1-0\n", Some("1-0"), true),
         ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2"), true),
-        ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*"), false),
+        ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("0-1"), true),
+        ("[Result \"White won\"]\n\n1. e4 e5 1-0\n", Some("1-0"), true),
+        ("[Result \"draw\"]\n\n1. e4 e5\n", Some("*"), false),
+        ("[Result \"0,5 - 0,5\"]\n\n1. e4 e5\n*", Some("1/2-1/2"), true),
+        ("[Result \"1-0\"]\n\n1. e4 e5 1/2-1/2\n", Some("1-0"), true),
         ("1. e4 e5 *\n", None, false),
         ("1. e4 e5\n", None, false),
         ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", Some("1-0"), true),
@@ -88,10 +92,65 @@ fn results_behind_the_moves_and_unfinished_games_are_known() {
     }
 }
 
+/// `0-0` is castling or the result of two who both lose.
+#[test]
+fn zeros_are_told_apart_by_their_place() {
+    const BEFORE: &str = "1. e4 e5 2. Nf3 Nf6 3. Bc4 Bc5";
+    for (tags, behind, plies, result) in [
+        ("[Result \"0-0\"]\n\n", "0-0", 6, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 {both lost}", 6, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 0-0 0-0", 8, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "4. 0-0", 7, Some("0-0")),
+        ("[Event \"e\"]\n\n", "0 - 0", 6, Some("0-0")),
+        ("[Event \"e\"]\n\n", "4. 0-0", 7, None),
+        ("[Event \"e\"]\n\n", "0-0 0-0 1-0", 8, Some("1-0")),
+        ("[Result \"1-0\"]\n\n", "0-0", 7, Some("1-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 (4. d3)", 7, Some("0-0")),
+        ("", "0-0", 7, None),
+    ] {
+        for after in ["", "\n\n[Event \"next\"]\n\n1. e4 1-0\n"] {
+            let text = format!("{tags}{BEFORE} {behind}{after}");
+            let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+            assert_eq!((game.moves.len(), game.tags.get("Result")), (plies, result), "{text}");
+        }
+    }
+    let both_lost = Games::new("text", &b"[Result \"0-0\"]\n\n0-0\n"[..]).next().unwrap().unwrap();
+    assert!(both_lost.moves.is_empty() && !both_lost.has_result);
+    let castled = Games::new("text", &b"[White \"A\"]\n\n1.0-0-0 *"[..]).next().unwrap();
+    assert!(castled.unwrap_err().to_string().contains("0-0-0 is not legal"));
+}
+
+#[test]
+fn contradicting_results_are_told() {
+    let games = read("[Result \"1-0\"]\n\n1. e4 1/2-1/2\n\n[Result \"*\"]\n\n1. e4 1/2-1/2\n");
+    let notes: Vec<_> = games.iter().map(|game| game.as_ref().unwrap().notes.join(" ")).collect();
+    assert_eq!(notes, ["its tag says 1-0, and 1/2-1/2 follows its moves: the tag counts", ""]);
+}
+
+/// A regression: empty lines between the tags cost a game its FEN.
+#[test]
+fn tags_may_stand_apart_and_glued_to_a_result() {
+    let apart =
+        "[Event \"e\"]\n\n\n[White \"A\"]\n\n\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. Kd2 *\n";
+    let glued =
+        "[White \"A\"]\n\n1. e4 1-0[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n[White \"B\"]\n\n1. Kd2 *\n";
+    for (text, expected) in
+        [(apart, &["A: 1 plies, Kd2, ?"][..]), (glued, &["A: 1 plies, e4, 1-0", "B: 1 plies, Kd2, ?"])]
+    {
+        let games: Vec<_> = read(text).iter().map(|game| described(game.as_ref().unwrap())).collect();
+        assert_eq!(games, expected);
+    }
+}
+
 #[test]
 fn every_wild_file_is_read_or_refused_by_name() {
     for (name, expected) in [
-        ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"][..]),
+        ("result-00.pgn", &["Ann: 6 plies, Bc5, 0-0", "Cid: 2 plies, d5, 1-0"][..]),
+        ("result-spaces.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("result-words.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("result-star.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("glued-tags.pgn", &["Ann: 3 plies, Nf3, 1/2-1/2", "Cid: 2 plies, d5, 1-0", "Eve: 2 plies, c5, 0-1"]),
+        ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"]),
         ("en-passant.pgn", &["A: 5 plies, exd6, 1-0"]),
         ("double-plus.pgn", &["A: 7 plies, Qxf7#, 1-0"]),
         ("german.pgn", &["game 1 (A – B) is skipped: ply 5: \"Le3\" cannot be read"]),

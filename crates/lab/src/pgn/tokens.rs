@@ -108,7 +108,7 @@ impl<'a> Tokens<'a> {
                 tags::length(line).unwrap_or(line.len())
             }
             b'(' | b')' | b'}' | b'*' => 1,
-            _ => word_length(line),
+            _ => result_length(line).unwrap_or_else(|| word_length(line)),
         };
         if line[0] == b';' {
             self.comment.clear();
@@ -263,6 +263,15 @@ fn whole_comment(text: &[u8]) -> Token<'_> {
 fn is_space(byte: u8) -> bool {
     // Old systems end a file with 0x1a.
     matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | 0x1a)
+}
+
+/// Returns the length of the result at the start of a line, if there is one.
+fn result_length(line: &[u8]) -> Option<usize> {
+    const LONGEST_RESULT: usize = 24;
+    // `½` begins with 0xc2.
+    matches!(line[0], b'0' | b'1' | 0xc2).then_some(())?;
+    let start = &line[..line.len().min(LONGEST_RESULT)];
+    Some(tags::result_at(start.utf8_chunks().next()?.valid())?.1)
 }
 
 /// Returns the length of the word at the start of a line. A bracket ends it, unless it belongs to a move:
