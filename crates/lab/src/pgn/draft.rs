@@ -3,7 +3,8 @@
 //! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
 //! it are not played, so that no game is read as another one.
 
-use super::comments::{self, one_line};
+use super::comments::{Commands, one_line};
+use super::control::settle_time;
 use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
@@ -48,6 +49,7 @@ struct Movetext {
     variant: Variant,
     position: Position,
     moves: Vec<RecordedMove>,
+    commands: Commands,
     /// The side that made the last of `moves`.
     mover: Color,
     /// The result that follows the moves.
@@ -122,9 +124,11 @@ impl Draft {
             return Err(fault);
         }
         let Some(movetext) = self.movetext else { return Err("it has no moves".into()) };
-        let Movetext { start, variant, position, mut moves, result, .. } = movetext;
+        let Movetext { start, variant, position, mut moves, result, commands, .. } = movetext;
         let (mut tags, comments, mut notes) = (self.tags, self.comments, self.notes);
         notes.extend(tags.settle_result(result));
+        commands.settle_evals(&mut moves, &mut notes);
+        let controls = settle_time(&tags, &start, &mut moves, commands.are_clocks_short(), &mut notes);
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
         let has_result = tags.result().is_some() && (result.is_some() || !is_last);
@@ -135,7 +139,7 @@ impl Draft {
             }
         }
         let end = position;
-        Ok(RecordedGame { number, tags, notes, start, variant, comments, moves, end, has_result })
+        Ok(RecordedGame { number, tags, controls, notes, start, variant, comments, moves, end, has_result })
     }
 
     fn break_off(&mut self, reason: String) {
@@ -171,12 +175,8 @@ impl Draft {
     }
 
     fn take_comment(&mut self, text: &str) {
-        let last = self.movetext.as_mut().and_then(|movetext| {
-            let mover = movetext.mover;
-            movetext.moves.last_mut().map(|played| (played, mover))
-        });
-        match last {
-            Some((played, mover)) => comments::apply(text, mover, played),
+        match self.movetext.as_mut().filter(|movetext| !movetext.moves.is_empty()) {
+            Some(movetext) => movetext.commands.apply(text, movetext.mover, &mut movetext.moves),
             None => self.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty())),
         }
     }
@@ -310,6 +310,7 @@ impl Draft {
             start,
             variant,
             moves: Vec::new(),
+            commands: Commands::default(),
             result: None,
             number: None,
             is_behind_number: false,

@@ -41,6 +41,8 @@ pub struct RecordedGame {
     /// The tags, in their order. The tag `Result` is one of the standard's results, or `0-0`. Where it was
     /// none, the result that follows the moves stands there.
     pub tags: Tags,
+    /// The time controls of Black and White, as far as tags and clocks agree.
+    controls: [Option<RecordedControl>; 2],
     /// What people should know of how it was read.
     pub notes: Vec<String>,
     /// The position before the first move.

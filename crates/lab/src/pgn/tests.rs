@@ -196,6 +196,33 @@ fn clocks_are_read_over_line_breaks() {
     assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
 }
 
+/// Evaluations in centipawns, and the notes.
+fn evaluations(text: &str) -> (Vec<Option<i16>>, String) {
+    let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+    (game.moves.iter().map(|played| played.centipawns).collect(), game.notes.join(" "))
+}
+
+#[test]
+fn the_unit_of_evaluations_is_that_of_the_whole_game() {
+    for (evals, expected) in [
+        (["23,24", "-16,13"], [Some(23), Some(16)]),
+        (["2,24", "-1.5,13"], [Some(200), Some(150)]),
+        (["2,24", "1"], [Some(200), Some(-100)]),
+        (["+2,24", "1,13"], [Some(200), Some(-100)]),
+        (["23,24", "#-2,13"], [Some(23), Some(31_997)]),
+        (["nan", "inf"], [None, None]),
+    ] {
+        let text = format!("1. e4 {{[%eval {}]}} e5 {{[%eval {}]}} *\n", evals[0], evals[1]);
+        assert_eq!(evaluations(&text), (expected.to_vec(), String::new()), "{text}");
+    }
+    let (cut, told) = evaluations("1. e4 {[%eval 246]} *\n");
+    assert_eq!((cut, &*told), (vec![Some(15_000)], "1 evaluations beyond 150 pawns are cut to this"));
+    for (name, expected) in [("eval-centipawns.pgn", [Some(23), Some(16)]), ("eval-nan.pgn", [None, None])] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild").join(name);
+        assert_eq!(evaluations(&std::fs::read_to_string(path).unwrap()).0, expected, "{name}");
+    }
+}
+
 #[test]
 fn games_without_tags_and_results_are_told_apart_by_their_numbers() {
     for (text, plies) in [
