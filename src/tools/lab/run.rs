@@ -237,7 +237,8 @@ impl RunId {
 /// named on stderr, as are files that cannot be read to their end.
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
-    open: Option<(String, Games<'static>)>,
+    /// A file with its name, and the games that were read before it.
+    open: Option<(String, u64, Games<'static>)>,
     /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
@@ -272,7 +273,7 @@ impl<'a> RecordedGames<'a> {
         /// 64 games of `zeitnot-tiny` at 50 nodes a move.
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
-        let open = Some((name.clone(), Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
+        let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
         RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: 0 }
     }
 }
@@ -282,19 +283,24 @@ impl Iterator for RecordedGames<'_> {
 
     fn next(&mut self) -> Option<RecordedGame> {
         loop {
-            let Some((path, games)) = &mut self.open else {
+            let Some((path, before, games)) = &mut self.open else {
                 let path = self.files.next()?;
                 match Games::open(path) {
                     Ok(games) => {
                         games.notes.iter().for_each(eprint_message);
-                        self.open = Some((path.display().to_string(), games));
+                        self.open = Some((path.display().to_string(), self.read, games));
                     }
                     Err(error) => self.tell_damage(&error),
                 }
                 continue;
             };
             match games.next() {
-                None => self.open = None,
+                None => {
+                    if self.read == *before {
+                        eprint_message(format_args!("{path}: no game is in it"));
+                    }
+                    self.open = None;
+                }
                 Some(Ok(game)) => {
                     self.read += 1;
                     let (number, players) = (game.number, game.tags.players());

@@ -40,7 +40,47 @@ impl Commands {
         match &*prose {
             "" => {}
             "book" => played.is_book = true,
-            _ => played.comments.push(prose),
+            _ => {
+                self.take_figures(&prose, mover, place, played);
+                played.comments.push(prose);
+            }
+        }
+    }
+
+    /// Takes what other programs write without commands: `+0.30/14 3.4s` (cutechess, fastchess), `+0.57 17/28 583
+    /// 363004` (OpenBench), `mt=12000 tl=5400000 wv=0.35` (TCEC, in ms), `0:04:57` (ICC, the clock).
+    fn take_figures(&mut self, prose: &str, mover: Color, place: usize, played: &mut RecordedMove) {
+        let words: Vec<_> = prose.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        let ms = |text: &str| match text.strip_suffix('s') {
+            Some(seconds) => time_ms(seconds),
+            None => time_ms(text).map(|seconds| seconds / 1000.0),
+        };
+        let (own_eval, used) = match words[..] {
+            [clock] if clock.split(':').count() == 3 => {
+                played.clock_ms = time_ms(clock).or(played.clock_ms);
+                return;
+            }
+            [eval, depths, used, nodes] if depths.contains('/') && nodes.parse::<u64>().is_ok() => {
+                (eval, ms(used))
+            }
+            [eval, used, ..] if used.ends_with('s') => match eval.split_once('/') {
+                Some((eval, depth)) if depth.parse::<u32>().is_ok() => (eval, ms(used)),
+                _ => ("", None),
+            },
+            _ => ("", None),
+        };
+        if used.is_some() {
+            played.used_ms = used;
+            // From the mover's point of view.
+            self.take_eval(own_eval, "", Color::White, place);
+        }
+        for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            match name {
+                "tl" => played.clock_ms = ms(value).or(played.clock_ms),
+                "mt" => played.used_ms = ms(value).or(played.used_ms),
+                "wv" => self.take_eval(value, "", mover, place),
+                _ => {}
+            }
         }
     }
 

@@ -8,11 +8,15 @@ use super::control::settle_time;
 use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
-use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark};
+use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark, is_null_move};
 use zeitnot_engine::files::decode;
 
 /// Begins the figures in comments and variations of an analysis.
 const OWN_FIGURES: &str = "wdl=";
+/// Letters that people write behind moves: novelty, editorial comment, diagram.
+const LETTERS: [&str; 3] = ["N", "RR", "D"];
+/// Begins a note.
+const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
 /// The longest text in a message, letters.
 const LONGEST_QUOTE: usize = 40;
 
@@ -101,6 +105,8 @@ impl Draft {
             }
             Token::Comment(text) => self.take_comment(&decode(text)),
             Token::Open => self.open_variation(),
+            // As in `1) e4`.
+            Token::Close if self.depth == 0 && self.is_behind_number() => {}
             Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
             Token::Close => self.close_variation(),
             Token::EmptyLine if self.depth > 0 => {}
@@ -232,7 +238,8 @@ impl Draft {
 
     fn take_text(&mut self, text: &str) -> Taken {
         let is_written_out = text.starts_with(|c: char| c.is_ascii_alphabetic());
-        if !is_written_out && is_mark(text) {
+        let may_be_mark = !is_written_out || LETTERS.contains(&text);
+        if may_be_mark && (LETTERS.contains(&text) || is_mark(text) || self.is_unknown_mark(text)) {
             if let Some(movetext) = &mut self.movetext {
                 movetext.before_zeros = None;
             }
@@ -264,6 +271,20 @@ impl Draft {
             self.take_move(rest);
         }
         Taken::Inside
+    }
+
+    /// Whether a word can only be a mark. The first one of a game is told.
+    fn is_unknown_mark(&mut self, text: &str) -> bool {
+        let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
+        let is_mark = text.chars().all(is_sign) && !is_null_move(text);
+        if is_mark && !self.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
+            self.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
+        }
+        is_mark
+    }
+
+    fn is_behind_number(&self) -> bool {
+        self.movetext.as_ref().is_some_and(|movetext| movetext.is_behind_number)
     }
 
     /// Says whether a word begins another game, where no tag and no result stands between the two: without

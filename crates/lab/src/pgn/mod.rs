@@ -42,7 +42,7 @@ pub struct RecordedGame {
     /// none, the result that follows the moves stands there.
     pub tags: Tags,
     /// The time controls of Black and White, as far as tags and clocks agree.
-    controls: [Option<RecordedControl>; 2],
+    pub controls: [Option<RecordedControl>; 2],
     /// What people should know of how it was read.
     pub notes: Vec<String>,
     /// The position before the first move.
@@ -156,22 +156,6 @@ impl<'a> Games<'a> {
                 Err(GameError::Read { name, error: io::Error::new(ErrorKind::InvalidInput, text) })
             }
             Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
-            Err(error) => Err(GameError::Read { name, error }),
-        }
-    }
-
-    /// Reads the games from the bytes of a file, plain or compressed in the same ways. `name` is for
-    /// messages.
-    ///
-    /// # Errors
-    /// [`GameError::Read`] if the first bytes cannot be read.
-    pub fn from_compressed(
-        name: impl Into<String>,
-        bytes: impl Read + Send + 'static,
-    ) -> Result<Games<'static>, GameError> {
-        let name = name.into();
-        match files::text(bytes) {
-            Ok(text) => Ok(Games::new(name, text)),
             Err(error) => Err(GameError::Read { name, error }),
         }
     }

@@ -29,38 +29,12 @@ const RESULTS: [(&str, &str, &str); 10] = [
 /// Both have lost.
 pub(super) const NEITHER_SCORES: &str = "0-0";
 /// Names of standard chess, in small letters and digits alone.
-const STANDARD: [&str; 10] = [
-    "",
-    "standard",
-    "standardchess",
-    "chess",
-    "normal",
-    "normalchess",
-    "classical",
-    "classicalchess",
-    "fromposition",
-    "standardfromposition",
-];
+const STANDARD: &str = "standard standardchess chess normal normalchess regular classical classicalchess \
+                        fromposition standardfromposition";
 /// Names of Chess960, in the same letters.
-const CHESS960: [&str; 17] = [
-    "chess960",
-    "960",
-    "fischerandom",
-    "fischerrandom",
-    "fischerrandomchess",
-    "fischerandomchess",
-    "chess960fischerrandom",
-    "chess960frc",
-    "frc",
-    "dfrc",
-    "doublefischerrandom",
-    "doublefischerrandomchess",
-    "doublechess960",
-    "chess9lx",
-    "freestyle",
-    "freestylechess",
-    "wildfr",
-];
+const CHESS960: &str = "chess960 960 fischerandom fischerrandom fischerrandomchess fischerandomchess \
+                        chess960fischerrandom chess960frc frc dfrc doublefischerrandom \
+                        doublefischerrandomchess doublechess960 chess9lx freestyle freestylechess wildfr";
 
 /// The tags of a game.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,6 +132,7 @@ impl Tags {
             _ if self.get("SetUp") == Some("1") => {
                 return Err("it begins from a position, but has no tag FEN".into());
             }
+            _ if variant == Variant::Chess960 => return Err("it is Chess960, but has no tag FEN".into()),
             _ => Position::start(),
         };
         Ok((variant, start))
@@ -171,11 +146,11 @@ fn variant_of(name: &str) -> Option<Variant> {
     let letters = letters.to_ascii_lowercase();
     let is_wild =
         letters.strip_prefix("wild").is_some_and(|rest| matches!(rest.as_bytes(), [b'0'..=b'8'] | b"8a"));
-    match &*letters {
-        _ if is_wild => Some(Variant::Standard),
-        name if STANDARD.contains(&name) => Some(Variant::Standard),
-        name if CHESS960.contains(&name) => Some(Variant::Chess960),
-        _ => None,
+    let is_in = |names: &str| names.split(' ').any(|name| name == letters);
+    match () {
+        () if letters.is_empty() || is_wild || is_in(STANDARD) => Some(Variant::Standard),
+        () if is_in(CHESS960) => Some(Variant::Chess960),
+        () => None,
     }
 }
 

@@ -121,6 +121,51 @@ fn zeros_are_told_apart_by_their_place() {
 }
 
 #[test]
+fn marks_that_are_not_known_are_told_once() {
+    let games = read("1. e4 ⇄ e5 ⇄ 2. Nf3 ⩮ Nc6 N 3. Bb5 \\$14 1-0\n\n1. e4 -- 1-0\n\n1) e4 e5) 1-0\n");
+    let game = games[0].as_ref().unwrap();
+    assert_eq!(game.moves.len(), 5);
+    assert_eq!(game.notes, ["a mark that is not known is passed over: \"⇄\""]);
+    assert!(games[1].as_ref().unwrap_err().to_string().contains("null move"));
+    assert!(games[2].as_ref().unwrap_err().to_string().ends_with("a ) stands without its ("));
+}
+
+/// What a comment swallows must not be moves.
+#[test]
+fn a_brace_within_prose_is_prose() {
+    let plies = |text: &'static str| read(text)[0].as_ref().ok().map(|game| game.moves.len());
+    assert_eq!(plies("1. e4 {as in {1] of the notes} e5 1-0\n"), Some(2));
+    assert_eq!(plies("1. e4 {as in e5 2. Nf3 {of the notes} Nc6 1-0\n"), None);
+    assert_eq!(plies("1. e4 {as in O-O {of the notes} Nc6 1-0\n"), None);
+}
+
+/// Time used and left, s, and evaluation, of each move.
+#[test]
+fn figures_of_other_programs_are_read() {
+    for (comment, expected) in [
+        ("+0.30/14 3.4s", (Some(3.4), None, Some(30))),
+        ("-0.30/14 3.400s, n=123, tl=0.995s", (Some(3.4), Some(0.995), Some(-30))),
+        ("+M5/14 0.5s, White mates", (Some(0.5), None, None)),
+        ("+0.57 17/28 583 363004", (Some(0.583), None, Some(57))),
+        ("d=24, sd=30, mt=12000, tl=5400000, wv=0.35,", (Some(12.0), Some(5400.0), Some(35))),
+        ("0:04:57", (None, Some(297.0), None)),
+        ("1/2 offered, 3s", (None, None, None)),
+        ("tl=-1s mt=nan", (None, None, None)),
+    ] {
+        let text = format!("1. e4 {{{comment}}} *\n");
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        let played = &game.moves[0];
+        let seconds = |ms: Option<f64>| ms.map(|ms| ms / 1000.0);
+        assert_eq!(
+            (seconds(played.used_ms), seconds(played.clock_ms), played.centipawns),
+            expected,
+            "{comment}"
+        );
+        assert_eq!(played.comments, [comment], "what people and programs say stays");
+    }
+}
+
+#[test]
 fn contradicting_results_are_told() {
     let games = read("[Result \"1-0\"]\n\n1. e4 1/2-1/2\n\n[Result \"*\"]\n\n1. e4 1/2-1/2\n");
     let notes: Vec<_> = games.iter().map(|game| game.as_ref().unwrap().notes.join(" ")).collect();
@@ -150,6 +195,12 @@ fn every_wild_file_is_read_or_refused_by_name() {
         ("result-words.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
         ("result-star.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
         ("glued-tags.pgn", &["Ann: 3 plies, Nf3, 1/2-1/2", "Cid: 2 plies, d5, 1-0", "Eve: 2 plies, c5, 0-1"]),
+        ("brace-in-comment.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("mark-novelty.pgn", &["Ann: 4 plies, d6, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("mark-minus.pgn", &["Ann: 7 plies, Qxf7#, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("escaped-nag.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("number-bracket.pgn", &["Ann: 4 plies, Nc6, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("variant-regular.pgn", &["Ann: 2 plies, e5, 1-0", "Cid: 2 plies, d5, 1-0"]),
         ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"]),
         ("en-passant.pgn", &["A: 5 plies, exd6, 1-0"]),
         ("double-plus.pgn", &["A: 7 plies, Qxf7#, 1-0"]),
@@ -282,10 +333,13 @@ fn long_lines_and_comments_need_no_memory() {
 #[test]
 fn variants_are_told_by_all_their_names() {
     let read = |name: &str| {
-        let text = format!("[Variant \"{name}\"]\n\n1. e4 *\n");
+        let fen = Position::start().to_fen();
+        let text = format!("[Variant \"{name}\"]\n[FEN \"{fen}\"]\n\n1. e4 *\n");
         Games::new("text", text.as_bytes()).next().unwrap().map(|game| game.variant).ok()
     };
-    for name in ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal"] {
+    for name in
+        ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal", "Regular"]
+    {
         assert_eq!(read(name), Some(Variant::Standard), "{name}");
     }
     for name in [

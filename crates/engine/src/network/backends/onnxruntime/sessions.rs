@@ -35,6 +35,8 @@ pub(super) struct SessionPool {
     model: Bytes,
     data_type: DataType,
     input: InputForm,
+    /// The folder of its weights, where they lie in files of their own.
+    weights_folder: Option<PathBuf>,
     interface: ModelInterface,
     device: DeviceOptions,
     /// The folder of what the provider builds once, empty where it builds nothing.
@@ -63,6 +65,7 @@ impl SessionPool {
             model: model.bytes.clone(),
             data_type: model.data_type,
             input: model.input_form,
+            weights_folder: model.weights_folder.clone(),
             interface: ModelInterface {
                 names: model.names.clone(),
                 input_format: model.input_format,
@@ -145,6 +148,10 @@ impl SessionPool {
                 "session.disable_cpu_ep_fallback",
                 if self.device.must_compute_all() { "1" } else { "0" },
             )?;
+        if let Some(folder) = &self.weights_folder {
+            let key = "session.model_external_initializers_file_folder_path";
+            builder = builder.with_config_entry(key, folder.to_string_lossy())?;
+        }
         let input = InputTensor { name: &self.interface.names.input, form: self.input };
         if let Some(provider) = self.device.registration(input, &self.engines) {
             builder = builder.with_execution_providers([provider])?;
