@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use zeitnot_datagen::labelled_games::read_games;
 use zeitnot_datagen::record::{MAGIC, Records, encode};
+use zeitnot_engine::files;
 use zeitnot_lab::pgn::{GameError, Games};
 use zeitnot_lab::replay::GameToReplay;
 
@@ -12,7 +13,8 @@ const MOST_GAMES: usize = 1000;
 
 /// Reads games, replays them and makes records of them, which are read back.
 pub fn run(data: &[u8]) -> bool {
-    let Ok(games) = Games::from_compressed("input", Cursor::new(data.to_vec())) else { return false };
+    let Ok(text) = files::text(Cursor::new(data.to_vec())) else { return false };
+    let games = Games::new("input", text);
     let mut any = false;
     for (number, game) in games.take(MOST_GAMES).enumerate() {
         match game {

@@ -381,7 +381,7 @@ def run(
     def submit(run: str, index: int) -> Any:
         words, place = planned[index]
         before = _read(folder / place)
-        words = [name or "", *words, *(["--resume"] if "movesleft.csv" in dict(before) else [])]
+        words = [name or "", *words]
         return client.submit(_run, run, index + 1, words, files.places, before, workers=workers, **OPTIONS)
 
     def keep(index: int, is_whole: bool, written: Files) -> bool:

@@ -65,8 +65,7 @@ impl Package {
 
     /// Returns the packages with the libraries of NVIDIA that `provider` needs beside the system.
     pub(super) fn parts(provider: Provider) -> impl Iterator<Item = &'static Package> {
-        let is_part =
-            move |package: &&Package| provider == Provider::Cuda && !package.linux_files.is_empty();
+        let is_part = move |package: &&Package| provider == Provider::Cuda && !package.linux_files.is_empty();
         PACKAGES.iter().filter(is_part)
     }
 

@@ -13,6 +13,7 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, Output};
+use zeitnot_engine::network::encode::InputFormat;
 use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{
     HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
@@ -107,12 +108,20 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
 }
 
 fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
+    in_one_file(&args.file, &model)?;
     if args.batch.is_some() || args.precision != ConvertPrecision::Fp32 {
         let text =
             "already holds an ONNX model, which is written as it is: leave --batch and --precision out";
         return Err(Failure::Input(format!("{}: {text}", args.file.display())));
     }
     Ok(model)
+}
+
+/// Refuses a model whose weights would be lost.
+fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
+    let text = "keeps its weights in another file: save the model in one file (all in .onnx) first";
+    let refusal = Failure::Input(format!("{}: {text}", path.display()));
+    if model.weights_folder.is_some() { Err(refusal) } else { Ok(()) }
 }
 
 /// Writes a file so that no other program ever sees it half done.
@@ -162,6 +171,17 @@ pub(super) struct Onnx2leelaArgs {
     /// Name of the moves left [default: /output/mlh, if the model has that, else none]
     #[arg(long, value_name = "NAME")]
     onnx_output_mlh: Option<String>,
+    /// Number of Lc0's input format [default: what the model says, else 1]
+    #[arg(long, value_name = "N", value_parser = input_format)]
+    input_format: Option<InputFormat>,
+    /// Append the softmax that the model's win, draw and loss lack
+    #[arg(long)]
+    fix_wdl_softmax: bool,
+}
+
+fn input_format(text: &str) -> Result<InputFormat, String> {
+    let format = text.parse().ok().and_then(InputFormat::from_number);
+    format.ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
 }
 
 impl Onnx2leelaArgs {
@@ -189,7 +209,12 @@ impl Onnx2leelaArgs {
 pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let bytes = std::fs::read(&args.input)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", args.input.display())))?;
-    let model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names())?;
+    let mut model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names())?;
+    in_one_file(&args.input, &model)?;
+    model.input_format = args.input_format.unwrap_or(model.input_format);
+    if args.fix_wdl_softmax {
+        model = model.with_wdl_softmax();
+    }
     let mut file = NetworkFile::with_model(&model);
     if args.output.extension().is_some_and(|extension| extension == "gz") {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -30,7 +30,8 @@ pub(super) struct ServeArgs {
     /// Let --listen take an address that other machines reach: whoever reaches it may use the engine
     #[arg(long, requires = "listen")]
     listen_anywhere: bool,
-    /// Positions that are searched at once [default: two for each core, or what fills the batches of a device]
+    /// Positions that are searched at once [default: two for each core, or what fills the batches of a
+    /// device]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     /// Positions that may wait, beyond which a query gets an error, also the answers that a client may leave

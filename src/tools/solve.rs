@@ -168,7 +168,8 @@ impl Problem {
 /// text in the same operation, which gives none.
 fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
-    let number = |points: &str| points.trim().parse().ok();
+    // Points below zero are none.
+    let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
     let read = |(word, points)| Some((word, number(points)?));
     let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
     let (words, points): (Vec<_>, Vec<_>) = pairs.unwrap_or_default().into_iter().unzip();
@@ -537,7 +538,7 @@ mod tests {
 
     #[test]
     fn points_come_in_the_form_of_the_strategic_test_suite() {
-        let problem = read("bm Rd8; c0 \"Rd8#=10, Kf1=3\";").unwrap();
+        let problem = read("bm Rd8; c0 \"Rd8#=10, Kf1=3, Kh1=-5\";").unwrap();
         let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
             let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
             problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)

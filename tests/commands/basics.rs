@@ -262,8 +262,7 @@ fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_inst
     assert!(message.contains("cuda"), "{message}");
     assert!(message.contains("--fallback=cpu"), "{message}");
     assert_eq!(json_lines(&output).len(), 0);
-    let several =
-        [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=cuda)"]].concat();
+    let several = [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=cuda)"]].concat();
     assert_eq!(run(&several, "startpos\n").status.code(), Some(2), "one of two devices is missing");
 
     for arguments in [&arguments[..], &several] {

@@ -129,10 +129,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
     for (index, run) in runs.iter().enumerate() {
         assert_eq!(run["threads"], 1 + index % 2, "{run:#}");
         if index / 2 == 1 {
-            assert!(
-                run["error"].as_str().unwrap().contains("cuda") && run["report"].is_null(),
-                "{run:#}"
-            );
+            assert!(run["error"].as_str().unwrap().contains("cuda") && run["report"].is_null(), "{run:#}");
             continue;
         }
         let figures = &run["report"];

@@ -32,6 +32,7 @@ fn suites_are_read_as_they_are_meant() {
     for (file, asked) in [
         ("bom.epd", "bm Rd8#"),
         ("castling.epd", "bm 0-0"),
+        ("ctrl-z.epd", "bm Bb5"),
         ("dashes.epd", "bm Rxf4"),
         ("mate.epd", "bm #1"),
         ("semicolon.epd", "bm Rd8#"),
@@ -41,6 +42,26 @@ fn suites_are_read_as_they_are_meant() {
         assert_eq!(report["rows"][0]["asked"], asked);
         let is_easy = ["bom.epd", "mate.epd", "semicolon.epd"].contains(&file);
         assert!(!is_easy || report["solved"] == 1 && report["mean_nodes"].as_f64() > Some(0.0), "{report}");
+    }
+}
+
+/// A regression: lines that end with NUL were no text.
+#[test]
+fn what_systems_write_behind_lines_is_not_read() {
+    let rows = solved(&wild("nul.epd"))["rows"].clone();
+    assert_eq!((&rows[0]["asked"], &rows[1]["asked"]), (&"bm Bb5".into(), &"bm Bc4".into()), "{rows}");
+    assert_eq!(solved(&wild("points-below-zero.epd"))["rows"][0]["points"]["most"], 10);
+}
+
+/// A regression: what followed a position was passed over.
+#[test]
+fn what_is_left_over_behind_a_position_is_refused() {
+    assert_eq!(evaluated(&wild("moves-without-word.txt")), ["startpos moves e2e4 e7e5"]);
+    for (name, reason) in [
+        ("fen-comma-move.csv", "line 1: \"1,e2e4\" is left over behind the position"),
+        ("three-fields.epd", "line 1: a field is missing before bm"),
+    ] {
+        assert_refused(&run(&["eval", &wild(name), "--backend=random"]), reason);
     }
 }
 

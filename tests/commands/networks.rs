@@ -12,7 +12,7 @@ use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
 use zeitnot_engine::network::{Backend, EvalSlot, policy_map};
 
-use crate::common::{assert_refused, network, run, run_json, set_up_onnx_runtime};
+use crate::common::{assert_refused, data, network, run, run_json, set_up_onnx_runtime, stderr};
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
@@ -150,5 +150,56 @@ fn networks_convert_there_and_back() {
         [("--onnx-output-policy=/no/policy", "/no/policy"), ("--onnx-output-wdl=/output/mlh", "its shape")]
     {
         assert_refused(&run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]), problem);
+    }
+}
+
+/// A regression: a model without softmax could not be mended, and one of another input format not be used.
+#[test]
+fn onnx2leela_mends_what_a_bare_model_lacks() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (source, target) = (data("wild/wdl-logits.onnx").display().to_string(), path("mended.pb"));
+    let convert = |more: &[&str]| {
+        run_json(&[&["onnx2leela", "--input", &source, "--output", &target, "--json"], more].concat())
+    };
+    let facts = convert(&["--fix-wdl-softmax", "--input-format=3"]);
+    assert_eq!((&facts["value"], &facts["input_format"]), (&"/output/wdl/softmax".into(), &3.into()));
+    assert_eq!(model(Path::new(&target)).input_format, InputFormat::Canonical);
+    assert_eq!(convert(&[])["value"], "/output/wdl");
+    let refused = run(&["onnx2leela", "--input", &source, "--output", &target, "--onnx-input=planes"]);
+    assert_refused(&refused, "--onnx-input, --onnx-output-policy");
+}
+
+#[test]
+fn weights_in_another_file_are_found_beside_the_model() {
+    let folder = TempDir::new().unwrap();
+    let copy = folder.path().join("external.onnx");
+    fs::copy(data("wild/external.onnx"), &copy).unwrap();
+    let load = |path: &Path| NetworkFile::load(path, HeadChoice::default());
+    let error = load(&copy).unwrap_err().to_string();
+    assert!(error.contains("file n-external.onnx.data") && error.contains("beside itself"), "{error}");
+    let Model::Onnx(model) = load(&data("wild/external.onnx")).unwrap().model else { panic!("no model") };
+    assert_eq!(model.weights_folder, Some(data("wild")));
+    let (source, target) = (data("wild/external.onnx"), folder.path().join("a.pb"));
+    let arguments = ["onnx2leela", "--input", source.to_str().unwrap(), "--output", target.to_str().unwrap()];
+    assert_refused(&run(&arguments), "keeps its weights in another file");
+}
+
+#[test]
+#[ignore = "needs ONNX Runtime, which pip fetches"]
+fn models_are_tried_when_they_are_loaded() {
+    if !set_up_onnx_runtime("cpu") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let target = folder.path().join("mended.pb").display().to_string();
+    let wild = |name: &str| data("wild").join(name).display().to_string();
+    let eval = |network: &str| run(&["eval", "--backend=onnxruntime", "-w", network, "startpos"]);
+    assert_refused(&eval(&wild("wdl-logits.onnx")), "--fix-wdl-softmax");
+    let source = wild("wdl-logits.onnx");
+    run_json(&["onnx2leela", "--input", &source, "--output", &target, "--fix-wdl-softmax", "--json"]);
+    for network in [&target, &wild("good.onnx"), &wild("external.onnx")] {
+        let output = eval(network);
+        assert!(output.status.success(), "{network}: {}", stderr(&output));
     }
 }

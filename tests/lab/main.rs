@@ -9,6 +9,7 @@ mod matches;
 mod moves_left;
 mod overwriting;
 mod pages;
+mod round_trip;
 mod time_lab;
 mod tuning;
 mod wild;

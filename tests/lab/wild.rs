@@ -95,6 +95,21 @@ fn a_file_that_was_cut_off_costs_what_was_cut_off() {
     assert_eq!(report["games"].as_array().map(Vec::len), Some(whole));
 }
 
+/// A regression: beside another file, nothing was said.
+#[test]
+fn a_file_without_games_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.pgn").display().to_string();
+    std::fs::write(&empty, "\n\0\x1a").unwrap();
+    let output = analyse(&wild("marks.pgn"), &[&empty]);
+    assert!(
+        output.status.success() && stderr(&output).contains("empty.pgn: no game is in it"),
+        "{}",
+        stderr(&output)
+    );
+    assert_refused(&analyse(&wild("marks.pgn"), &[&wild("no-game.pgn")]), "no-game.pgn: it is JSON");
+}
+
 #[test]
 fn times_are_told_where_the_control_is_known() {
     let comments = |name: &str, more: &[&str]| {
@@ -122,6 +137,17 @@ fn times_are_told_where_the_control_is_known() {
         .unwrap();
     let (_, told) = comments(nameless.to_str().unwrap(), &[]);
     assert!(told.contains(": no time control is named, so that clocks do not tell"), "{told}");
+    for (name, told_of) in [("control-minutes.pgn", "is read in minutes"), ("control-40m.pgn", "")] {
+        let (text, told) = comments(name, &[]);
+        // 5,400 + 30 - 5,420 s.
+        assert!(text.contains("[%emt 0:00:10.000]") && text.contains("planned="), "{name}: {text}");
+        assert!(told.contains(told_of), "{name}: {told}");
+    }
+    let (text, told) = comments("clock-hours-minutes.pgn", &[]);
+    assert!(text.contains("[%clk 1:29:00.000] [%emt 0:01:30.000]"), "{text}");
+    assert!(told.contains("game 1 (Ann – Bob): its clocks are read as hours and minutes"), "{told}");
+    let (overruled, _) = comments("control-minutes.pgn", &["--tc=5430"]);
+    assert!(overruled.contains("[%emt 0:00:10.000]"), "the user knows better: {overruled}");
     let (given, told) = comments(path.to_str().unwrap(), &["--tc=5400+30"]);
     assert!(given.contains("[%emt 0:00:11.000]") && !told.contains("is not known"), "{given}");
 }

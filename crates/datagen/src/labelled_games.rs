@@ -20,6 +20,8 @@ pub struct Import {
     /// The games that were not taken, with the reason: those without result, without moves, or with moves
     /// that are illegal, and why reading failed, if it did.
     pub skipped: Vec<String>,
+    /// What was decided about others.
+    pub notes: Vec<String>,
 }
 
 /// Reads the games of a PGN stream, up to its end or where reading fails.
@@ -38,6 +40,7 @@ pub fn read_games(pgn: impl Read + Send) -> Import {
             }
         };
         let (number, has_moves, players) = (game.number, !game.moves.is_empty(), game.tags.players());
+        import.notes.extend(game.notes.iter().map(|note| format!("game {number}{players}: {note}")));
         match labelled(game).filter(|_| has_moves) {
             Some(game) => import.games.push(game),
             None => {
@@ -61,7 +64,7 @@ fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     Some(LabelledGame {
         by_teacher: false,
         held_out: is_held_out(text("Event").as_bytes()),
-        reference: is_adjudicated && base_seconds(text("TimeControl")) >= REFERENCE_SECONDS,
+        reference: is_adjudicated && base_seconds(&game) >= REFERENCE_SECONDS,
         ending: ending(&game),
         result: tags.result()?,
         start: tags.get("FEN").map(str::to_owned),

@@ -24,6 +24,8 @@ use zeitnot_engine::{VERSION, files};
 
 /// The compression level of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
+/// Notes on the games of a file that are told.
+const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them
 #[derive(Debug, Parser)]
@@ -255,7 +257,8 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
         let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
         file.notes.iter().for_each(|note| eprintln!("{note}"));
         let import = labelled_games::read_games(file.content);
-        import.skipped.iter().for_each(|text| eprintln!("{}: {text}", path.display()));
+        let notes = import.notes.iter().take(MOST_NOTES);
+        import.skipped.iter().chain(notes).for_each(|text| eprintln!("{}: {text}", path.display()));
         summary.skipped += import.skipped.len();
         for game in &import.games {
             records.extend(encode(game).map_err(|error| fault(path, error))?);

@@ -378,9 +378,9 @@ impl Tablebase {
     /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result
     /// that one of them can reach, or `None` if the tables do not know all of them.
     ///
-    /// A move that ends the game ranks by that end. If a position has occurred twice since the last capture or
-    /// pawn move the pace is [`RootPace::Fastest`], since aimless moves would lead to a draw by repetition,
-    /// and a win that the opponent can answer with a third occurrence is a draw.
+    /// A move that ends the game ranks by that end. If a position has occurred twice since the last capture
+    /// or pawn move the pace is [`RootPace::Fastest`], since aimless moves would lead to a draw by
+    /// repetition, and a win that the opponent can answer with a third occurrence is a draw.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {

@@ -50,7 +50,7 @@ pub(in crate::tools) struct AnalyseArgs {
     /// on CPUs, or 1 with --movetime]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
-    /// Time control of games that tell none, for what the time manager would have spent:
+    /// Time control of all games, whatever their tags say, for what the time manager would have spent:
     /// [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
     tc: Option<TimeControl>,
@@ -190,7 +190,7 @@ impl UntoldTimes {
         let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
         let is_known =
             [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
-        if has_clocks && !is_known && !std::mem::replace(&mut self.is_told, true) {
+        if has_clocks && !is_known && game.notes.is_empty() && !std::mem::replace(&mut self.is_told, true) {
             let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
                 Some(tag) => format!("the time control {tag:?} is not known"),
                 None => "no time control is named".to_owned(),

@@ -243,13 +243,19 @@ impl RunId {
 /// named on stderr, as are files that cannot be read to their end.
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
-    open: Option<(String, Games<'static>)>,
+    /// A file with its name, and the games that were read before it.
+    open: Option<(String, u64, Games<'static>)>,
     /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
+    /// Notes on games, those that were not told included.
+    notes: usize,
 }
+
+/// Notes on games that are told: of a large file a few show what is odd.
+const MOST_NOTES: usize = 20;
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
@@ -260,7 +266,7 @@ impl<'a> RecordedGames<'a> {
                 Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
             }
         }
-        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0 })
+        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0, notes: 0 })
     }
 
     fn tell_damage(&mut self, error: &GameError) {
@@ -273,8 +279,8 @@ impl<'a> RecordedGames<'a> {
         /// 64 games of `zeitnot-tiny` at 50 nodes a move.
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
-        let open = Some((name.clone(), Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
-        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0 }
+        let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
+        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: 0 }
     }
 }
 
@@ -283,25 +289,38 @@ impl Iterator for RecordedGames<'_> {
 
     fn next(&mut self) -> Option<RecordedGame> {
         loop {
-            let Some((path, games)) = &mut self.open else {
+            let Some((path, before, games)) = &mut self.open else {
                 let path = self.files.next()?;
                 match Games::open(path) {
                     Ok(games) => {
                         games.notes.iter().for_each(eprint_message);
-                        self.open = Some((path.display().to_string(), games));
+                        self.open = Some((path.display().to_string(), self.read, games));
                     }
                     Err(error) => self.tell_damage(&error),
                 }
                 continue;
             };
             match games.next() {
-                None => self.open = None,
+                None => {
+                    if self.read == *before {
+                        eprint_message(format_args!("{path}: no game is in it"));
+                    }
+                    self.open = None;
+                }
                 Some(Ok(game)) => {
                     self.read += 1;
+                    let (number, players) = (game.number, game.tags.players());
+                    let untold = MOST_NOTES.saturating_sub(self.notes);
+                    for note in game.notes.iter().take(untold) {
+                        eprint_message(format_args!("{path}: game {number}{players}: {note}"));
+                    }
+                    self.notes += game.notes.len();
+                    if untold > 0 && self.notes >= MOST_NOTES {
+                        eprint_message("what was done to games beyond these is not told");
+                    }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });
                     }
-                    let (number, players) = (game.number, game.tags.players());
                     eprint_message(format_args!("{path}: game {number}{players} has no moves"));
                 }
                 Some(Err(broken @ GameError::Broken { .. })) => {

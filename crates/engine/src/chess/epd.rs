@@ -18,6 +18,12 @@ pub enum EpdError {
     Quote,
     #[error("{code} \"{text}\": expected a number")]
     Counter { code: &'static str, text: String },
+    #[error(
+        "a field is missing before {0}: side to move, castling rights and en passant square follow the board"
+    )]
+    Field(String),
+    #[error("\"{0}\" is left over behind the position; moves follow the word moves")]
+    LeftOver(String),
 }
 
 /// A position as it stands in a list. Whether it is possible, and its moves legal, is not known yet.
@@ -64,7 +70,11 @@ impl<'a> ListedPosition<'a> {
                     rest = behind;
                 }
                 let fields = (0..FIELDS).map(|_| take_word(&mut rest)).filter(|field| !field.is_empty());
-                let fen = fields.collect::<Vec<_>>().join(" ");
+                let fields: Vec<_> = fields.collect();
+                if let Some(code) = fields.iter().find(|field| **field == "moves" || CODES.contains(*field)) {
+                    return Some(Err(EpdError::Field(code.to_string())));
+                }
+                let fen = fields.join(" ");
                 behind = rest;
                 Some(fen)
             }
@@ -72,10 +82,13 @@ impl<'a> ListedPosition<'a> {
         let counters: Vec<_> = iter::from_fn(|| take_counter(&mut behind)).take(2).collect();
         skip_nothings(&mut behind);
         let mut moves = Vec::new();
-        if behind.split_whitespace().next() == Some("moves") {
+        let first = behind.split([' ', '\t', ';']).next().unwrap_or_default();
+        if first == "moves" || is_uci_move(first) {
             let (list, operations) = behind.split_once(';').unwrap_or((behind, ""));
-            moves.extend(list.split_whitespace().skip(1));
+            moves.extend(list.split_whitespace().filter(|word| *word != "moves"));
             behind = operations;
+        } else if first.split([',', '.']).any(is_uci_move) || first.contains("-O") {
+            return Some(Err(EpdError::LeftOver(first.into())));
         }
         let listed = ListedPosition { fen, moves, operations: behind };
         Some(listed.with_counters(&counters))
@@ -137,6 +150,11 @@ fn operations_in(text: &str) -> Vec<Operation<'_>> {
         rest = &operands[end..];
     }
     list
+}
+
+/// Whether a word can be no operation: a move such as `e2e4`.
+fn is_uci_move(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
 }
 
 /// Passes over `-` and semicolons, which some put where there is nothing.
@@ -238,6 +256,9 @@ mod tests {
             (format!("fen {FEN} 7 14 moves b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
             ("startpos moves e2e4".into(), "startpos moves e2e4".into()),
             ("startpos".into(), "startpos".into()),
+            // A regression: without the word `moves` they were passed over.
+            ("startpos e2e4 e7e5".into(), "startpos moves e2e4 e7e5".into()),
+            (format!("{FEN} 7 14 b4f4; id \"x\""), format!("fen {FEN} 7 14 moves b4f4")),
         ] {
             assert_eq!(read(&line).0, expected);
         }
@@ -247,6 +268,13 @@ mod tests {
     fn faults_are_named() {
         let open = format!("{FEN} id \"x; bm b4f4;");
         assert_eq!(ListedPosition::read(&open).unwrap().unwrap().operations(), Err(EpdError::Quote));
+        for (line, reason) in [
+            (format!("{FEN} 0 1,b4f4"), "\"1,b4f4\" is left over behind the position"),
+            ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - bm Rxf4; id \"x\";".into(), "a field is missing before bm"),
+        ] {
+            let error = ListedPosition::read(&line).unwrap().unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{line}: {error}");
+        }
         let text = format!("{FEN} hmvc seven;");
         let error = ListedPosition::read(&text).unwrap().unwrap_err();
         assert_eq!(error.to_string(), "hmvc \"seven\": expected a number");

@@ -27,6 +27,6 @@ pub use epd::{ListedPosition, Operation};
 pub use fen::PositionError;
 pub use history::{History, Terminal};
 pub use moves::{Move, MoveList, Variant};
-pub use notation::{MoveError, is_en_passant_sign, is_mark};
+pub use notation::{MoveError, is_en_passant_sign, is_mark, is_null_move};
 pub use position::{MAX_PERFT_DEPTH, PerftReport, Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};

@@ -13,9 +13,9 @@ use super::position::Position;
 
 /// What people write behind a move, or alone: check and mate, judgements of moves and of positions,
 /// novelties.
-const MARKS: [&str; 25] = [
-    "+/-", "-/+", "+/=", "=/+", "=/∞", "+-", "-+", "+", "#", "!", "?", "=", "±", "∓", "⩲", "⩱", "⟳", "→",
-    "↑", "∞", "□", "⌓", "†", "‡", "≠",
+const MARKS: [&str; 36] = [
+    "+/-", "-/+", "+/=", "=/+", "=/∞", "+--", "--+", "+-", "-+", "+", "#", "!", "?", "‼", "⁇", "⁈", "⁉", "=",
+    "±", "∓", "⩲", "⩱", "⟳", "→", "↑", "⇆", "∞", "□", "○", "⊙", "⊕", "⌓", "≅", "†", "‡", "≠",
 ];
 /// What people write behind a capture en passant, or alone behind it.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
@@ -280,7 +280,13 @@ fn without_marks(mut text: &str) -> &str {
 
 /// Says whether a word is nothing but marks of the move before it.
 pub fn is_mark(word: &str) -> bool {
-    without_marks(word).is_empty()
+    let word: String = word.chars().filter_map(ascii).collect();
+    // Some escape the `$`.
+    without_marks(word.strip_prefix('\\').unwrap_or(&word)).is_empty()
+}
+
+pub fn is_null_move(word: &str) -> bool {
+    NULL_MOVES.contains(&word)
 }
 
 /// Says whether a word says that the move before it captured en passant.
@@ -373,7 +379,11 @@ mod tests {
 
     #[test]
     fn marks_are_told_from_moves() {
-        assert!(["!", "?!", "+-", "±", "$12", "=", "#"].iter().all(|word| is_mark(word)));
+        assert!(
+            ["!", "?!", "+-", "−+", "+--", "±", "$12", "\\$14", "=", "#", "‼", "⊙"]
+                .iter()
+                .all(|word| is_mark(word))
+        );
         assert!(["e4", "$", "N", "e4!", "12", "e.p."].iter().all(|word| !is_mark(word)));
     }
 }

@@ -14,7 +14,7 @@ use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 
 use super::kind::{FileKind, TELLING};
-use super::lines::{BYTE_ORDER_MARK, decode};
+use super::lines::decode;
 use super::zipped;
 
 /// Bytes of the longest signature of a compressed file.
@@ -64,7 +64,7 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     open_text(path, &[])?.content.read_to_end(&mut bytes)?;
-    Ok(decode(&bytes).trim_start_matches(BYTE_ORDER_MARK).to_owned())
+    Ok(decode(&bytes).trim_start_matches('\u{feff}').to_owned())
 }
 
 fn without_compression(name: &str) -> String {

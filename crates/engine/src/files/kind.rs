@@ -24,6 +24,8 @@ pub(crate) enum FileKind {
     },
     Utf16WithoutMark,
     WebPage,
+    Json,
+    Rtf,
     LfsPointer,
     /// Any other file that has no text.
     Binary,
@@ -48,6 +50,8 @@ impl FileKind {
             () if is(&[0xfe, 0xff]) => FileKind::Utf16 { is_little_endian: false },
             () if is(b"version https://git-lfs") => FileKind::LfsPointer,
             () if is_web_page(start) => FileKind::WebPage,
+            () if is(b"{\\rtf") => FileKind::Rtf,
+            () if is_json(start) => FileKind::Json,
             () if is_utf16(start) => FileKind::Utf16WithoutMark,
             () if is_binary(start) => FileKind::Binary,
             () => return None,
@@ -67,6 +71,8 @@ impl FileKind {
             FileKind::Utf16 { .. } => "text in UTF-16",
             FileKind::Utf16WithoutMark => "text in UTF-16 without a byte order mark",
             FileKind::WebPage => "a web page",
+            FileKind::Json => "JSON",
+            FileKind::Rtf => "a text of a word processor (RTF)",
             FileKind::LfsPointer => "a pointer of Git LFS in the place of the file",
             FileKind::Binary => "no text but binary data",
         }
@@ -84,6 +90,8 @@ impl FileKind {
             FileKind::Tar => "unpack it with tar -xf",
             FileKind::Utf16 { .. } | FileKind::Utf16WithoutMark => "save it as UTF-8",
             FileKind::WebPage => "the download went wrong, fetch the file itself",
+            FileKind::Json => "take the games or positions out of it",
+            FileKind::Rtf => "save it as plain text",
             FileKind::LfsPointer => "fetch the file with git lfs pull",
             FileKind::Binary => "name another file",
         }
@@ -103,6 +111,15 @@ fn is_web_page(start: &[u8]) -> bool {
     matches!(start, [b'<', b'!' | b'?' | b'a'..=b'z' | b'A'..=b'Z', ..])
 }
 
+/// A name in quotation marks and its colon begin an object.
+fn is_json(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let object = start.strip_prefix(b"[").unwrap_or(start).trim_ascii_start().strip_prefix(b"{");
+    let name = object.and_then(|object| object.trim_ascii_start().strip_prefix(b"\""));
+    let mut parts = name.unwrap_or_default().splitn(2, |&byte| byte == b'"').skip(1);
+    parts.next().is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
+}
+
 /// Plain letters of two bytes each.
 fn is_utf16(start: &[u8]) -> bool {
     let is_wide = |zero: usize| {
@@ -116,7 +133,9 @@ fn is_binary(start: &[u8]) -> bool {
     // Texts of DOS end with Ctrl-Z.
     let is_usual = |byte: u8| !byte.is_ascii_control() || matches!(byte, b'\t'..=b'\r' | 0x1a);
     let controls = start.iter().filter(|&&byte| !is_usual(byte)).count();
-    start.contains(&0) || controls * MOST_CONTROLS > start.len()
+    // Some end their lines with NUL too.
+    let is_within = |pair: &[u8]| pair[0] == 0 && !matches!(pair[1], 0 | b'\n' | b'\r' | 0x1a);
+    start.windows(2).any(is_within) || controls * MOST_CONTROLS > start.len()
 }
 
 #[cfg(test)]
@@ -132,6 +151,8 @@ mod tests {
             b"\xef\xbb\xbf1. e4 *",
             b"[White \"J\xe1n\"]\r\n\x1a",
             b"\t8/8/8/8/8/8/8/8 w - -",
+            b"8/8/8/8/8/8/8/8 w - - bm Kb1;\0\n\0\0",
+            b"{\"What a game\"} 1. e4 *",
             "[White \"Петров\"]".as_bytes(),
         ] {
             assert_eq!(FileKind::of(text), None, "{text:?}");
@@ -154,6 +175,8 @@ mod tests {
             (b"\xfe\xff\0[\0E", FileKind::Utf16 { is_little_endian: false }),
             (b"[\0E\0v\0e\0n\0t\0", FileKind::Utf16WithoutMark),
             (b"\n <!DOCTYPE html>", FileKind::WebPage),
+            (b"[\n {\"id\" : 1", FileKind::Json),
+            (b"{\\rtf1\\ansi", FileKind::Rtf),
             (b"version https://git-lfs.github.com/spec/v1\n", FileKind::LfsPointer),
             (b"\x89PNG\r\n\x1a\n\0\0", FileKind::Binary),
         ] {

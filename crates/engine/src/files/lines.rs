@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The longest line that is read, bytes.
 pub(crate) const MAX_LINE: usize = 1 << 20;
 /// Invisible at the start of a text, or of a text within a joined file.
-pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
@@ -39,7 +39,7 @@ pub enum LineError {
 }
 
 /// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without their end
-/// and without a byte order mark. No more is read than the line needs, so that whoever asks may wait for the
+/// and without blanks around them. No more is read than the line needs, so that whoever asks may wait for the
 /// answer before sending the next.
 #[derive(Debug)]
 pub struct Lines<R> {
@@ -60,10 +60,9 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// Reads the bytes up to the next end of line, or `None` at the end of the input. Of a line that is too
-    /// long the rest is lost.
-    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
+    /// Adds the bytes up to the next end of line to `line`, or to `most` bytes. Returns whether the line ends
+    /// there, or `None` at the end of the input.
+    pub fn read(&mut self, line: &mut Vec<u8>, most: usize) -> io::Result<Option<bool>> {
         let mut is_begun = false;
         loop {
             let bytes = match self.input.fill_buf() {
@@ -75,24 +74,63 @@ impl<R: BufRead> Lines<R> {
                 continue;
             }
             if bytes.is_empty() {
-                return Ok(is_begun.then_some(line));
+                return Ok(is_begun.then_some(true));
             }
             is_begun = true;
             let end = bytes.iter().position(|&byte| byte == b'\n' || byte == b'\r');
-            let part = &bytes[..end.unwrap_or(bytes.len())];
-            line.extend(&part[..part.len().min(MAX_LINE + 1 - line.len())]);
-            let used = part.len() + usize::from(end.is_some());
-            let Some(end) = end else {
-                self.input.consume(used);
-                continue;
-            };
-            let (is_cr, next) = (bytes[end] == b'\r', bytes.get(used));
-            self.is_behind_cr = is_cr && next.is_none();
-            let is_pair = is_cr && next == Some(&b'\n');
-            self.input.consume(used + usize::from(is_pair));
-            return Ok(Some(line));
+            let length = end.unwrap_or(bytes.len());
+            let taken = length.min(most.saturating_sub(line.len()));
+            line.extend(&bytes[..taken]);
+            match end.filter(|_| taken == length) {
+                Some(end) => {
+                    let (is_cr, next) = (bytes[end] == b'\r', bytes.get(end + 1));
+                    self.is_behind_cr = is_cr && next.is_none();
+                    let is_pair = is_cr && next == Some(&b'\n');
+                    self.input.consume(end + 1 + usize::from(is_pair));
+                    return Ok(Some(true));
+                }
+                None => self.input.consume(taken),
+            }
+            if line.len() >= most {
+                return Ok(Some(false));
+            }
         }
     }
+
+    /// Reads a line without what is around it. Of one that is too long the rest is lost.
+    fn read_trimmed(&mut self) -> Result<Option<String>, LineError> {
+        let mut line = Vec::new();
+        let Some(mut is_whole) = self.read(&mut line, MAX_LINE)? else { return Ok(None) };
+        self.number += 1;
+        if is_whole {
+            return Ok(Some(decode(trimmed(&line)).into_owned()));
+        }
+        while !is_whole {
+            line.clear();
+            is_whole = self.read(&mut line, MAX_LINE)?.unwrap_or(true);
+        }
+        Err(LineError::TooLong(self.number))
+    }
+}
+
+/// White space within a line, and what systems write at the end of lines and files: NULs and Ctrl-Z.
+pub fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | 0x1a | 0)
+}
+
+/// Returns a line without blanks and byte order marks around it.
+pub fn trimmed(mut line: &[u8]) -> &[u8] {
+    loop {
+        line = match line {
+            [first, behind @ ..] if is_blank(*first) => behind,
+            _ => match line.strip_prefix(BYTE_ORDER_MARK) {
+                Some(behind) => behind,
+                None => break,
+            },
+        };
+    }
+    let blanks = line.iter().rev().take_while(|byte| is_blank(**byte)).count();
+    &line[..line.len() - blanks]
 }
 
 impl<R: BufRead> Iterator for Lines<R> {
@@ -102,18 +140,9 @@ impl<R: BufRead> Iterator for Lines<R> {
         if self.has_failed {
             return None;
         }
-        let line = match self.read() {
-            Ok(line) => line?,
-            Err(error) => {
-                self.has_failed = true;
-                return Some(Err(error.into()));
-            }
-        };
-        self.number += 1;
-        if line.len() > MAX_LINE {
-            return Some(Err(LineError::TooLong(self.number)));
-        }
-        Some(Ok((self.number, decode(&line).trim_start_matches(BYTE_ORDER_MARK).to_owned())))
+        let line = self.read_trimmed();
+        self.has_failed = matches!(line, Err(LineError::Read(_)));
+        line.transpose().map(|line| line.map(|text| (self.number, text)))
     }
 }
 
@@ -131,7 +160,14 @@ mod tests {
     #[test]
     fn every_end_of_line_ends_one() {
         for capacity in [1, 2, 3, 100] {
-            for text in ["a\n\nb\n", "a\r\n\r\nb\r\n", "a\r\rb\r", "a\r\n\nb", "\u{feff}a\n\n\u{feff}b"] {
+            for text in [
+                "a\n\nb\n",
+                "a\r\n\r\nb\r\n",
+                "a\r\rb\r",
+                "a\r\n\nb",
+                "\u{feff}a\n\n\u{feff}b",
+                "a\0\n\0\r\n \tb\x1a\0\0",
+            ] {
                 assert_eq!(lines(text.as_bytes(), capacity), ["1 a", "2 ", "3 b"], "{text:?}");
             }
         }

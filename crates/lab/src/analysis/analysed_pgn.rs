@@ -9,21 +9,21 @@ use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::matches::{MoveScore, eval_of_white};
 use crate::pgn::Games;
-use crate::pgn::{hours, tag, write_wrapped};
+use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, hours, tag, write_wrapped};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Move, Position};
 
 /// Most plies of a variation.
 const LONGEST: usize = 12;
-/// The tag that says who wrote the comments.
-const ANNOTATOR: &str = "Annotator";
 
 /// Writes one game, with an empty line behind it. `engine` describes what analysed it.
 pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
     for (name, value) in game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR) {
         tag(out, name, value)?;
     }
-    tag(out, ANNOTATOR, &format!("Zeitnot {VERSION}, {engine}"))?;
+    let people = game.recorded.tags.annotators().0;
+    let stop = if people.is_empty() { "" } else { ANNOTATOR_BREAK };
+    tag(out, ANNOTATOR, &format!("{people}{stop}Zeitnot {VERSION}, {engine}"))?;
     writeln!(out)?;
     write_wrapped(out, &movetext(game))?;
     writeln!(out)
@@ -32,14 +32,12 @@ pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str)
 /// Says whether [`write_pgn`] has written the first game of a file.
 pub fn is_analysis(path: &Path) -> bool {
     let first = Games::open(path).ok().and_then(|mut games| games.next()?.ok());
-    let annotator = first.as_ref().and_then(|game| game.tags.get(ANNOTATOR)).unwrap_or_default();
-    // Matches name the version alone.
-    annotator.starts_with("Zeitnot ") && annotator.contains(", ")
+    first.is_some_and(|game| game.tags.annotators().1)
 }
 
 fn movetext(game: &AnalysedGame) -> String {
     let boards = game.boards();
-    let mut text = String::new();
+    let mut text = in_braces(&game.recorded.comments);
     // Writing to a string cannot fail.
     for (ply, played) in game.recorded.moves.iter().enumerate() {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
@@ -49,11 +47,19 @@ fn movetext(game: &AnalysedGame) -> String {
         }
         let book = if played.is_book { "{book} " } else { "" };
         let _ = write!(text, " {{{}}} {book}", comment(game, ply, &boards[ply + 1]));
+        text += &in_braces(&played.comments);
+        for variation in &played.variations {
+            let _ = write!(text, "({variation}) ");
+        }
         for line in other_lines(&game.positions[ply], played.r#move) {
             let _ = write!(text, "({}) ", variation(before, line));
         }
     }
     text + game.recorded.tags.get("Result").unwrap_or("*")
+}
+
+fn in_braces(comments: &[String]) -> String {
+    comments.iter().map(|comment| format!("{{{comment}}} ")).collect()
 }
 
 /// The lines that begin with another move than the one that was played.
@@ -70,7 +76,9 @@ fn number(before: &Position) -> String {
 fn variation(start: &Position, line: &AnalysedLine) -> String {
     let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
     if let Some(first) = moves.first_mut() {
-        let _ = write!(first, " {{[%eval {}]}}", eval_of_white(line.score, start.turn()));
+        let [win, draw, loss] = permille_of_white(line, start.turn());
+        let eval = eval_of_white(line.score, start.turn());
+        let _ = write!(first, " {{[%eval {eval}] wdl={win}/{draw}/{loss}}}");
     }
     moves.join(" ")
 }

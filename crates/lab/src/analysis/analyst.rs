@@ -189,7 +189,7 @@ impl Analyst {
         let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
             let positions: Vec<_> = positions.into_iter().flatten().collect();
             let planned_ms = plan.spend(&recorded, &positions, self.nps());
-            let control = control_of(&recorded).or(plan.control);
+            let control = plan.control.or_else(|| control_of(&recorded));
             let used_ms = used_ms(&recorded, plan.control);
             (place, AnalysedGame { recorded, positions, control, used_ms, planned_ms })
         });
@@ -267,7 +267,7 @@ fn game_over(terminal: Terminal) -> AnalysedPosition {
 pub struct SpendingPlan {
     /// The time manager, as in the option `TimeManager`.
     pub manager: String,
-    /// The time control of games whose tags have none.
+    /// The time control, whatever the games' tags say.
     pub control: Option<TimeControl>,
     /// Time that is kept back of every clock, ms.
     pub overhead_ms: f64,
@@ -286,7 +286,7 @@ impl SpendingPlan {
         let mut spent = vec![None; game.moves.len()];
         let turn = game.start.turn();
         for (side, color) in [turn, !turn].into_iter().enumerate() {
-            let recorded = RecordedControl::of(game, color);
+            let recorded = RecordedControl::of(game, color).filter(|_| self.control.is_none());
             // Nobody plans a move of days.
             if recorded.as_ref().is_some_and(RecordedControl::is_per_move) {
                 continue;

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::Side;
 use crate::pgn::{GameError, Games, RecordedGame};
-use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
+use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Terminal, Variant};
 use zeitnot_engine::files::{self, Lines};
 
 /// The reason why there are no openings.
@@ -40,6 +40,18 @@ impl Opening {
         self.moves.iter().for_each(|&mv| history.push(mv));
         Ok(history)
     }
+
+    /// How the game ended within the opening.
+    fn end(&self) -> Option<&'static str> {
+        let history = self.history(Variant::Standard).ok()?;
+        history.terminal(&history.legal_moves()).map(|end| match end {
+            Terminal::Checkmate => "checkmate",
+            Terminal::Stalemate => "stalemate",
+            Terminal::FiftyMoves => "the fifty-move rule",
+            Terminal::ThreefoldRepetition => "repetition",
+            Terminal::InsufficientMaterial => "insufficient material",
+        })
+    }
 }
 
 /// The openings of a match, in the order of their use.
@@ -65,15 +77,25 @@ impl Openings {
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
         let file = file.map_err(|error| fault(format!(": {error}")))?;
         let mut content = BufReader::new(file.content);
-        let list = match is_pgn(&file.name, &mut content) {
+        let read = match is_pgn(&file.name, &mut content) {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
             false => read_lines(content),
         };
-        let list = list.map_err(fault)?;
-        if list.is_empty() {
-            return Err(fault(": no openings in it; give EPD or FEN lines, or PGN games".into()));
+        let (mut list, mut notes) = (Vec::new(), file.notes);
+        for (place, opening) in read.map_err(fault)? {
+            match opening.end() {
+                None => list.push(opening),
+                Some(end) => {
+                    notes.push(format!("{}, {place} is left out: the game is over by {end}", path.display()))
+                }
+            }
         }
-        Ok(Openings { list, notes: file.notes })
+        if list.is_empty() {
+            let problem = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{problem}");
+            return Err(fault(text));
+        }
+        Ok(Openings { list, notes })
     }
 
     /// Returns what the user should know of the file.
@@ -115,14 +137,15 @@ fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
 
-/// Reads lines. A fault is the text of an [`OpeningsError`].
-fn read_lines(content: impl BufRead) -> Result<Vec<Opening>, String> {
+/// Reads lines. Each opening comes with its place. A fault is the text of an [`OpeningsError`].
+fn read_lines(content: impl BufRead) -> Result<Vec<(String, Opening)>, String> {
     let mut list = Vec::new();
     for line in Lines::new(content) {
         let (number, line) = line.map_err(|error| format!(": {error}"))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
         let opening = listed.map_err(|error| error.to_string()).and_then(|listed| opening_of(&listed));
-        list.push(opening.map_err(|error| format!(", line {number}: {error}"))?);
+        let place = format!("line {number}");
+        list.push((place, opening.map_err(|error| format!(", line {number}: {error}"))?));
     }
     Ok(list)
 }
@@ -142,7 +165,7 @@ fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
 }
 
 /// Reads PGN games, with faults as [`read_lines`].
-fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>, String> {
+fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<(String, Opening)>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
             GameError::Broken { number, players, reason } => format!(", game {number}{players}: {reason}"),
@@ -152,10 +175,11 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>,
         if is_usual && game.moves.is_empty() {
             return Err(format!(", game {}: it has neither moves nor a FEN", game.number));
         }
-        Ok(Opening {
+        let opening = Opening {
             fen: (!is_usual).then(|| game.start.to_fen()),
             moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
-        })
+        };
+        Ok((format!("game {}", game.number), opening))
     };
     Games::new("", content).map(opening).collect()
 }
@@ -250,6 +274,27 @@ mod tests {
         );
         assert!(fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: ply 2: "));
         assert!(fault("a.epd", "\n").contains("no openings in it"));
+    }
+
+    /// A regression: a game without a move counted in the score.
+    #[test]
+    fn openings_that_are_over_are_left_out_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (epd, pgn) = (folder.path().join("a.epd"), folder.path().join("b.pgn"));
+        let over = "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1\n7k/5Q2/6K1/8/8/8/8/8 b - - 0 1\n8/8/8/8/8/k7/8/K7 w - - 0 1\n\
+                    7k/8/8/8/8/8/R7/K7 w - - 100 80\n";
+        std::fs::write(&epd, format!("{over}{EPD}")).unwrap();
+        std::fs::write(&pgn, "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 *\n\n1. e4 *\n").unwrap();
+        let openings = Openings::read(&epd, None).unwrap();
+        assert_eq!((openings.len(), openings.notes().len()), (2, 4), "{:?}", openings.notes());
+        assert!(openings.notes()[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
+        let games = Openings::read(&pgn, None).unwrap();
+        assert!(
+            games.len() == 1
+                && games.notes()[0].ends_with("game 1 is left out: the game is over by repetition")
+        );
+        assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
+        assert!(fault("a.epd", over).contains("over by stalemate"));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Selection {
         } else {
             self.termination.contains(&ending)
         };
-        let base = base_seconds(tag("TimeControl"));
+        let base = base_seconds(game);
         ends_well
             && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
             && (self.min_base..=self.max_base).contains(&base)

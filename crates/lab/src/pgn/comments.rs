@@ -1,4 +1,5 @@
-//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, and `book`.
+//! What the comment behind a move says of it: commands such as `[%clk 0:01:00]`, and `book`. The unit of some
+//! is known when all comments of the game are.
 
 use super::RecordedMove;
 use zeitnot_engine::chess::Color;
@@ -8,58 +9,165 @@ const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 
-/// Adds what the comment after a move of `mover` says.
-pub(super) fn apply(text: &str, mover: Color, played: &mut RecordedMove) {
-    played.is_book |= text.trim() == "book";
-    for command in text.split('[').skip(1).filter_map(|text| text.strip_prefix('%')) {
-        let command = before(command, |byte| byte == b']').trim_ascii_start();
-        let name = before(command, |byte| byte.is_ascii_whitespace());
-        let value = before(&command[name.len()..], |byte| byte == b',').trim_ascii();
-        // Lines may be broken anywhere, so white space says nothing.
-        let joined: String;
-        let value = if value.bytes().any(|byte| byte.is_ascii_whitespace()) {
-            joined = value.split_ascii_whitespace().collect();
-            &joined
-        } else {
-            value
+/// What all comments of a game say, whose units are to be found.
+#[derive(Default)]
+pub(super) struct Commands {
+    /// The place of a move, and the evaluation from the mover's point of view.
+    evals: Vec<(usize, f64)>,
+    /// Evaluations that are whole numbers with a depth behind them.
+    whole_evals: usize,
+    clocks: usize,
+    /// Clocks of two whole numbers, such as `1:29`.
+    short_clocks: usize,
+}
+
+impl Commands {
+    /// Adds what the comment says that follows the last of `moves`, one of `mover`.
+    pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
+        let Some(place) = moves.len().checked_sub(1) else { return };
+        let played = &mut moves[place];
+        let mut prose = String::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once("[%") {
+            let (command, after) = behind.split_once(']').unwrap_or((behind, ""));
+            prose += before;
+            if !self.take(command.trim_ascii_start(), mover, place, played) {
+                prose.extend(["[%", command, "]"]);
+            }
+            rest = after;
+        }
+        let prose = one_line(&(prose + rest));
+        match &*prose {
+            "" => {}
+            "book" => played.is_book = true,
+            _ => {
+                self.take_figures(&prose, mover, place, played);
+                played.comments.push(prose);
+            }
+        }
+    }
+
+    /// Takes what other programs write without commands: `+0.30/14 3.4s` (cutechess, fastchess), `+0.57 17/28
+    /// 583 363004` (OpenBench), `mt=12000 tl=5400000 wv=0.35` (TCEC, in ms), `0:04:57` (ICC, the clock).
+    fn take_figures(&mut self, prose: &str, mover: Color, place: usize, played: &mut RecordedMove) {
+        let words: Vec<_> = prose.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        let ms = |text: &str| match text.strip_suffix('s') {
+            Some(seconds) => time_ms(seconds),
+            None => time_ms(text).map(|seconds| seconds / 1000.0),
         };
+        let (own_eval, used) = match words[..] {
+            [clock] if clock.split(':').count() == 3 => {
+                played.clock_ms = time_ms(clock).or(played.clock_ms);
+                return;
+            }
+            [eval, depths, used, nodes] if depths.contains('/') && nodes.parse::<u64>().is_ok() => {
+                (eval, ms(used))
+            }
+            [eval, used, ..] if used.ends_with('s') => match eval.split_once('/') {
+                Some((eval, depth)) if depth.parse::<u32>().is_ok() => (eval, ms(used)),
+                _ => ("", None),
+            },
+            _ => ("", None),
+        };
+        if used.is_some() {
+            played.used_ms = used;
+            // From the mover's point of view.
+            self.take_eval(own_eval, "", Color::White, place);
+        }
+        for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
+            match name {
+                "tl" => played.clock_ms = ms(value).or(played.clock_ms),
+                "mt" => played.used_ms = ms(value).or(played.used_ms),
+                "wv" => self.take_eval(value, "", mover, place),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes a command such as `clk 0:01:00`. Returns false if it is for others.
+    fn take(&mut self, command: &str, mover: Color, place: usize, played: &mut RecordedMove) -> bool {
+        let name = command.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+        // Lines may be broken anywhere, so white space says nothing.
+        let values: String = command[name.len()..].split_ascii_whitespace().collect();
+        let (value, depth) = values.split_once(',').unwrap_or((&values, ""));
         match name {
-            "eval" => played.centipawns = evaluation(value, mover).or(played.centipawns),
-            "clk" => played.clock_ms = time_ms(value).or(played.clock_ms),
+            "eval" => match value.strip_prefix('#') {
+                Some(moves) => played.centipawns = mate(moves, mover).or(played.centipawns),
+                None => self.take_eval(value, depth, mover, place),
+            },
+            "clk" => {
+                let clock = time_ms(value);
+                self.clocks += usize::from(clock.is_some());
+                self.short_clocks += usize::from(value.split(':').count() == 2 && !value.contains('.'));
+                played.clock_ms = clock.or(played.clock_ms);
+            }
             "emt" => played.used_ms = time_ms(value).or(played.used_ms),
-            _ => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) {
+        let Some(white) = value.parse().ok().filter(|eval: &f64| eval.is_finite()) else { return };
+        self.evals.push((place, if mover == Color::White { white } else { -white }));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
+        self.whole_evals += usize::from(is_whole);
+    }
+
+    /// Whether all clocks are written as `1:29`.
+    pub(super) fn are_clocks_short(&self) -> bool {
+        self.clocks > 0 && self.clocks == self.short_clocks
+    }
+
+    /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase
+    /// writes them, all others pawns.
+    pub(super) fn settle_evals(&self, moves: &mut [RecordedMove], notes: &mut Vec<String>) {
+        let unit = if self.whole_evals == self.evals.len() { 1.0 } else { 100.0 };
+        let mut cut = 0;
+        for &(place, eval) in &self.evals {
+            let centipawns = (unit * eval).round();
+            cut += usize::from(centipawns.abs() > LARGEST_CENTIPAWNS);
+            if let Some(played) = moves.get_mut(place) {
+                played.centipawns = Some(centipawns.clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS) as i16);
+            }
+        }
+        if cut > 0 {
+            notes.push(format!(
+                "{cut} evaluations beyond {} pawns are cut to this",
+                LARGEST_CENTIPAWNS / 100.0
+            ));
         }
     }
 }
 
-/// Returns the part of `text` before the first byte that ends it.
-fn before(text: &str, ends: impl Fn(u8) -> bool) -> &str {
-    text.bytes().position(ends).map_or(text, |end| &text[..end])
+/// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
+/// one blank, and braces are brackets.
+pub(super) fn one_line(text: &str) -> String {
+    let is_space = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}' | '\u{feff}');
+    let words: Vec<_> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+    words.join(" ").replace('{', "(").replace('}', ")")
 }
 
-/// Parses `h:mm:ss.fff`, `mm:ss` or seconds, and returns ms.
+/// Parses `d:hh:mm:ss`, `h:mm:ss.fff`, `mm:ss` or seconds, and returns ms.
 fn time_ms(text: &str) -> Option<f64> {
     let part = |part: &str| match part.as_bytes() {
         // Most hours and minutes.
         [digit @ b'0'..=b'9'] => Some(f64::from(digit - b'0')),
         _ => part.parse::<f64>().ok().filter(|part| part.is_finite() && *part >= 0.0),
     };
-    let seconds = text.split(':').map(part).try_fold(0.0, |sum, part| Some(60.0 * sum + part?))?;
-    Some(1000.0 * seconds)
+    let parts: Vec<_> = text.split(':').map(part).collect::<Option<_>>()?;
+    let (hours, others) = parts.split_at(parts.len().saturating_sub(2));
+    // In front of the hours are days.
+    let hours = hours.iter().fold(0.0, |sum, part| 24.0 * sum + part);
+    Some(1000.0 * others.iter().fold(hours, |sum, part| 60.0 * sum + part))
 }
 
-/// Parses pawns or `#n` from White's point of view, and returns centipawns from the mover's.
-fn evaluation(text: &str, mover: Color) -> Option<i16> {
-    let white = match text.strip_prefix('#') {
-        Some(mate) => {
-            let moves: i32 = mate.parse().ok()?;
-            let plies = moves.unsigned_abs().saturating_mul(2).saturating_sub(1).clamp(1, 1000) as i32;
-            if moves < 0 { plies - MATE } else { MATE - plies }
-        }
-        None => {
-            (text.parse::<f64>().ok()? * 100.0).clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS).round() as i32
-        }
-    };
+/// Parses the moves to a mate from White's point of view, and returns centipawns from the mover's.
+fn mate(moves: &str, mover: Color) -> Option<i16> {
+    let moves: i32 = moves.parse().ok()?;
+    let plies = moves.unsigned_abs().saturating_mul(2).saturating_sub(1).clamp(1, 1000) as i32;
+    let white = if moves < 0 { plies - MATE } else { MATE - plies };
     i16::try_from(if mover == Color::White { white } else { -white }).ok()
 }
 
@@ -71,8 +179,11 @@ mod tests {
     use zeitnot_engine::chess::Move;
 
     fn read_comment(text: &str, mover: Color) -> RecordedMove {
-        let mut played = RecordedMove::new(Move::new(Square::E2, Square::E4, None));
-        apply(text, mover, &mut played);
+        let (mut commands, mut notes) = (Commands::default(), Vec::new());
+        let mut moves = [RecordedMove::new(Move::new(Square::E2, Square::E4, None))];
+        commands.apply(text, mover, &mut moves);
+        commands.settle_evals(&mut moves, &mut notes);
+        let [played] = moves;
         played
     }
 
@@ -85,14 +196,25 @@ mod tests {
         assert_eq!(read_comment("[%eval #5,23]", Color::Black).centipawns, Some(9 - 32000));
         assert!(read_comment(" book ", Color::White).is_book && !played.is_book);
         assert_eq!(read_comment("[%clk 12]", Color::White).clock_ms, Some(12_000.0));
+        assert_eq!(
+            read_comment("[%clk 2:01:00:05]", Color::White).clock_ms,
+            Some(1000.0 * (49.0 * 3600.0 + 5.0))
+        );
     }
 
     #[test]
     fn nonsense_says_nothing() {
         let nothing = read_comment("", Color::White);
-        for text in
-            ["[%clk -1:00]", "[%clk x]", "[%eval nan-]", "[%clk", "[%eval #99999999999]", "[%emt 0:nan]"]
-        {
+        for text in [
+            "[%clk -1:00]",
+            "[%clk x]",
+            "[%eval nan-]",
+            "[%eval nan]",
+            "[%eval inf]",
+            "[%clk",
+            "[%eval #99999999999]",
+            "[%emt 0:nan]",
+        ] {
             assert_eq!(read_comment(text, Color::White), nothing, "{text}");
         }
         assert!(read_comment("[%eval #-2147483648]", Color::White).centipawns.is_some());

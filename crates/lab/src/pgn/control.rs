@@ -1,12 +1,16 @@
-//! The time control that a game was played at, as its tags tell it, and the time that its clocks say was
-//! used.
+//! The time control that a game was played at, as its tags and its clocks tell it together, and the time that
+//! its clocks say was used.
 
-use super::RecordedGame;
-use zeitnot_engine::chess::Color;
+use super::tags::Tags;
+use super::{RecordedGame, RecordedMove};
+use zeitnot_engine::chess::{Color, Position};
 use zeitnot_engine::time::{Millis, TimeControl};
 
 /// A clock may gain this much without an increment, ms: servers round, and give back what the network took.
 const TOLERANCE_MS: f64 = 1000.0;
+/// The first clock of a side may be above what the control allows by this, ms, and by a tenth: opponents give
+/// time on some servers.
+const GIVEN_MS: f64 = 15_000.0;
 /// Words that say nothing but that what stands before them is an increment.
 const WORDS_OF_INCREMENTS: [&str; 9] =
     ["per", "move", "increment", "increments", "inc", "each", "from", "bonus", "added"];
@@ -19,20 +23,43 @@ pub struct RecordedControl {
 }
 
 impl RecordedControl {
-    /// Reads the control of the side `color`, or `None` if no tag tells it, or none that can be read.
+    /// The control of the side `color`, or `None` if no tag tells it, or none that the clocks agree with.
     pub fn of(game: &RecordedGame, color: Color) -> Option<RecordedControl> {
-        let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
-        RecordedControl::parse(game.tags.get(own).or_else(|| game.tags.get("TimeControl"))?)
+        game.controls[color as usize].clone()
     }
 
     /// Reads the text of a tag `TimeControl`: as the standard has it, or in words such as `15 min. + 10 s.
     /// per move`.
-    pub(crate) fn parse(text: &str) -> Option<RecordedControl> {
-        let periods: Option<Vec<TimeControl>> =
-            text.split(':').map(|period| period.trim().parse().ok()).collect();
-        let periods = periods.or_else(|| Some(vec![in_words(text)?]))?;
+    fn parse(text: &str) -> Option<RecordedControl> {
+        RecordedControl::of_numbers(text, 1.0)
+            .or_else(|| Some(RecordedControl { periods: vec![in_words(text)?] }))
+    }
+
+    /// Reads numbers as the standard has them. The unit of base times, in seconds, is 1 there.
+    fn of_numbers(text: &str, unit: f64) -> Option<RecordedControl> {
+        let period = |text: &str| {
+            let period: TimeControl = text.trim().parse().ok()?;
+            Some(TimeControl { time: Millis(period.time.0 * unit), ..period })
+        };
+        let periods: Vec<_> = text.split(':').map(period).collect::<Option<_>>()?;
         let (_, others) = periods.split_last()?;
         others.iter().all(|period| period.moves.is_some()).then_some(RecordedControl { periods })
+    }
+
+    /// Whether a clock may show this after the first `number` moves, which may have taken most of the time.
+    fn allows(&self, number: u32, clock_ms: f64) -> bool {
+        let base = self.first().time.0;
+        let given = |number| {
+            let (rules, next) = self.at(number);
+            rules.inc.0 + next.0
+        };
+        let most = if self.is_per_move() { base } else { base + (1..=number).map(given).sum::<f64>() };
+        clock_ms <= 1.1 * most + GIVEN_MS
+    }
+
+    /// The same of moves that have taken less than half of the time.
+    fn explains(&self, number: u32, clock_ms: f64) -> bool {
+        self.allows(number, clock_ms) && clock_ms >= self.first().time.0 / 2.0
     }
 
     /// Returns the first period.
@@ -77,33 +104,93 @@ impl RecordedControl {
             let before = std::mem::replace(&mut before, after);
             let (before, after) = (before?, after?);
             if self.is_per_move() {
-                return Some(rules.time.0 - after);
+                return within(rules.time.0 - after, rules.time.0);
             }
-            let used = before + rules.inc.0 + std::mem::take(&mut late) - after;
+            let before = before + std::mem::take(&mut late);
+            let used = before + rules.inc.0 - after;
             if next == Millis::ZERO {
-                return Some(used);
+                return within(used, before);
             }
             let then = clocks.get(place + 1).copied().flatten();
             let rises = then.is_some_and(|then| then > after + self.at(number + 1).0.inc.0 + TOLERANCE_MS);
             if rises || after + TOLERANCE_MS < next.0 {
                 late = next.0;
-                return Some(used);
+                return within(used, before);
             }
-            Some(used + next.0)
+            within(used + next.0, before)
         });
-        // A clock that gains time runs by other rules than the tag's.
-        used.map(|used| used.filter(|used| *used >= -TOLERANCE_MS).map(|used| used.max(0.0))).collect()
+        used.collect()
     }
 }
 
+/// The time used for a move, where it is one: a clock that gains time, or loses more than it has, runs by
+/// other rules than the tag's.
+fn within(used: f64, clock: f64) -> Option<f64> {
+    let is_possible = (-TOLERANCE_MS..=clock + TOLERANCE_MS).contains(&used);
+    is_possible.then(|| used.clamp(0.0, clock.max(0.0)))
+}
+
+/// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading,
+/// and returns the controls of White and Black. `are_short` says that all clocks are written as `1:29`:
+/// minutes and seconds, or hours and minutes. What fits no reading is left out. The notes say it.
+pub(super) fn settle_time(
+    tags: &Tags,
+    start: &Position,
+    moves: &mut [RecordedMove],
+    are_short: bool,
+    notes: &mut Vec<String>,
+) -> [Option<RecordedControl>; 2] {
+    let tag = |color: Color| {
+        let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
+        tags.get(own).or_else(|| tags.get("TimeControl"))
+    };
+    let read = |unit: fn(&str) -> Option<RecordedControl>| {
+        [Color::Black, Color::White].map(|color| tag(color).and_then(unit))
+    };
+    let first_clocks = [start.turn(), !start.turn()].map(|color| {
+        let first = usize::from(color != start.turn());
+        let own = moves.iter().enumerate().skip(first).step_by(2);
+        let (ply, clock) = own.filter_map(|(ply, played)| Some((ply, played.clock_ms?))).next()?;
+        Some((color, (ply / 2 + 1) as u32, clock))
+    });
+    let agree =
+        |controls: &[Option<RecordedControl>; 2], unit: f64, fits: fn(&RecordedControl, u32, f64) -> bool| {
+            first_clocks.iter().flatten().all(|&(color, number, clock)| {
+                controls[color as usize].as_ref().is_none_or(|control| fits(control, number, unit * clock))
+            })
+        };
+    let written = read(RecordedControl::parse);
+    let is_explained = agree(&written, 1.0, RecordedControl::explains);
+    if are_short && !is_explained && agree(&written, 60.0, RecordedControl::explains) {
+        moves.iter_mut().filter_map(|played| played.clock_ms.as_mut()).for_each(|clock| *clock *= 60.0);
+        notes.push("its clocks are read as hours and minutes, which its time control needs".into());
+        return written;
+    }
+    if agree(&written, 1.0, RecordedControl::allows) {
+        return written;
+    }
+    let name = tag(start.turn()).unwrap_or_default();
+    let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
+    if minutes.iter().any(Option::is_some) && agree(&minutes, 1.0, RecordedControl::explains) {
+        notes.push(format!("its time control {name:?} is read in minutes, which its clocks need"));
+        return minutes;
+    }
+    notes.push(format!("its clocks contradict its time control {name:?}, which is left out"));
+    [None, None]
+}
+
 /// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
-/// control is known. `other` is the control of games that tell none.
-pub(crate) fn used_ms(game: &RecordedGame, other: Option<TimeControl>) -> Vec<Option<f64>> {
-    let mut used: Vec<_> = game.moves.iter().map(|played| played.used_ms).collect();
+/// control is known. What the user says, `told`, overrules the tags.
+pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Option<f64>> {
+    let before = |ply: usize| game.moves[ply.checked_sub(2)?].clock_ms;
+    let recorded = |(ply, played): (usize, &RecordedMove)| {
+        played.used_ms.and_then(|used| before(ply).map_or(Some(used), |clock| within(used, clock)))
+    };
+    let mut used: Vec<_> = game.moves.iter().enumerate().map(recorded).collect();
     let turn = game.start.turn();
     for (first, color) in [turn, !turn].into_iter().enumerate() {
-        let other = || Some(RecordedControl { periods: vec![other?] });
-        let Some(control) = RecordedControl::of(game, color).or_else(other) else { continue };
+        let told = told.map(|told| RecordedControl { periods: vec![told] });
+        let Some(control) = told.or_else(|| RecordedControl::of(game, color)) else { continue };
         let clocks: Vec<_> = game.moves.iter().skip(first).step_by(2).map(|played| played.clock_ms).collect();
         let number = (game.start.game_ply() + first as u32) / 2 + 1;
         let own = used.iter_mut().skip(first).step_by(2);
@@ -112,14 +199,24 @@ pub(crate) fn used_ms(game: &RecordedGame, other: Option<TimeControl>) -> Vec<Op
     used
 }
 
-/// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`: each number has its unit.
+/// Reads `15 min. + 10 s. per move`, `1 h 30 min + 30 s`, `90' + 30''`, `90min/40m + 30s`: each number has
+/// its unit. Days are for each move.
 fn in_words(text: &str) -> Option<TimeControl> {
     let text = text.to_lowercase().replace("plus", "+");
     let (time, increment) = text.split_once('+').unwrap_or((&text, ""));
     let increment: Vec<_> = words(increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)).collect();
     let inc = if increment.is_empty() { Millis::ZERO } else { duration(increment.into_iter())? };
+    let moves = |text: &str| {
+        let mut words = words(text);
+        let number = words.next()?.parse().ok().filter(|&moves| moves > 0);
+        number.filter(|_| matches!(words.next(), None | Some("m" | "mv" | "move" | "moves")))
+    };
+    let (time, moves) = match time.split_once('/') {
+        Some((time, behind)) => (time, Some(moves(behind)?)),
+        None => (time, text.contains("day").then_some(1)),
+    };
     let time = duration(words(time))?;
-    (time > Millis::ZERO).then_some(TimeControl { time, inc, moves: None })
+    (time > Millis::ZERO).then_some(TimeControl { time, inc, moves })
 }
 
 /// Splits text into numbers and what stands between them, without dots and spaces.
@@ -174,6 +271,9 @@ mod tests {
             ("1 h 30 min plus 30 seconds increment per move", &[control(5400e3, 30e3, None)]),
             ("90' + 30''/move", &[control(5400e3, 30e3, None)]),
             ("10 minutes", &[control(600e3, 0.0, None)]),
+            ("90min/40m+30s/move", &[control(5400e3, 30e3, Some(40))]),
+            ("90' / 40 moves", &[control(5400e3, 0.0, Some(40))]),
+            ("3 days", &[control(259_200e3, 0.0, Some(1))]),
         ] {
             assert_eq!(RecordedControl::parse(text).unwrap().periods, expected, "{text}");
         }
@@ -188,6 +288,7 @@ mod tests {
             "5400:1800",
             "40 moves in 2 hours",
             "15 min + 10 per move",
+            "90'/40m + 30'/end & 30\"/m",
         ] {
             assert_eq!(RecordedControl::parse(text), None, "{text}");
         }
@@ -214,6 +315,59 @@ mod tests {
         );
         assert_eq!(used("1/86400", &[85_803.0, 85_090.0]), [Some(597.0), Some(1310.0)]);
         assert_eq!(used("60", &[60.4, 90.0, 80.0]), [Some(0.0), None, Some(10.0)], "by other rules");
+        assert_eq!(used("60+30", &[10.0, 1.0]), [Some(60.0), None], "more than the clock had");
+    }
+
+    /// Base time and increment of both sides, s, the first clock of each, s, and the notes.
+    fn settled(tags: &str, clocks: [&str; 2]) -> (Vec<[f64; 2]>, Vec<f64>, String) {
+        let text = format!("{tags}\n\n1. e4 {{[%clk {}]}} e5 {{[%clk {}]}} *\n", clocks[0], clocks[1]);
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        let control = |color| {
+            let TimeControl { time, inc, .. } = RecordedControl::of(&game, color)?.first();
+            Some([time.as_secs(), inc.as_secs()])
+        };
+        let clocks = game.moves.iter().filter_map(|played| Some(played.clock_ms? / 1000.0)).collect();
+        ([Color::White, Color::Black].into_iter().filter_map(control).collect(), clocks, game.notes.join(" "))
+    }
+
+    #[test]
+    fn control_and_clocks_must_agree() {
+        let [minutes, hours, contradict] = ["in minutes", "hours and minutes", "contradict"];
+        for (tag, clocks, control, first, note) in [
+            ("5400+30", ["1:30:20", "1:30:10"], Some([5400.0, 30.0]), 5420.0, ""),
+            ("90+30", ["1:30:20", "1:30:10"], Some([5400.0, 30.0]), 5420.0, minutes),
+            ("3+2", ["0:03:00", "0:03:00"], Some([180.0, 2.0]), 180.0, minutes),
+            ("40/90+30:30+30", ["1:29:00", "1:30:00"], Some([5400.0, 30.0]), 5340.0, minutes),
+            ("5400+30", ["1:29", "1:30"], Some([5400.0, 30.0]), 5340.0, hours),
+            ("90+30", ["1:29", "1:30"], Some([90.0, 30.0]), 89.0, ""),
+            ("180+2", ["3:01", "2:59"], Some([180.0, 2.0]), 181.0, ""),
+            ("5400+30", ["1:29", "1:30:10"], Some([5400.0, 30.0]), 89.0, ""),
+            ("5400+30", ["0:00:12", "0:00:14"], Some([5400.0, 30.0]), 12.0, ""),
+            ("5400/40+30:1800+30", ["1:30:20", "1:30:10"], None, 5420.0, contradict),
+            ("15 min", ["1:30:20", "1:30:10"], None, 5420.0, contradict),
+            ("1/86400", ["23:50:00", "2:23:00:00"], None, 85_800.0, contradict),
+            ("3 days", ["2:23:50:00", "2:23:00:00"], Some([259_200.0, 0.0]), 258_600.0, ""),
+            ("60", ["0:01:15", "0:00:59"], Some([60.0, 0.0]), 75.0, ""),
+            ("", ["1:29", "1:30"], None, 89.0, ""),
+        ] {
+            let (controls, clocks, notes) = settled(&format!("[TimeControl \"{tag}\"]"), clocks);
+            assert_eq!(
+                (controls, clocks[0]),
+                (Vec::from_iter(control.map(|both| [both; 2]).into_iter().flatten()), first),
+                "{tag}"
+            );
+            assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{tag}: {notes}");
+        }
+        let own = settled("[WhiteTimeControl \"60\"]\n[BlackTimeControl \"300\"]", ["0:00:58", "0:04:58"]);
+        assert_eq!(own.0, [[60.0, 0.0], [300.0, 0.0]]);
+    }
+
+    /// A regression: clocks of hours and minutes gave moves of hours.
+    #[test]
+    fn a_time_that_no_clock_has_is_none() {
+        let text = "[TimeControl \"60\"]\n\n1. e4 {[%clk 0:00:50]} e5 2. d4 {[%emt 0:00:51.5] [%clk 0:00:40]} d5 *\n";
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        assert_eq!(used_ms(&game, None)[2], Some(10_000.0));
     }
 
     #[test]
@@ -227,5 +381,7 @@ mod tests {
         assert_eq!(used_ms(&game(""), told), [Some(10_000.0), Some(9000.0), Some(10_000.0), Some(7000.0)]);
         let own = game("[WhiteTimeControl \"60+1\"]\n[BlackTimeControl \"55\"]");
         assert_eq!(used_ms(&own, None), [Some(11_000.0), Some(4000.0), Some(11_000.0), Some(7000.0)]);
+        let overruled = Some("100".parse().unwrap());
+        assert_eq!(used_ms(&own, overruled)[..2], [Some(50_000.0), Some(49_000.0)], "the user knows better");
     }
 }

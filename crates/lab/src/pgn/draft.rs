@@ -3,13 +3,20 @@
 //! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
 //! it are not played, so that no game is read as another one.
 
-use super::comments;
-use super::tags::{self, Tags, result_of};
+use super::comments::{Commands, one_line};
+use super::control::settle_time;
+use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
-use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark};
+use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark, is_null_move};
 use zeitnot_engine::files::decode;
 
+/// Begins the figures in comments and variations of an analysis.
+const OWN_FIGURES: &str = "wdl=";
+/// Letters that people write behind moves: novelty, editorial comment, diagram.
+const LETTERS: [&str; 3] = ["N", "RR", "D"];
+/// Begins a note.
+const UNKNOWN_MARK: &str = "a mark that is not known is passed over:";
 /// The longest text in a message, letters.
 const LONGEST_QUOTE: usize = 40;
 
@@ -29,10 +36,16 @@ pub(super) struct Draft {
     /// Empty lines behind the last tag.
     empty_tag_lines: u32,
     movetext: Option<Movetext>,
+    /// Comments before the first move.
+    comments: Vec<String>,
     /// Variations that are open.
     depth: u32,
+    /// What has been read of them.
+    variation: String,
     /// The first problem.
     fault: Option<String>,
+    /// What people should know.
+    notes: Vec<String>,
 }
 
 struct Movetext {
@@ -40,6 +53,7 @@ struct Movetext {
     variant: Variant,
     position: Position,
     moves: Vec<RecordedMove>,
+    commands: Commands,
     /// The side that made the last of `moves`.
     mover: Color,
     /// The result that follows the moves.
@@ -51,11 +65,29 @@ struct Movetext {
     shift: Option<i64>,
     is_behind_number: bool,
     is_behind_empty_line: bool,
+    /// The game before its last word, if that is `0-0`: castling, or the result.
+    before_zeros: Option<BeforeZeros>,
+}
+
+struct BeforeZeros {
+    position: Position,
+    moves: usize,
+    has_fault: bool,
+    is_behind_number: bool,
 }
 
 impl Draft {
     pub(super) fn new() -> Draft {
-        Draft { tags: Tags::default(), empty_tag_lines: 0, movetext: None, depth: 0, fault: None }
+        Draft {
+            tags: Tags::default(),
+            empty_tag_lines: 0,
+            movetext: None,
+            comments: Vec::new(),
+            depth: 0,
+            variation: String::new(),
+            fault: None,
+            notes: Vec::new(),
+        }
     }
 
     /// Says whether nothing of a game has been read.
@@ -66,12 +98,17 @@ impl Draft {
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
         match token {
             Token::Tag(text) => return self.take_tag(text),
-            Token::Word(_) if self.depth > 0 => {}
+            Token::Word(word) if self.depth > 0 => self.add_to_variation(&one_line(&decode(word))),
             Token::Word(word) => return self.take_word(word),
-            Token::Comment(text) => self.take_comment(text),
-            Token::Open => self.depth += 1,
+            Token::Comment(text) if self.depth > 0 => {
+                self.add_to_variation(&format!("{{{}}}", one_line(&decode(text))));
+            }
+            Token::Comment(text) => self.take_comment(&decode(text)),
+            Token::Open => self.open_variation(),
+            // As in `1) e4`.
+            Token::Close if self.depth == 0 && self.is_behind_number() => {}
             Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
-            Token::Close => self.depth -= 1,
+            Token::Close => self.close_variation(),
             Token::EmptyLine if self.depth > 0 => {}
             Token::EmptyLine => match &mut self.movetext {
                 Some(movetext) => movetext.is_behind_empty_line = true,
@@ -88,22 +125,27 @@ impl Draft {
             self.break_off("a variation has no end".into());
         }
         self.begin_movetext();
+        self.settle_zeros();
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         let Some(movetext) = self.movetext else { return Err("it has no moves".into()) };
-        let Movetext { start, variant, position, moves, result, .. } = movetext;
-        if let Some(result) = result {
-            self.tags.complete(result);
-        }
+        let Movetext { start, variant, position, mut moves, result, commands, .. } = movetext;
+        let (mut tags, comments, mut notes) = (self.tags, self.comments, self.notes);
+        notes.extend(tags.settle_result(result));
+        commands.settle_evals(&mut moves, &mut notes);
+        let controls = settle_time(&tags, &start, &mut moves, commands.are_clocks_short(), &mut notes);
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
-        let has_result = match result {
-            None => self.tags.result().is_some() && !is_last,
-            Some("*") => self.tags.result().is_some(),
-            Some(_) => !self.tags.leaves_result_open(),
-        };
-        Ok(RecordedGame { number, tags: self.tags, start, variant, moves, end: position, has_result })
+        let has_result = tags.result().is_some() && (result.is_some() || !is_last);
+        if tags.annotators().1 {
+            for played in &mut moves {
+                played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
+                played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
+            }
+        }
+        let end = position;
+        Ok(RecordedGame { number, tags, controls, notes, start, variant, comments, moves, end, has_result })
     }
 
     fn break_off(&mut self, reason: String) {
@@ -118,15 +160,18 @@ impl Draft {
         if let Some((name, _)) = read {
             let is_next = match self.empty_tag_lines {
                 0 => self.tags.begin_with(name),
-                1 => name == tags::FIRST || self.tags.get(name).is_some(),
-                _ => true,
+                _ => name == tags::FIRST || self.tags.get(name).is_some(),
             };
             if is_next && !self.tags.is_empty() {
                 return Taken::Next;
             }
         }
-        // A variation in front of the tags was prose.
+        // A variation or a comment in front of the tags was prose.
         self.depth = 0;
+        self.variation.clear();
+        if self.tags.is_empty() {
+            self.comments.clear();
+        }
         self.empty_tag_lines = 0;
         match read {
             Some((name, value)) => self.tags.push(name, decode(&value)),
@@ -135,11 +180,39 @@ impl Draft {
         Taken::Inside
     }
 
-    fn take_comment(&mut self, text: &[u8]) {
-        if let Some(movetext) = self.movetext.as_mut().filter(|_| self.depth == 0)
-            && let Some(played) = movetext.moves.last_mut()
+    fn take_comment(&mut self, text: &str) {
+        match self.movetext.as_mut().filter(|movetext| !movetext.moves.is_empty()) {
+            Some(movetext) => movetext.commands.apply(text, movetext.mover, &mut movetext.moves),
+            None => self.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty())),
+        }
+    }
+
+    fn add_to_variation(&mut self, text: &str) {
+        if !self.variation.is_empty() && !self.variation.ends_with('(') && text != ")" {
+            self.variation.push(' ');
+        }
+        self.variation += text;
+    }
+
+    fn open_variation(&mut self) {
+        if self.depth > 0 {
+            self.add_to_variation("(");
+        } else if let Some(movetext) = &mut self.movetext {
+            movetext.before_zeros = None;
+        }
+        self.depth += 1;
+    }
+
+    fn close_variation(&mut self) {
+        self.depth -= 1;
+        if self.depth > 0 {
+            return self.add_to_variation(")");
+        }
+        let text = std::mem::take(&mut self.variation);
+        if let Some(played) = self.movetext.as_mut().and_then(|movetext| movetext.moves.last_mut())
+            && !text.is_empty()
         {
-            comments::apply(&decode(text), movetext.mover, played);
+            played.variations.push(text);
         }
     }
 
@@ -165,7 +238,11 @@ impl Draft {
 
     fn take_text(&mut self, text: &str) -> Taken {
         let is_written_out = text.starts_with(|c: char| c.is_ascii_alphabetic());
-        if !is_written_out && is_mark(text) {
+        let may_be_mark = !is_written_out || LETTERS.contains(&text);
+        if may_be_mark && (LETTERS.contains(&text) || is_mark(text) || self.is_unknown_mark(text)) {
+            if let Some(movetext) = &mut self.movetext {
+                movetext.before_zeros = None;
+            }
             return Taken::Inside;
         }
         let result = if is_written_out { None } else { result_of(text) };
@@ -176,7 +253,13 @@ impl Draft {
         self.begin_movetext();
         if let Some(movetext) = &mut self.movetext {
             movetext.is_behind_empty_line = false;
-            if result.is_some() {
+            movetext.before_zeros = (result == Some(NEITHER_SCORES)).then(|| BeforeZeros {
+                position: movetext.position.clone(),
+                moves: movetext.moves.len(),
+                has_fault: self.fault.is_some(),
+                is_behind_number: movetext.is_behind_number,
+            });
+            if result.is_some_and(|result| result != NEITHER_SCORES) {
                 movetext.result = result;
                 return Taken::Last;
             }
@@ -188,6 +271,20 @@ impl Draft {
             self.take_move(rest);
         }
         Taken::Inside
+    }
+
+    /// Whether a word can only be a mark. The first one of a game is told.
+    fn is_unknown_mark(&mut self, text: &str) -> bool {
+        let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
+        let is_mark = text.chars().all(is_sign) && !is_null_move(text);
+        if is_mark && !self.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
+            self.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
+        }
+        is_mark
+    }
+
+    fn is_behind_number(&self) -> bool {
+        self.movetext.as_ref().is_some_and(|movetext| movetext.is_behind_number)
     }
 
     /// Says whether a word begins another game, where no tag and no result stands between the two: without
@@ -234,11 +331,35 @@ impl Draft {
             start,
             variant,
             moves: Vec::new(),
+            commands: Commands::default(),
             result: None,
             number: None,
             is_behind_number: false,
             is_behind_empty_line: false,
+            before_zeros: None,
         });
+    }
+
+    /// Decides what the last word means if that is `0-0`. As a result it is taken back.
+    fn settle_zeros(&mut self) {
+        let Some(movetext) = &mut self.movetext else { return };
+        let Some(before) = movetext.before_zeros.take().filter(|before| !before.has_fault) else { return };
+        let is_legal = self.fault.is_none();
+        let is_result = match self.tags.written_result() {
+            Some(NEITHER_SCORES) => !(is_legal && before.is_behind_number),
+            Some("*") | None => !before.is_behind_number && !(is_legal && self.tags.is_empty()),
+            Some(_) => !before.is_behind_number && !is_legal,
+        };
+        if !is_result {
+            return;
+        }
+        self.fault = None;
+        movetext.result = Some(NEITHER_SCORES);
+        movetext.position = before.position;
+        let taken_back: Vec<_> =
+            movetext.moves.drain(before.moves..).flat_map(|last| last.comments).collect();
+        let comments = movetext.moves.last_mut().map_or(&mut self.comments, |last| &mut last.comments);
+        comments.extend(taken_back);
     }
 
     fn take_move(&mut self, text: &str) {

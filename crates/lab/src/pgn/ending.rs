@@ -1,6 +1,7 @@
 //! The way a game ended, its base time, and whether its event is held out from training.
 
 use super::{RecordedControl, RecordedGame};
+use zeitnot_engine::chess::Color;
 
 /// The number of events of which one is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
@@ -115,10 +116,9 @@ const WORDS: [(&str, Ending); 6] = [
     ("insufficient", Ending::InsufficientMaterial),
 ];
 
-/// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds, or 0 if
-/// it has none.
-pub fn base_seconds(tag: &str) -> f64 {
-    RecordedControl::parse(tag).map_or(0.0, |control| control.first().time.as_secs())
+/// Returns the base time of White, seconds, or 0 if it is not known.
+pub fn base_seconds(game: &RecordedGame) -> f64 {
+    RecordedControl::of(game, Color::White).map_or(0.0, |control| control.first().time.as_secs())
 }
 
 #[cfg(test)]

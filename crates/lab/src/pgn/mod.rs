@@ -27,6 +27,7 @@ pub(crate) use control::used_ms;
 use draft::{Draft, Taken};
 pub use ending::{Ending, base_seconds, ending, is_held_out};
 pub use tags::Tags;
+pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK};
 use tokens::Tokens;
 pub(crate) use write::{hours, tag, write_wrapped};
 use zeitnot_engine::chess::{Move, Position, Variant};
@@ -37,23 +38,29 @@ use zeitnot_engine::files;
 pub struct RecordedGame {
     /// Its place in the stream, from 1. Broken games count.
     pub number: u64,
-    /// The tags, in their order. Without a tag `Result` the result that follows the moves is the last one.
+    /// The tags, in their order. The tag `Result` is one of the standard's results, or `0-0`. Where it was
+    /// none, the result that follows the moves stands there.
     pub tags: Tags,
+    /// The time controls of Black and White, as far as tags and clocks agree.
+    pub controls: [Option<RecordedControl>; 2],
+    /// What people should know of how it was read.
+    pub notes: Vec<String>,
     /// The position before the first move.
     pub start: Position,
     /// Standard unless the tag `Variant` says Fischer random.
     pub variant: Variant,
+    /// What people wrote before the first move.
+    pub comments: Vec<String>,
     /// The moves, all legal.
     pub moves: Vec<RecordedMove>,
     /// The position after the last move.
     pub end: Position,
-    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and
-    /// the file was not cut off within its moves.
+    /// True if the game was played to an end: somebody scores, and the file was not cut off within its moves.
     pub has_result: bool,
 }
 
 /// A move and what its comments say.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RecordedMove {
     /// The move.
     pub r#move: Move,
@@ -66,11 +73,23 @@ pub struct RecordedMove {
     pub clock_ms: Option<f64>,
     /// Time spent on the move (`%emt`), ms.
     pub used_ms: Option<f64>,
+    /// What people wrote behind the move, without what the fields above say. White space is one blank.
+    pub comments: Vec<String>,
+    /// The variations behind the move, as they are written, without their outer brackets.
+    pub variations: Vec<String>,
 }
 
 impl RecordedMove {
     fn new(played: Move) -> RecordedMove {
-        RecordedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
+        RecordedMove {
+            r#move: played,
+            is_book: false,
+            centipawns: None,
+            clock_ms: None,
+            used_ms: None,
+            comments: Vec::new(),
+            variations: Vec::new(),
+        }
     }
 }
 
@@ -137,22 +156,6 @@ impl<'a> Games<'a> {
                 Err(GameError::Read { name, error: io::Error::new(ErrorKind::InvalidInput, text) })
             }
             Ok(file) => Ok(Games { notes: file.notes, ..Games::new(name, file.content) }),
-            Err(error) => Err(GameError::Read { name, error }),
-        }
-    }
-
-    /// Reads the games from the bytes of a file, plain or compressed in the same ways. `name` is for
-    /// messages.
-    ///
-    /// # Errors
-    /// [`GameError::Read`] if the first bytes cannot be read.
-    pub fn from_compressed(
-        name: impl Into<String>,
-        bytes: impl Read + Send + 'static,
-    ) -> Result<Games<'static>, GameError> {
-        let name = name.into();
-        match files::text(bytes) {
-            Ok(text) => Ok(Games::new(name, text)),
             Err(error) => Err(GameError::Read { name, error }),
         }
     }

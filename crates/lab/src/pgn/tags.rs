@@ -9,39 +9,32 @@ use zeitnot_engine::chess::{Position, Variant};
 pub(super) const FIRST: &str = "Event";
 /// The tag of the result.
 const RESULT: &str = "Result";
+/// The tag that says who wrote the comments.
+pub(crate) const ANNOTATOR: &str = "Annotator";
+/// Stands between annotators.
+pub(crate) const ANNOTATOR_BREAK: &str = "; ";
+/// Results as people write them: White's points, Black's, and what the standard writes.
+const RESULTS: [(&str, &str, &str); 10] = [
+    ("1", "0", "1-0"),
+    ("0", "1", "0-1"),
+    ("1/2", "1/2", "1/2-1/2"),
+    ("½", "½", "1/2-1/2"),
+    ("0.5", "0.5", "1/2-1/2"),
+    ("0,5", "0,5", "1/2-1/2"),
+    ("1.0", "0.0", "1-0"),
+    ("0.0", "1.0", "0-1"),
+    ("0", "0", NEITHER_SCORES),
+    ("0.0", "0.0", NEITHER_SCORES),
+];
+/// Both have lost.
+pub(super) const NEITHER_SCORES: &str = "0-0";
 /// Names of standard chess, in small letters and digits alone.
-const STANDARD: [&str; 10] = [
-    "",
-    "standard",
-    "standardchess",
-    "chess",
-    "normal",
-    "normalchess",
-    "classical",
-    "classicalchess",
-    "fromposition",
-    "standardfromposition",
-];
+const STANDARD: &str = "standard standardchess chess normal normalchess regular classical classicalchess \
+                        fromposition standardfromposition";
 /// Names of Chess960, in the same letters.
-const CHESS960: [&str; 17] = [
-    "chess960",
-    "960",
-    "fischerandom",
-    "fischerrandom",
-    "fischerrandomchess",
-    "fischerandomchess",
-    "chess960fischerrandom",
-    "chess960frc",
-    "frc",
-    "dfrc",
-    "doublefischerrandom",
-    "doublefischerrandomchess",
-    "doublechess960",
-    "chess9lx",
-    "freestyle",
-    "freestylechess",
-    "wildfr",
-];
+const CHESS960: &str = "chess960 960 fischerandom fischerrandom fischerrandomchess fischerandomchess \
+                        chess960fischerrandom chess960frc frc dfrc doublefischerrandom \
+                        doublefischerrandomchess doublechess960 chess9lx freestyle freestylechess wildfr";
 
 /// The tags of a game.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,16 +77,38 @@ impl Tags {
         self.pairs.first().is_some_and(|(first, _)| first == name)
     }
 
-    /// Adds the result that follows the moves, where no tag tells it.
-    pub(super) fn complete(&mut self, result: &str) {
-        if self.get(RESULT).is_none() && result != "*" {
-            self.push(RESULT, result);
-        }
+    /// The result in the tag, as the standard writes it.
+    pub(super) fn written_result(&self) -> Option<&'static str> {
+        result_of(self.get(RESULT)?)
     }
 
-    /// Says that the game's result is left open.
-    pub(super) fn leaves_result_open(&self) -> bool {
-        self.get(RESULT) == Some("*")
+    /// Brings the tag and the result that follows the moves to one. A tag that is no result, or leaves it
+    /// open, gives way. Returns what is to be said where they contradict each other.
+    pub(super) fn settle_result(&mut self, marker: Option<&'static str>) -> Option<String> {
+        let tag = self.written_result();
+        let result = match (tag, marker) {
+            (None | Some("*"), Some(marker)) => marker,
+            (tag, _) => tag.unwrap_or("*"),
+        };
+        match self.pairs.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(RESULT)) {
+            Some((_, value)) => result.clone_into(value),
+            None if result == "*" => {}
+            None => self.push(RESULT, result),
+        }
+        let other = marker.filter(|&marker| marker != result && marker != "*")?;
+        Some(format!("its tag says {result}, and {other} follows its moves: the tag counts"))
+    }
+
+    /// People who are named as annotators, and whether an analysis of Zeitnot stands behind them.
+    pub(crate) fn annotators(&self) -> (&str, bool) {
+        let text = self.get(ANNOTATOR).unwrap_or_default();
+        match text.rfind("Zeitnot ").map(|place| text.split_at(place)) {
+            // Matches name the version alone.
+            Some((people, analysis)) if analysis.contains(", ") => {
+                (people.trim_end_matches(ANNOTATOR_BREAK), true)
+            }
+            _ => (text, false),
+        }
     }
 
     /// The players, in brackets, as messages name them, empty where no tag does.
@@ -117,6 +132,7 @@ impl Tags {
             _ if self.get("SetUp") == Some("1") => {
                 return Err("it begins from a position, but has no tag FEN".into());
             }
+            _ if variant == Variant::Chess960 => return Err("it is Chess960, but has no tag FEN".into()),
             _ => Position::start(),
         };
         Ok((variant, start))
@@ -130,23 +146,35 @@ fn variant_of(name: &str) -> Option<Variant> {
     let letters = letters.to_ascii_lowercase();
     let is_wild =
         letters.strip_prefix("wild").is_some_and(|rest| matches!(rest.as_bytes(), [b'0'..=b'8'] | b"8a"));
-    match &*letters {
-        _ if is_wild => Some(Variant::Standard),
-        name if STANDARD.contains(&name) => Some(Variant::Standard),
-        name if CHESS960.contains(&name) => Some(Variant::Chess960),
-        _ => None,
+    let is_in = |names: &str| names.split(' ').any(|name| name == letters);
+    match () {
+        () if letters.is_empty() || is_wild || is_in(STANDARD) => Some(Variant::Standard),
+        () if is_in(CHESS960) => Some(Variant::Chess960),
+        () => None,
     }
 }
 
 /// Returns the result that a text means, as the standard writes it.
 pub(super) fn result_of(text: &str) -> Option<&'static str> {
-    match text {
-        "1-0" | "1–0" | "1:0" => Some("1-0"),
-        "0-1" | "0–1" | "0:1" => Some("0-1"),
-        "1/2-1/2" | "1/2–1/2" | "1/2:1/2" | "1/2" | "½-½" | "½–½" | "½:½" | "½" => Some("1/2-1/2"),
-        "*" => Some("*"),
-        _ => None,
-    }
+    let text = text.trim();
+    result_at(text).filter(|(_, length)| *length == text.len()).map(|(result, _)| result)
+}
+
+/// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
+/// tag or a bracket right behind it.
+pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
+    let is_over = |rest: &str| rest.chars().next().is_none_or(|c| c.is_whitespace() || "[({;".contains(c));
+    let with = |(white, black, result): (&str, &str, &'static str)| {
+        let rest = text.strip_prefix(white)?.trim_start().strip_prefix(['-', '–', '—', '−', ':'])?;
+        Some((result, rest.trim_start().strip_prefix(black)?))
+    };
+    let alone = || {
+        let open = text.strip_prefix('*').map(|rest| ("*", rest));
+        open.or_else(|| Some(("1/2-1/2", text.strip_prefix("1/2").or_else(|| text.strip_prefix('½'))?)))
+    };
+    let found = RESULTS.into_iter().find_map(|form| with(form).filter(|(_, rest)| is_over(rest)));
+    let (result, rest) = found.or_else(alone).filter(|(_, rest)| is_over(rest))?;
+    Some((result, text.len() - rest.len()))
 }
 
 /// Returns the length of the tag at the start of a line, or `None` if that is no tag. White space may be

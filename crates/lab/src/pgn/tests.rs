@@ -75,7 +75,11 @@ fn results_behind_the_moves_and_unfinished_games_are_known() {
     for (text, result, has_result) in [
         ("1. e4 e5 1-0\n", Some("1-0"), true),
         ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2"), true),
-        ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*"), false),
+        ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("0-1"), true),
+        ("[Result \"White won\"]\n\n1. e4 e5 1-0\n", Some("1-0"), true),
+        ("[Result \"draw\"]\n\n1. e4 e5\n", Some("*"), false),
+        ("[Result \"0,5 - 0,5\"]\n\n1. e4 e5\n*", Some("1/2-1/2"), true),
+        ("[Result \"1-0\"]\n\n1. e4 e5 1/2-1/2\n", Some("1-0"), true),
         ("1. e4 e5 *\n", None, false),
         ("1. e4 e5\n", None, false),
         ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", Some("1-0"), true),
@@ -88,10 +92,116 @@ fn results_behind_the_moves_and_unfinished_games_are_known() {
     }
 }
 
+/// `0-0` is castling or the result of two who both lose.
+#[test]
+fn zeros_are_told_apart_by_their_place() {
+    const BEFORE: &str = "1. e4 e5 2. Nf3 Nf6 3. Bc4 Bc5";
+    for (tags, behind, plies, result) in [
+        ("[Result \"0-0\"]\n\n", "0-0", 6, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 {both lost}", 6, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 0-0 0-0", 8, Some("0-0")),
+        ("[Result \"0-0\"]\n\n", "4. 0-0", 7, Some("0-0")),
+        ("[Event \"e\"]\n\n", "0 - 0", 6, Some("0-0")),
+        ("[Event \"e\"]\n\n", "4. 0-0", 7, None),
+        ("[Event \"e\"]\n\n", "0-0 0-0 1-0", 8, Some("1-0")),
+        ("[Result \"1-0\"]\n\n", "0-0", 7, Some("1-0")),
+        ("[Result \"0-0\"]\n\n", "0-0 (4. d3)", 7, Some("0-0")),
+        ("", "0-0", 7, None),
+    ] {
+        for after in ["", "\n\n[Event \"next\"]\n\n1. e4 1-0\n"] {
+            let text = format!("{tags}{BEFORE} {behind}{after}");
+            let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+            assert_eq!((game.moves.len(), game.tags.get("Result")), (plies, result), "{text}");
+        }
+    }
+    let both_lost = Games::new("text", &b"[Result \"0-0\"]\n\n0-0\n"[..]).next().unwrap().unwrap();
+    assert!(both_lost.moves.is_empty() && !both_lost.has_result);
+    let castled = Games::new("text", &b"[White \"A\"]\n\n1.0-0-0 *"[..]).next().unwrap();
+    assert!(castled.unwrap_err().to_string().contains("0-0-0 is not legal"));
+}
+
+#[test]
+fn marks_that_are_not_known_are_told_once() {
+    let games = read("1. e4 ⇄ e5 ⇄ 2. Nf3 ⩮ Nc6 N 3. Bb5 \\$14 1-0\n\n1. e4 -- 1-0\n\n1) e4 e5) 1-0\n");
+    let game = games[0].as_ref().unwrap();
+    assert_eq!(game.moves.len(), 5);
+    assert_eq!(game.notes, ["a mark that is not known is passed over: \"⇄\""]);
+    assert!(games[1].as_ref().unwrap_err().to_string().contains("null move"));
+    assert!(games[2].as_ref().unwrap_err().to_string().ends_with("a ) stands without its ("));
+}
+
+/// What a comment swallows must not be moves.
+#[test]
+fn a_brace_within_prose_is_prose() {
+    let plies = |text: &'static str| read(text)[0].as_ref().ok().map(|game| game.moves.len());
+    assert_eq!(plies("1. e4 {as in {1] of the notes} e5 1-0\n"), Some(2));
+    assert_eq!(plies("1. e4 {as in e5 2. Nf3 {of the notes} Nc6 1-0\n"), None);
+    assert_eq!(plies("1. e4 {as in O-O {of the notes} Nc6 1-0\n"), None);
+}
+
+/// Time used and left, s, and evaluation, of each move.
+#[test]
+fn figures_of_other_programs_are_read() {
+    for (comment, expected) in [
+        ("+0.30/14 3.4s", (Some(3.4), None, Some(30))),
+        ("-0.30/14 3.400s, n=123, tl=0.995s", (Some(3.4), Some(0.995), Some(-30))),
+        ("+M5/14 0.5s, White mates", (Some(0.5), None, None)),
+        ("+0.57 17/28 583 363004", (Some(0.583), None, Some(57))),
+        ("d=24, sd=30, mt=12000, tl=5400000, wv=0.35,", (Some(12.0), Some(5400.0), Some(35))),
+        ("0:04:57", (None, Some(297.0), None)),
+        ("1/2 offered, 3s", (None, None, None)),
+        ("tl=-1s mt=nan", (None, None, None)),
+    ] {
+        let text = format!("1. e4 {{{comment}}} *\n");
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        let played = &game.moves[0];
+        let seconds = |ms: Option<f64>| ms.map(|ms| ms / 1000.0);
+        assert_eq!(
+            (seconds(played.used_ms), seconds(played.clock_ms), played.centipawns),
+            expected,
+            "{comment}"
+        );
+        assert_eq!(played.comments, [comment], "what people and programs say stays");
+    }
+}
+
+#[test]
+fn contradicting_results_are_told() {
+    let games = read("[Result \"1-0\"]\n\n1. e4 1/2-1/2\n\n[Result \"*\"]\n\n1. e4 1/2-1/2\n");
+    let notes: Vec<_> = games.iter().map(|game| game.as_ref().unwrap().notes.join(" ")).collect();
+    assert_eq!(notes, ["its tag says 1-0, and 1/2-1/2 follows its moves: the tag counts", ""]);
+}
+
+/// A regression: empty lines between the tags cost a game its FEN.
+#[test]
+fn tags_may_stand_apart_and_glued_to_a_result() {
+    let apart =
+        "[Event \"e\"]\n\n\n[White \"A\"]\n\n\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n\n1. Kd2 *\n";
+    let glued =
+        "[White \"A\"]\n\n1. e4 1-0[FEN \"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\"]\n[White \"B\"]\n\n1. Kd2 *\n";
+    for (text, expected) in
+        [(apart, &["A: 1 plies, Kd2, ?"][..]), (glued, &["A: 1 plies, e4, 1-0", "B: 1 plies, Kd2, ?"])]
+    {
+        let games: Vec<_> = read(text).iter().map(|game| described(game.as_ref().unwrap())).collect();
+        assert_eq!(games, expected);
+    }
+}
+
 #[test]
 fn every_wild_file_is_read_or_refused_by_name() {
     for (name, expected) in [
-        ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"][..]),
+        ("result-00.pgn", &["Ann: 6 plies, Bc5, 0-0", "Cid: 2 plies, d5, 1-0"][..]),
+        ("result-spaces.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("result-words.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("result-star.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("glued-tags.pgn", &["Ann: 3 plies, Nf3, 1/2-1/2", "Cid: 2 plies, d5, 1-0", "Eve: 2 plies, c5, 0-1"]),
+        ("brace-in-comment.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("mark-novelty.pgn", &["Ann: 4 plies, d6, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("mark-minus.pgn", &["Ann: 7 plies, Qxf7#, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("escaped-nag.pgn", &["Ann: 3 plies, Nf3, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("number-bracket.pgn", &["Ann: 4 plies, Nc6, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("variant-regular.pgn", &["Ann: 2 plies, e5, 1-0", "Cid: 2 plies, d5, 1-0"]),
+        ("promotion.pgn", &["?: 3 plies, b8=Q, 1-0"]),
         ("en-passant.pgn", &["A: 5 plies, exd6, 1-0"]),
         ("double-plus.pgn", &["A: 7 plies, Qxf7#, 1-0"]),
         ("german.pgn", &["game 1 (A – B) is skipped: ply 5: \"Le3\" cannot be read"]),
@@ -135,6 +245,33 @@ fn clocks_are_read_over_line_breaks() {
     let game = Games::new("clocks", File::open(path).unwrap()).next().unwrap().unwrap();
     let clocks: Vec<_> = game.moves.iter().map(|played| played.clock_ms).collect();
     assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
+}
+
+/// Evaluations in centipawns, and the notes.
+fn evaluations(text: &str) -> (Vec<Option<i16>>, String) {
+    let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+    (game.moves.iter().map(|played| played.centipawns).collect(), game.notes.join(" "))
+}
+
+#[test]
+fn the_unit_of_evaluations_is_that_of_the_whole_game() {
+    for (evals, expected) in [
+        (["23,24", "-16,13"], [Some(23), Some(16)]),
+        (["2,24", "-1.5,13"], [Some(200), Some(150)]),
+        (["2,24", "1"], [Some(200), Some(-100)]),
+        (["+2,24", "1,13"], [Some(200), Some(-100)]),
+        (["23,24", "#-2,13"], [Some(23), Some(31_997)]),
+        (["nan", "inf"], [None, None]),
+    ] {
+        let text = format!("1. e4 {{[%eval {}]}} e5 {{[%eval {}]}} *\n", evals[0], evals[1]);
+        assert_eq!(evaluations(&text), (expected.to_vec(), String::new()), "{text}");
+    }
+    let (cut, told) = evaluations("1. e4 {[%eval 246]} *\n");
+    assert_eq!((cut, &*told), (vec![Some(15_000)], "1 evaluations beyond 150 pawns are cut to this"));
+    for (name, expected) in [("eval-centipawns.pgn", [Some(23), Some(16)]), ("eval-nan.pgn", [None, None])] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/wild").join(name);
+        assert_eq!(evaluations(&std::fs::read_to_string(path).unwrap()).0, expected, "{name}");
+    }
 }
 
 #[test]
@@ -196,10 +333,13 @@ fn long_lines_and_comments_need_no_memory() {
 #[test]
 fn variants_are_told_by_all_their_names() {
     let read = |name: &str| {
-        let text = format!("[Variant \"{name}\"]\n\n1. e4 *\n");
+        let fen = Position::start().to_fen();
+        let text = format!("[Variant \"{name}\"]\n[FEN \"{fen}\"]\n\n1. e4 *\n");
         Games::new("text", text.as_bytes()).next().unwrap().map(|game| game.variant).ok()
     };
-    for name in ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal"] {
+    for name in
+        ["Standard", "standard", "From Position", "FromPosition", "chess", "", "wild/5", "Normal", "Regular"]
+    {
         assert_eq!(read(name), Some(Variant::Standard), "{name}");
     }
     for name in [

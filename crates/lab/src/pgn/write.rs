@@ -29,7 +29,9 @@ pub(crate) fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> 
         let end = text[within..].find(' ').map(|end| within + end);
         let word = &text[..end.unwrap_or(text.len())];
         rest = end.map(|end| &text[end + 1..]);
-        if column > 0 && column + 1 + word.len() > WIDTH {
+        // At the start of a line these would begin a tag, or escape the line.
+        let may_begin_line = command.starts_with("[%") || !word.starts_with(['[', '%']);
+        if column > 0 && column + 1 + word.len() > WIDTH && may_begin_line {
             writeln!(out)?;
             column = 0;
         } else if column > 0 {

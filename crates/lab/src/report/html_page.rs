@@ -213,7 +213,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Origin::of_folder(folder.path()), None);
-        origin.write(folder.path()).unwrap();
+        origin.claim(folder.path()).unwrap();
         assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
         let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
         for text in [

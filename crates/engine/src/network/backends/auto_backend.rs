@@ -5,8 +5,9 @@
 //! 2. `native`, where it evaluates the network.
 //! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
 //!
-//! Where other options than `gpu` and `threads` stand beside `auto`, where it is one of several devices, and where it stands in for a device
-//! that is not available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
+//! Where other options than `gpu` and `threads` stand beside `auto`, where it is one of several devices, and
+//! where it stands in for a device that is not available, [`make`] takes `native`, or else ONNX Runtime on
+//! the CPU.
 
 use std::borrow::Cow;
 use std::sync::Arc;

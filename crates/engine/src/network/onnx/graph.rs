@@ -328,6 +328,7 @@ impl TensorHead {
             dims: constant.dims.clone(),
             data_type: Some(data_type),
             name: Some(constant.name.clone()),
+            external_data: Vec::new(),
         };
         TensorHead { head, data_len }
     }

@@ -108,6 +108,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
         input_form: options.input,
         data_type: options.precision.data_type(),
         fixed_batch: batch,
+        weights_folder: None,
         names: TensorNames {
             input: input.into(),
             policy: OUTPUT_POLICY.into(),

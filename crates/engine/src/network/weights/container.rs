@@ -142,7 +142,14 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
         [ONNX_START, ..] if start.len() > 16 => return Ok(FileKind::Onnx),
         [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
         _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip, which must be unpacked once".into(),
-        _ if start.starts_with(b"PK") => "a zip archive (a PyTorch checkpoint?)".into(),
+        _ if start.starts_with(b"PK") => {
+            "a zip archive: unzip it if a network is in it. PyTorch's checkpoints are no networks".into()
+        }
+        [0x20, 0x2f, 0xf3, 0x7a, ..] => "a network of Stockfish (NNUE)".into(),
+        // A name, a version, and the number of planes.
+        _ if start.splitn(4, |&byte| byte == b'\n').nth(2) == Some(b"22") => {
+            "a network of KataGo, for Go".into()
+        }
         [0x0d, a, b, c, d, ..] => {
             format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
         }

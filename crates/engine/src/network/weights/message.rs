@@ -241,11 +241,13 @@ pub(crate) mod onnx {
             kind: Option<i32> [int32, optional] = 20,
         }
 
-        /// A constant's head. Field 9, the raw data, follows in the file.
+        /// A constant's head. Field 9, the raw data, follows in the file, unless they lie in a file of their
+        /// own.
         Tensor {
             dims: Vec<i64> [int64, repeated, packed = "false"] = 1,
             data_type: Option<i32> [int32, optional] = 2,
             name: Option<String> [string, optional] = 8,
+            external_data: Vec<Metadata> [message, repeated] = 13,
         }
 
         /// Name, type and shape of an input or output.

@@ -111,7 +111,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     let (metadata, (policy_heads, value_heads), model) = match kind {
         FileKind::Onnx => {
             let bytes = chunks.copy_to_bytes(chunks.remaining());
-            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(bytes, None)?))
+            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(path, bytes, None)?))
         }
         FileKind::Lc0 => {
             let net: Net = chunks.decode()?;

@@ -3,7 +3,7 @@
 //! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`].
 //! Backends that run ONNX take it as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use prost::Message;
@@ -41,6 +41,8 @@ pub struct OnnxModel {
     pub data_type: DataType,
     /// The batch size, where the model allows only one.
     pub fixed_batch: Option<usize>,
+    /// The folder of its weights, where they lie in files of their own.
+    pub weights_folder: Option<PathBuf>,
     /// The names of the input and the outputs.
     pub names: TensorNames,
 }
@@ -55,7 +57,31 @@ impl OnnxModel {
         bytes: Bytes,
         names: Option<TensorNames>,
     ) -> Result<OnnxModel, NetworkError> {
-        bare(bytes, names).map_err(|kind| NetworkError::new(path, kind))
+        bare(path, bytes, names).map_err(|kind| NetworkError::new(path, kind))
+    }
+
+    /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
+    pub fn with_wdl_softmax(mut self) -> OnnxModel {
+        let ValueOutput::Wdl(logits) = &self.names.value else { return self };
+        let name = format!("{logits}/softmax");
+        let size = |value| onnx::Dimension { value, name: None };
+        let shape =
+            onnx::Shape { dim: vec![size(self.fixed_batch.map(|batch| batch as i64)), size(Some(3))] };
+        let tensor = onnx::TensorType { elem_type: Some(self.data_type as i32), shape: Some(shape) };
+        let kind = Some(onnx::Type { tensor: Some(tensor) });
+        let node = onnx::Node {
+            input: vec![logits.clone()],
+            output: vec![name.clone()],
+            name: Some(name.clone()),
+            op_type: Some("Softmax".into()),
+            attribute: Vec::new(),
+        };
+        let output = onnx::ValueInfo { name: Some(name.clone()), kind };
+        let graph = onnx::Graph { node: vec![node], output: vec![output], ..onnx::Graph::default() };
+        let addition = onnx::Model { graph: Some(graph), ..onnx::Model::default() }.encode_to_vec();
+        self.bytes = [&self.bytes[..], &addition].concat().into();
+        self.names.value = ValueOutput::Wdl(name);
+        self
     }
 
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
@@ -199,14 +225,18 @@ pub(crate) fn embedded(
     };
     let graph = parse(&bytes)?.graph.unwrap_or_default();
     let input_format = format::input_format(declared.unwrap_or_default().input)?;
-    checked(bytes, graph, input_format, names)
+    checked(bytes, graph, input_format, names, None)
 }
 
 /// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
 /// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
 /// An error lists the names that are there.
-pub(crate) fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, NetworkErrorKind> {
+pub(crate) fn bare(
+    path: &Path,
+    bytes: Bytes,
+    named: Option<TensorNames>,
+) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
     let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
         Some(entry) => format::input_format(entry.value().parse().ok())?,
@@ -224,7 +254,10 @@ pub(crate) fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel
         },
         moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
     });
-    checked(bytes, graph, input_format, names)
+    // The folder of a file in the current one has no name.
+    let folder =
+        path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    checked(bytes, graph, input_format, names, folder)
 }
 
 fn parse(bytes: &Bytes) -> Result<onnx::Model, NetworkErrorKind> {
@@ -238,24 +271,42 @@ fn parse(bytes: &Bytes) -> Result<onnx::Model, NetworkErrorKind> {
     }
 }
 
-/// Checks that the named tensors exist and have the shapes of Lc0's networks.
+/// Checks that the named tensors exist and have the shapes of Lc0's networks, and that weights in files of
+/// their own are in `folder`.
 fn checked(
     bytes: Bytes,
     graph: onnx::Graph,
     input_format: InputFormat,
     names: TensorNames,
+    folder: Option<&Path>,
 ) -> Result<OnnxModel, NetworkErrorKind> {
+    let external = graph.initializer.iter().flat_map(|tensor| &tensor.external_data);
+    let mut files = external.filter(|entry| entry.key() == "location").map(onnx::Metadata::value).peekable();
+    let weights_folder = folder.filter(|_| files.peek().is_some()).map(Path::to_owned);
+    let is_there = |file: &str| folder.is_some_and(|folder| folder.join(file).is_file());
+    if let Some(lost) = files.find(|file| !is_there(file)) {
+        let (part, reason) = (format!("file {lost}"), "the model keeps weights there, beside itself".into());
+        return Err(NetworkErrorKind::Missing { part, reason });
+    }
     let constants: Vec<_> = graph.initializer.iter().map(onnx::Tensor::name).collect();
     let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
     let outputs: Vec<_> = graph.output.iter().collect();
     let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
-    require(&outputs, "output", &names.policy, &[POLICY_SIZE])?;
     let value_size = if matches!(names.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
-    require(&outputs, "output", names.value.name(), &[value_size])?;
-    if let Some(moves_left) = &names.moves_left {
-        require(&outputs, "output", moves_left, &[1])?;
-    }
+    let wanted = [(&*names.policy, POLICY_SIZE), (names.value.name(), value_size)];
+    let wanted = wanted.into_iter().chain(names.moves_left.as_deref().map(|name| (name, 1)));
     let number = tensor_type(input).elem_type.unwrap_or_default();
+    for (name, size) in wanted {
+        let output = require(&outputs, "output", name, &[size])?;
+        let found = tensor_type(output).elem_type.filter(|&found| found != 0 && found != number);
+        if let Some(found) = found {
+            return Err(NetworkErrorKind::Unsupported {
+                part: format!("ONNX output \"{name}\""),
+                found: format!("element type {found}"),
+                supported: format!("{number}, that of the input"),
+            });
+        }
+    }
     let data_type = DataType::from_number(number).ok_or_else(|| NetworkErrorKind::Unsupported {
         part: format!("ONNX input \"{}\"", names.input),
         found: format!("element type {number}"),
@@ -264,7 +315,7 @@ fn checked(
     let batch = dimensions(input).first().copied().unwrap_or_default();
     let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
     let input_form = InputForm::Planes;
-    Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, names })
+    Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, weights_folder, names })
 }
 
 /// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells
@@ -278,7 +329,11 @@ fn require<'a>(
     let part = format!("ONNX {kind} \"{name}\"");
     let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
         let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
-        let reason = format!("it is not among the model's {kind}s: {}", present.join(", "));
+        let reason = format!(
+            "it is not among the model's {kind}s: {}. `zeitnot onnx2leela` takes other names, as \
+             --onnx-input, --onnx-output-policy or --onnx-output-wdl",
+            present.join(", ")
+        );
         return Err(NetworkErrorKind::Mismatch { part, reason });
     };
     let found = dimensions(tensor);

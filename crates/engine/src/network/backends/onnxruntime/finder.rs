@@ -317,7 +317,7 @@ fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
     let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
     let fetched = fetched_folders(|name| name == provider.runtime_package());
-    known.extend(fetched.map(|folder| (LibrarySource::Cache, folder)));
+    known.extend(fetched.into_iter().map(|folder| (LibrarySource::Cache, folder)));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known
 }

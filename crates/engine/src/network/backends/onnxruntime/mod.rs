@@ -24,6 +24,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use self::sessions::SessionPool;
+use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
@@ -53,6 +54,11 @@ const PREFERRED_BATCH: usize = 8;
 /// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
 /// larger number. They are compiled at the start, not in the middle of a move.
 const COMPILED_SIZES: &[usize] = &[1, 2];
+/// Positions with which a model is tried: none is lost, won or drawn in all networks.
+const TRIED: [&str; 2] = [
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R b KQkq - 0 12",
+];
 
 /// A model made ready in ONNX Runtime.
 #[derive(Debug)]
@@ -97,10 +103,15 @@ impl OnnxRuntime {
             virtual_pace: None,
         };
         let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone()));
-        // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
+        // The first evaluator makes the first session, and its batches find outputs of a wrong type, shape or
+        // range.
         let mut evaluator = sessions.evaluator()?;
-        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
-            evaluator.evaluate(&mut vec![EvalSlot::default(); size])?;
+        let tried = TRIED.map(|fen| {
+            let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
+            EvalSlot::of(&history, model.input_format.into())
+        });
+        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
+            evaluator.evaluate(&mut tried.clone()[..size])?;
         }
         drop(evaluator);
         Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })

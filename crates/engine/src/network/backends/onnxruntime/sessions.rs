@@ -6,6 +6,7 @@
 //! has rearranged for the processor.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub(super) struct SessionPool {
     model: Bytes,
     data_type: DataType,
     input: InputForm,
+    /// The folder of its weights, where they lie in files of their own.
+    weights_folder: Option<PathBuf>,
     interface: ModelInterface,
     device: DeviceOptions,
     prepacked: PrepackedWeights,
@@ -54,6 +57,7 @@ impl SessionPool {
             model: model.bytes.clone(),
             data_type: model.data_type,
             input: model.input_form,
+            weights_folder: model.weights_folder.clone(),
             interface: ModelInterface {
                 names: model.names.clone(),
                 input_format: model.input_format,
@@ -135,6 +139,10 @@ impl SessionPool {
                 "session.disable_cpu_ep_fallback",
                 if self.device.must_compute_all() { "1" } else { "0" },
             )?;
+        if let Some(folder) = &self.weights_folder {
+            let key = "session.model_external_initializers_file_folder_path";
+            builder = builder.with_config_entry(key, folder.to_string_lossy())?;
+        }
         if let Some(provider) = self.device.registration() {
             builder = builder.with_execution_providers([provider])?;
         }

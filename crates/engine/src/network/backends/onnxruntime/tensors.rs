@@ -27,6 +27,16 @@ pub(super) enum RunError {
     OutputShape { name: String, shape: Vec<usize>, expected: usize },
     #[error("the network returned numbers that are not finite")]
     NotFinite,
+    #[error(
+        "the network gives {} for win, draw and loss, which are no probabilities: if its model has no softmax, \
+         `zeitnot onnx2leela --fix-wdl-softmax` adds one", .0.map(|share| format!("{share:.2}")).join(", ")
+    )]
+    NoProbabilities([f32; 3]),
+    #[error(
+        "the network gives a value of {0:.2}, and −1 to 1 is expected: its model has no tanh, or this is another \
+         output, and `zeitnot onnx2leela --onnx-output-value` names the right one"
+    )]
+    NoValue(f32),
 }
 
 pub(super) trait TensorElement:
@@ -165,19 +175,41 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
 
     fn read_row(&self, row: usize, slot: &mut EvalSlot) -> Result<(), RunError> {
         let (q, d) = match &self.value {
-            ValueRows::Wdl(wdl) => {
-                let [win, draw, loss] = [0, 1, 2].map(|column| wdl[[row, column]].to_f32());
-                (win - loss, draw)
-            }
-            ValueRows::Scalar(value) => (value[row].to_f32(), 0.0),
+            ValueRows::Wdl(wdl) => value_of([0, 1, 2].map(|column| wdl[[row, column]].to_f32()))?,
+            ValueRows::Scalar(value) => (scalar_value(value[row].to_f32())?, 0.0),
         };
-        let m = self.moves_left.map_or(0.0, |plies| plies[row].to_f32().max(0.0));
+        let plies = self.moves_left.map_or(0.0, |plies| plies[row].to_f32());
+        // NaN must stay.
+        let m = if plies < 0.0 { 0.0 } else { plies };
         slot.evaluation = Evaluation { q, d, m };
         let policy = self.policy.row(row);
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].to_f32()));
         let is_finite = (q + d + m + slot.logits.iter().sum::<f32>()).is_finite();
         if is_finite { Ok(()) } else { Err(RunError::NotFinite) }
+    }
+}
+
+/// Probabilities and values may be outside their range, and sums of probabilities beside 1, by this: numbers
+/// of 16 bits round.
+const ROUNDING: f32 = 0.03;
+
+/// Returns q and d of win, draw and loss.
+fn value_of(wdl: [f32; 3]) -> Result<(f32, f32), RunError> {
+    let [win, draw, loss] = wdl;
+    let are_shares = wdl.iter().all(|share| (-ROUNDING..=1.0 + ROUNDING).contains(share));
+    match are_shares && (win + draw + loss - 1.0).abs() <= ROUNDING {
+        true => Ok((win - loss, draw)),
+        false if wdl.iter().all(|share| share.is_finite()) => Err(RunError::NoProbabilities(wdl)),
+        false => Err(RunError::NotFinite),
+    }
+}
+
+fn scalar_value(value: f32) -> Result<f32, RunError> {
+    match value.abs() <= 1.0 + ROUNDING {
+        true => Ok(value),
+        false if value.is_finite() => Err(RunError::NoValue(value)),
+        false => Err(RunError::NotFinite),
     }
 }
 
@@ -235,11 +267,29 @@ mod tests {
 
     #[test]
     fn outputs_of_another_shape_and_numbers_that_are_not_finite_are_refused() {
-        let wdl = Array2::from_elem((2, 3), 0.25);
+        let wdl = Array2::from_elem((2, 3), 1.0 / 3.0);
         let error = read(&wdl, Array1::from_vec(vec![1.0; 3]).view().into_dyn()).unwrap_err().to_string();
         assert_eq!(error, "the output \"mlh\" has the shape [3]: 3 numbers, not 2");
         let error = read(&Array2::from_elem((2, 3), f32::INFINITY), Array1::zeros(2).view().into_dyn());
         assert!(matches!(error, Err(RunError::NotFinite)));
+        // A regression: NaN became 0.
+        let wdl = Array2::from_shape_vec((2, 3), [0.5, 0.25, 0.25].repeat(2)).unwrap();
+        let error = read(&wdl, Array1::from_vec(vec![1.0, f32::NAN]).view().into_dyn());
+        assert!(matches!(error, Err(RunError::NotFinite)));
+    }
+
+    /// A regression: a model without softmax played.
+    #[test]
+    fn values_outside_their_range_are_refused_with_the_remedy() {
+        let error = value_of([1.52, -1.647, 1.127]).unwrap_err().to_string();
+        assert!(error.contains("1.52, -1.65, 1.13") && error.contains("--fix-wdl-softmax"), "{error}");
+        for wdl in [[50.0, 25.0, 25.0], [0.5, 0.5, 0.5], [0.2; 3]] {
+            assert!(matches!(value_of(wdl), Err(RunError::NoProbabilities(_))), "{wdl:?}");
+        }
+        assert_eq!(value_of([0.5, 0.25, 0.26]).unwrap(), (0.24, 0.25), "rounding");
+        assert!(scalar_value(4.46).unwrap_err().to_string().contains("value of 4.46"));
+        assert_eq!(scalar_value(-1.01).unwrap(), -1.01);
+        assert!(matches!(scalar_value(f32::NAN), Err(RunError::NotFinite)));
     }
 
     #[test]
