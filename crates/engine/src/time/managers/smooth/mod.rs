@@ -36,8 +36,8 @@ const BEST_SHARE_RATE: f64 = 4.0;
 struct PreviousMove {
     /// Nodes at its end, counted as the target counts them.
     nodes: f64,
-    /// Share of the tree's nodes at its end that were made on our own clock. Others are a gift: what is left of
-    /// them shortens no later move.
+    /// Share of the tree's nodes at its end that were made on our own clock. Others are a gift: what is left
+    /// of them shortens no later move.
     own_share: f64,
     /// Its time as a multiple of the average move time.
     weight: f64,
