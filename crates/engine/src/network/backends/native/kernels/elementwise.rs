@@ -1,6 +1,5 @@
-//! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse
-//! first layer, single outputs of policy heads, and what encoders do with rows (layer norms, softmax,
-//! rounding to bf16).
+//! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding to
+//! bf16, the first layer, single outputs of policy heads.
 
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
@@ -23,17 +22,17 @@ pub(crate) struct Residual<'a> {
 /// `to += factor * from`, number by number.
 #[derive(Debug)]
 pub(crate) struct AddScaled<'a> {
-    /// The numbers that are changed: a multiple of a vector.
+    /// A multiple of a vector.
     pub(crate) to: &'a mut [f32],
-    /// The numbers that are read, as many as `to` has.
+    /// As long as `to`.
     pub(crate) from: &'a [f32],
     pub(crate) factor: f32,
 }
 
-/// A filter's 3×3 weights to be added around a square.
+/// A filter's 3×3 weights to add around a square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
-    /// The square that is not 0, `0..64`.
+    /// `0..64`
     pub(crate) square: u8,
     pub(crate) entry: u16,
     pub(crate) factor: f32,
@@ -41,13 +40,13 @@ pub(crate) struct Stamp {
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
-/// Squares of the border receive numbers too. The caller clears them.
+/// The border also receives numbers, which the caller clears.
 #[derive(Debug)]
 pub(crate) struct Stamps<'a> {
     pub(crate) channels: usize,
     pub(crate) stamps: &'a [Stamp],
-    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a
-    /// file left first.
+    /// `[entries][3][3][channels]`: a 1's contribution to the squares around it, a rank lower and a file left
+    /// first.
     pub(crate) table: &'a [f32],
     /// `[10][10][channels]`
     pub(crate) board: &'a mut [f32],
@@ -57,7 +56,7 @@ pub(crate) struct Stamps<'a> {
 #[derive(Debug)]
 pub(crate) struct Convolve<'a> {
     pub(crate) channels: usize,
-    /// The output's square, `0..64`.
+    /// `0..64`
     pub(crate) square: usize,
     /// `[10][10][channels]`
     pub(crate) board: &'a [f32],
@@ -65,15 +64,13 @@ pub(crate) struct Convolve<'a> {
     pub(crate) filter: &'a [f32],
 }
 
-/// Applies `function` to each of `values`.
 #[derive(Debug)]
 pub(crate) struct Apply<'a> {
     pub(crate) function: Pointwise,
     pub(crate) values: &'a mut [f32],
 }
 
-/// Calls `$name::<S, F>` with the number of an optional function: each has a loop of its own, without a
-/// branch.
+/// Calls `$name::<S, F>` with the number of an optional function, so that each has a loop without a branch.
 macro_rules! with_function {
     ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
         match $function {
@@ -101,7 +98,7 @@ impl Job for Apply<'_> {
     }
 }
 
-/// Applies the function number `F` of [`with_function`].
+/// The function number `F` of [`with_function`].
 #[inline(always)]
 fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     let mut chunks = values.chunks_exact_mut(S::LANES);
@@ -117,7 +114,7 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     rest.copy_from_slice(&padded[..rest.len()]);
 }
 
-/// Computes the function number `F` of [`with_function`].
+/// The function number `F` of [`with_function`].
 #[inline(always)]
 pub(super) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     let positive = simd.max(x, simd.zero());
@@ -240,7 +237,6 @@ impl Job for Stamps<'_> {
     }
 }
 
-/// Returns the place on a board where the 3×3 squares around a square of `0..64` begin.
 #[inline(always)]
 fn corner(square: usize, channels: usize) -> usize {
     (square / 8 * BOARD_STRIDE + square % 8) * channels
@@ -305,13 +301,13 @@ impl Job for Dot<'_> {
 #[derive(Debug)]
 pub(crate) struct Normalize<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row that count.
+    /// Numbers of a row before its padding.
     pub(crate) size: usize,
-    /// Numbers from one row to the next. Those behind a row's end are padding.
+    /// From one row to the next, including padding.
     pub(crate) stride: usize,
     /// `[rows][stride]`
     pub(crate) x: &'a mut [f32],
-    /// `[rows][stride]`, if anything is to be added.
+    /// `[rows][stride]`
     pub(crate) branch: Option<&'a [f32]>,
     pub(crate) factor: f32,
     /// `[stride]`, 0 in the padding.
@@ -319,7 +315,7 @@ pub(crate) struct Normalize<'a> {
     /// `[stride]`, 0 in the padding.
     pub(crate) betas: &'a [f32],
     pub(crate) epsilon: f32,
-    /// Rows of `stride` numbers to which the result also goes, as bits of bf16.
+    /// Gets the result as bf16, too, `stride` numbers a row.
     pub(crate) rounded: Option<(&'a mut [u16], Layout)>,
 }
 
@@ -327,12 +323,12 @@ pub(crate) struct Normalize<'a> {
 #[derive(Debug)]
 pub(crate) struct Softmax<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row: a multiple of a vector, not 0.
+    /// A multiple of a vector, not 0.
     pub(crate) width: usize,
     /// `[rows][width]`
     pub(crate) x: &'a mut [f32],
     pub(crate) scale: f32,
-    /// `[rows][width]`, if anything is to be added.
+    /// `[rows][width]`
     pub(crate) added: Option<&'a [f32]>,
 }
 
@@ -340,7 +336,7 @@ pub(crate) struct Softmax<'a> {
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row: a multiple of 32.
+    /// A multiple of 32.
     pub(crate) width: usize,
     /// `[rows][width]`
     pub(crate) from: &'a [f32],
