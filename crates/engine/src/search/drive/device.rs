@@ -25,7 +25,6 @@ use crate::search::state::SearchClock;
 
 /// The reason why no search threads could be made ready.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkerPoolError {
     #[error(transparent)]
     Backend(#[from] BackendError),
