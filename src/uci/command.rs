@@ -24,7 +24,6 @@ pub enum UciError {
 
 /// A command, not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "named as in the protocol")]
 pub enum UciCommand {
     Uci,
     IsReady,

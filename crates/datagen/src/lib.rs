@@ -27,20 +27,10 @@ pub enum TrainingDataError {
     Position(#[from] PositionError),
     /// A move that its position doesn't allow.
     #[error("move {text} at ply {ply} of a game is not legal: the file is damaged or of another format")]
-    IllegalMove {
-        /// The move.
-        text: String,
-        /// Plies since the start of the game.
-        ply: usize,
-    },
+    IllegalMove { text: String, ply: usize },
     /// The data ends early or contradicts itself.
     #[error("damaged training data at byte {offset}: {reason}")]
-    Damaged {
-        /// The place of the problem, in the uncompressed bytes.
-        offset: usize,
-        /// The problem there.
-        reason: String,
-    },
+    Damaged { offset: usize, reason: String },
     /// A game or table that the format has no room for.
     #[error("the format has no room for {0}")]
     TooLarge(&'static str),

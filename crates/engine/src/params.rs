@@ -14,53 +14,22 @@ use thiserror::Error;
 pub enum ParamError {
     /// The string does not follow the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]
-    Syntax {
-        /// The whole string.
-        text: String,
-        /// The place of the error, in bytes counted from 1.
-        position: usize,
-        /// The description of what is wrong there.
-        reason: String,
-    },
+    Syntax { text: String, position: usize, reason: String },
     /// A key or name is unknown.
     #[error("unknown {kind} \"{name}\". Valid: {valid}")]
-    Unknown {
-        /// The kind of thing that it should have named.
-        kind: String,
-        /// The name as given.
-        name: String,
-        /// The valid names, separated by commas.
-        valid: String,
-    },
+    Unknown { kind: String, name: String, valid: String },
     /// A value cannot be read or lies outside its range.
     #[error("{key}={value}: expected {expected}")]
-    Value {
-        /// The key.
-        key: String,
-        /// The value as given.
-        value: String,
-        /// The description of a valid value.
-        expected: String,
-    },
+    Value { key: String, value: String, expected: String },
 }
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParamEntry {
     /// `key=value`
-    Value {
-        /// The text left of the equals sign.
-        key: String,
-        /// The text right of it, without quotes.
-        value: String,
-    },
+    Value { key: String, value: String },
     /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
-    List {
-        /// The name, empty for an anonymous list.
-        name: String,
-        /// The list between the parentheses.
-        params: Params,
-    },
+    List { name: String, params: Params },
 }
 
 /// A parsed parameter list, in the order written.

@@ -30,7 +30,6 @@ const MAX_QUEENS_AND_PAWNS: usize = 12;
 
 /// Says why a position was refused. The text names the part that is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
     Start(String),

@@ -308,7 +308,6 @@ fn wait_for(searches: Vec<Draining>) {
 
 /// The reason why the engine could not carry out a command.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
     #[error(transparent)]
     Option(#[from] OptionError),

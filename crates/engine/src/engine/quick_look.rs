@@ -73,18 +73,17 @@ fn is_mate(position: &Position) -> bool {
     position.is_check() && position.legal_moves().is_empty()
 }
 
-/// Returns what `mv` wins of material, centipawns: what it takes, less the piece if it can be taken in turn.
+/// Returns what `mv` wins of material, centipawns, less the piece if it can be taken in turn.
 fn gain(position: &Position, mv: Move) -> i32 {
-    let replies = position.play(mv).legal_moves();
+    let after = position.play(mv);
+    let replies = after.legal_moves();
     if replies.is_empty() {
         // Stalemate.
         return -balance(position);
     }
-    let board = position.board();
-    let moved = mv.promotion().or(board.role_at(mv.from_square())).map_or(0, worth);
     let is_retaken = replies.iter().any(|reply| reply.to_square() == mv.to_square());
-    let promoted = mv.promotion().map_or(0, |role| worth(role) - worth(Role::Pawn));
-    promoted + taken(position, mv) - if is_retaken { moved } else { 0 }
+    let moved = after.board().role_at(mv.to_square()).map_or(0, worth);
+    -balance(&after) - balance(position) - if is_retaken { moved } else { 0 }
 }
 
 fn worth(role: Role) -> i32 {
@@ -103,19 +102,6 @@ fn balance(position: &Position) -> i32 {
     let pieces = |role| (board.by_role(role) & board.by_color(position.turn())).count() as i32;
     let all = |role| board.by_role(role).count() as i32;
     Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
-}
-
-fn taken(position: &Position, mv: Move) -> i32 {
-    let board = position.board();
-    let is_en_passant = board.role_at(mv.from_square()) == Some(Role::Pawn)
-        && mv.from_square().file() != mv.to_square().file()
-        && board.role_at(mv.to_square()).is_none();
-    let is_theirs = board.by_color(!position.turn()).contains(mv.to_square());
-    match board.role_at(mv.to_square()).filter(|_| is_theirs) {
-        Some(role) => worth(role),
-        None if is_en_passant => worth(Role::Pawn),
-        None => 0,
-    }
 }
 
 /// Returns how much nearer to the centre a knight or pawn comes.

@@ -156,7 +156,6 @@ pub fn cores() -> usize {
 
 /// Says why a backend could not be made or could not evaluate. The texts contain the fields.
 #[derive(Debug, Error)]
-#[allow(missing_docs)]
 pub enum BackendError {
     /// The name or an option of the backend is wrong.
     #[error(transparent)]

@@ -17,7 +17,7 @@ pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
     ignored(
         "CacheHistoryLength",
         "cache-history-length",
-        OptionKind::Integer { default: 0, min: 0, max: 7 },
+        integer(0, 0, 7),
         "Has no effect: the cache identifies a position by its board, its fifty-move counter and its repetitions.",
     ),
     ignored(
@@ -32,40 +32,20 @@ pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
         OptionKind::Decimal { default: 10.0, min: 0.0, max: 100.0 },
         "Has no effect: nodes that are no longer needed are freed in the background at once.",
     ),
-    ignored(
-        "IdlingMinimumWork",
-        "idling-minimum-work",
-        OptionKind::Integer { default: 0, min: 0, max: 10_000 },
-        BATCHES_WAIT_FOR_NOBODY,
-    ),
+    ignored("IdlingMinimumWork", "idling-minimum-work", integer(0, 0, 10_000), BATCHES_WAIT_FOR_NOBODY),
     ignored(
         "MaxConcurrentSearchers",
         "max-concurrent-searchers",
-        OptionKind::Integer { default: 1, min: 0, max: 128 },
+        integer(1, 0, 128),
         "Has no effect: all search threads gather at the same time, without a lock.",
     ),
-    ignored(
-        "MinimumPerTaskProcessing",
-        "minimum-per-task-processing",
-        OptionKind::Integer { default: 8, min: 1, max: 100_000 },
-        OWN_BATCHES,
-    ),
-    ignored(
-        "MinimumPickingWork",
-        "minimum-picking-work",
-        OptionKind::Integer { default: 1, min: 1, max: 100_000 },
-        OWN_BATCHES,
-    ),
-    ignored(
-        "MinimumProcessingWork",
-        "minimum-processing-work",
-        OptionKind::Integer { default: 20, min: 2, max: 100_000 },
-        OWN_BATCHES,
-    ),
+    ignored("MinimumPerTaskProcessing", "minimum-per-task-processing", integer(8, 1, 100_000), OWN_BATCHES),
+    ignored("MinimumPickingWork", "minimum-picking-work", integer(1, 1, 100_000), OWN_BATCHES),
+    ignored("MinimumProcessingWork", "minimum-processing-work", integer(20, 2, 100_000), OWN_BATCHES),
     ignored(
         "MinimumRemainingPickingWork",
         "minimum-remaining-picking-work",
-        OptionKind::Integer { default: 20, min: 0, max: 100_000 },
+        integer(20, 0, 100_000),
         OWN_BATCHES,
     ),
     ignored(
@@ -77,22 +57,16 @@ pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
     ignored(
         "SolidTreeThreshold",
         "solid-tree-threshold",
-        OptionKind::Integer { default: 100, min: 1, max: 2_000_000_000 },
+        integer(100, 1, 2_000_000_000),
         "Has no effect: the children of a node are always stored together.",
     ),
-    ignored(
-        "TaskWorkers",
-        "task-workers",
-        OptionKind::Integer { default: -1, min: -1, max: 128 },
-        OWN_BATCHES,
-    ),
-    ignored(
-        "ThreadIdlingThreshold",
-        "thread-idling-threshold",
-        OptionKind::Integer { default: 1, min: 0, max: 128 },
-        BATCHES_WAIT_FOR_NOBODY,
-    ),
+    ignored("TaskWorkers", "task-workers", integer(-1, -1, 128), OWN_BATCHES),
+    ignored("ThreadIdlingThreshold", "thread-idling-threshold", integer(1, 0, 128), BATCHES_WAIT_FOR_NOBODY),
 ];
+
+const fn integer(default: i64, min: i64, max: i64) -> OptionKind {
+    OptionKind::Integer { default, min, max }
+}
 
 const fn ignored(name: &'static str, flag: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
     OptionSpec { name, flag, kind, help, visibility: Visibility::Normal, meanings: Vec::new(), before: None }

@@ -18,59 +18,25 @@ pub fn unquoted(value: &str) -> &str {
 pub enum OptionError {
     /// No option has that name.
     #[error("unknown option \"{name}\"{hint}")]
-    Unknown {
-        name: String,
-        /// The nearest known name, as a sentence, or nothing.
-        hint: String,
-    },
+    Unknown { name: String, hint: String },
     /// The value is not of the option's kind or outside its range.
     #[error("option {name}: \"{value}\" is not {expected}")]
-    Value {
-        /// The option's UCI name.
-        name: String,
-        value: String,
-        /// The values that it may have.
-        expected: String,
-    },
+    Value { name: String, value: String, expected: String },
 }
 
 /// The kind of an option's value, with range and default.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
     /// A switch that is on or off.
-    Switch {
-        /// Value at the start.
-        default: bool,
-    },
+    Switch { default: bool },
     /// A whole number.
-    Integer {
-        /// Value at the start.
-        default: i64,
-        /// Smallest value.
-        min: i64,
-        /// Largest value.
-        max: i64,
-    },
+    Integer { default: i64, min: i64, max: i64 },
     /// A number. UCI has no type for it and shows a string.
-    Decimal {
-        /// Value at the start.
-        default: f64,
-        /// Smallest value.
-        min: f64,
-        /// Largest value.
-        max: f64,
-    },
+    Decimal { default: f64, min: f64, max: f64 },
     /// One of several words.
-    Choice {
-        /// Value at the start.
-        default: &'static str,
-        choices: Vec<&'static str>,
-    },
+    Choice { default: &'static str, choices: Vec<&'static str> },
     /// Any text.
-    Text {
-        /// Value at the start.
-        default: String,
-    },
+    Text { default: String },
     /// A command rather than a value.
     Button,
 }

@@ -9,61 +9,48 @@ use crate::note::Note;
 use crate::options::OptionGroup;
 use crate::params::{ParamEntry, Params};
 
-/// A name that stands for a backend with options.
+/// Names that stand for a backend with options.
 struct Alias {
-    name: &'static str,
+    /// Between spaces.
+    names: &'static str,
     backend: &'static str,
-    /// A value that comes before the user's options: key and value.
+    /// Keys and values that come before the user's options.
     options: &'static [(&'static str, &'static str)],
 }
 
 /// Lc0's backend that gives each batch to the next device in turn, where ours gives it to a free one.
 pub(super) const ROUND_ROBIN: &str = "roundrobin";
-/// Lc0's backend that compares two others while it plays.
-const CHECK: &str = "check";
-/// Lc0's backend that writes evaluations to a file, or reads them from one.
-const RECORD_REPLAY: &str = "recordreplay";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
+const FP16: (&str, &str) = ("precision", "fp16");
 
 /// Short names of our own. Some are Lc0's too, and mean the same device.
 const SHORT: [Alias; 5] = [
-    Alias { name: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
-    Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "tensorrt-rtx", backend: onnxruntime::NAME, options: &[("provider", "tensorrt-rtx")] },
-    Alias { name: "webgpu", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "openvino", backend: onnxruntime::NAME, options: &[("provider", "openvino")] },
+    Alias { names: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
+    provider("cuda", &[CUDA]),
+    provider("tensorrt-rtx", &[("provider", "tensorrt-rtx")]),
+    provider("webgpu", &[WEBGPU]),
+    provider("openvino", &[("provider", "openvino")]),
 ];
 
 /// Names that only Lc0 has.
-const LC0: [Alias; 26] = [
-    Alias { name: "cuda-auto", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "cuda-fp16", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp16")] },
-    Alias { name: "cudnn", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp32")] },
-    Alias { name: "cudnn-auto", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "cudnn-fp16", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp16")] },
-    Alias { name: "onnx-cuda", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[CUDA] },
-    Alias { name: "onnx-cpu", backend: onnxruntime::NAME, options: &[("provider", "cpu")] },
-    Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "dx12", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "metal", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "blas", backend: AUTO, options: &[] },
-    Alias { name: "eigen", backend: AUTO, options: &[] },
-    Alias { name: "onednn", backend: AUTO, options: &[] },
-    Alias { name: "opencl", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "sycl", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "sycl-auto", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "sycl-fp16", backend: onnxruntime::NAME, options: &[WEBGPU, ("precision", "fp16")] },
-    Alias { name: "xla", backend: onnxruntime::NAME, options: &[WEBGPU] },
-    Alias { name: "tensorflow-cc", backend: AUTO, options: &[] },
-    Alias { name: "tensorflow-cc-cpu", backend: AUTO, options: &[] },
-    Alias { name: CHECK, backend: AUTO, options: &[] },
-    Alias { name: RECORD_REPLAY, backend: AUTO, options: &[] },
+const LC0: [Alias; 7] = [
+    provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", &[CUDA]),
+    provider("cuda-fp16 cudnn-fp16", &[CUDA, FP16]),
+    provider("cudnn", &[CUDA, ("precision", "fp32")]),
+    provider("onnx-cpu", &[("provider", "cpu")]),
+    provider(OTHER_GPUS, &[WEBGPU]),
+    provider("sycl-fp16", &[WEBGPU, FP16]),
+    Alias { names: ON_CPU, backend: AUTO, options: &[] },
 ];
+const OTHER_GPUS: &str = "dx12 metal onnx-coreml onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla";
+/// `check` compares two other backends while it plays. `recordreplay` writes evaluations to a file, or reads
+/// them from one.
+const ON_CPU: &str = "blas eigen onednn tensorflow-cc tensorflow-cc-cpu check recordreplay";
+
+const fn provider(names: &'static str, options: &'static [(&'static str, &'static str)]) -> Alias {
+    Alias { names, backend: onnxruntime::NAME, options }
+}
 
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
@@ -74,12 +61,12 @@ pub(super) struct Resolved<'a> {
 
 /// Returns the short names, for texts that list what is valid.
 pub fn short_names() -> impl Iterator<Item = &'static str> {
-    SHORT.iter().map(|alias| alias.name)
+    SHORT.iter().flat_map(|alias| alias.names.split(' '))
 }
 
 /// Returns all names that stand for a backend, Lc0's included.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
-    SHORT.iter().chain(&LC0).map(|alias| alias.name)
+    SHORT.iter().chain(&LC0).flat_map(|alias| alias.names.split(' '))
 }
 
 /// Parameters of Lc0's backends. One that ours does not have is left out.
@@ -96,8 +83,9 @@ const LC0_PARAMETERS: [&str; 50] = [
 
 /// Returns the backend that `name` stands for. A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
-    let short = SHORT.iter().find(|alias| alias.name == name);
-    let Some(alias) = LC0.iter().find(|alias| alias.name == name) else {
+    let is_meant = |alias: &&Alias| alias.names.split(' ').any(|own| own == name);
+    let short = SHORT.iter().find(is_meant);
+    let Some(alias) = LC0.iter().find(is_meant) else {
         let name = short.map_or(name, |alias| alias.backend);
         let (options, notes) = without_lc0s(name, &options);
         return Resolved {
@@ -115,9 +103,9 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
             format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}");
         notes.push(without.into());
     }
-    match alias.name {
-        CHECK => notes.push("nothing is compared: zeitnot accuracy compares two backends".into()),
-        RECORD_REPLAY => notes.push("evaluations are neither written to a file nor read from one".into()),
+    match name {
+        "check" => notes.push("nothing is compared: zeitnot accuracy compares two backends".into()),
+        "recordreplay" => notes.push("evaluations are neither written to a file nor read from one".into()),
         _ => {}
     }
     Resolved { name: alias.backend, options, notes }

@@ -214,7 +214,6 @@ impl NetworkError {
 
 /// Says what is wrong with a network file. The texts contain the fields.
 #[derive(Debug, Error)]
-#[allow(missing_docs)]
 pub enum NetworkErrorKind {
     #[error("cannot be read: {reason}")]
     Read { reason: String },

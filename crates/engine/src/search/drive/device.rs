@@ -21,7 +21,6 @@ use crate::search::leaf::Batch;
 use crate::search::state::SearchClock;
 
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkerPoolError {
     #[error(transparent)]
     Backend(#[from] BackendError),

@@ -133,7 +133,6 @@ pub struct Unusable {
 
 /// Says why a file cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum UnusableReason {
     #[error("does not exist")]
     Missing,
@@ -147,7 +146,6 @@ pub enum UnusableReason {
 
 /// Something that a provider needs beside ONNX Runtime, and that is missing.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub enum MissingPart {
     System(SystemPart),
     /// A library of NVIDIA, and what it is in words.
@@ -168,7 +166,6 @@ impl fmt::Display for MissingPart {
 
 /// Says why there is no ONNX Runtime.
 #[derive(Debug, Error)]
-#[allow(missing_docs)]
 pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found")]
     Named(Unusable),

@@ -167,7 +167,6 @@ impl Plugin {
 /// drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
 pub enum SystemPart {
     NvidiaDriver,
     VulkanLoader,
