@@ -276,8 +276,7 @@ pub(super) fn report(
             }
             write_merged::<PositionRow>(files, &rows)?;
         }
-        let path = report.write_page(facts.as_ref(), folder)?;
-        eprint_message(format_args!("report in {}", path.display()));
+        output.tell_page(report.write_page(facts.as_ref(), folder)?);
     }
     output.write(&report.to_json(), &report)?;
     Ok(ExitStatus::Success)

@@ -112,7 +112,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     })?;
     progress.finish();
     let result = TuneResult::new(args, &plan, &rows, &network);
-    result.write_page()?;
+    output.tell_page(result.write_page()?);
     if !result.study.is_whole() {
         tell_stopped(true);
     }
@@ -245,12 +245,11 @@ impl<'a> TuneResult<'a> {
 
 impl fmt::Display for TuneResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TuneResult { study, check, plan, args, .. } = self;
+        let TuneResult { study, check, plan, .. } = self;
         writeln!(f, "{}", tuning::table(plan, study))?;
         if plan.gains.only_measures() {
             return Ok(());
         }
-        writeln!(f, "Paths of the parameters: {}", args.out.join("index.html").display())?;
         writeln!(f, "Only a match tells whether that is stronger than the start:\n{check}\n")?;
         writeln!(f, "{}\n{}", study.uci_lines, study.flags)
     }
