@@ -7,9 +7,9 @@ writes the manual pages and completions of all. An archive holds the program wit
 licences, manual pages and completions; beside the archives lie the source, from which they were made, `SHA256SUMS` and the text of the
 release (`NOTES.md`), the newest section of CHANGELOG.md. `--wheel` adds a package for pip for each target.
 
-A program must ask for no library that a fresh system lacks, and for no newer system than INSTALL.txt says; one for macOS must be
-signed, if only by checksums. Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it is for
-another machine and they are installed; otherwise it is said that it was not tried.
+A program must ask for no library that a fresh system lacks, and for no newer system than INSTALL.txt says; one for Apple's processors
+must be signed, if only by checksums. Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it
+is for another machine and they are installed; otherwise it is said that it was not tried.
 
 One toolchain, zig, compiles and links for all systems. Needs Python 3.8 or newer, and:
 
@@ -153,7 +153,7 @@ def check(program, target):
     rare = [library for library in libraries if not re.fullmatch(of_system(target, LIBRARIES), library, re.IGNORECASE)]
     if rare or newest > tuple(map(int, oldest.split("."))):
         raise SystemExit(f"{program} asks for version {newest} of its system, and for {rare or 'no rare library'}")
-    if "apple" in target and not is_signed(program.read_bytes()):
+    if target == "aarch64-apple-darwin" and not is_signed(program.read_bytes()):
         raise SystemExit(f"{program} has no valid signature, so macOS would not run it")
     return " ".join([".".join(map(str, newest)), *libraries]).strip()
 
