@@ -57,7 +57,6 @@ pub struct BuildOptions {
     pub precision: Precision,
     /// The only batch size that the model shall take. Any if `None`.
     pub fixed_batch: Option<usize>,
-    /// The form of the input.
     pub input: InputForm,
     /// Keys and values to write into the model's metadata.
     pub metadata: Vec<(String, String)>,
