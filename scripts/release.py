@@ -48,12 +48,28 @@ TARGETS = [
 OWN = f"{platform.machine()}-unknown-linux-gnu"
 # The oldest systems for which Rust's own library is made.
 GLIBC, MACOS = "2.17", "11.0"
-# The libraries that every such system has.
+# What a program may load: the system's own libraries, and none that a compiler brings ("lib…" on Windows).
 LIBRARIES = {
     "linux": r"(libc|libdl|libm|libpthread|librt|libutil|ld-linux-\S+)\.so\.\d",
-    "apple": r"/usr/lib/lib(System\.B|charset\.1|iconv\.2)\.dylib",
-    "windows": r"(advapi32|bcryptprimitives|kernel32|ntdll|userenv|ws2_32|api-ms-win-\S+)\.dll",
+    "apple": r"/(usr/lib|System/Library/Frameworks)/\S+",
+    "windows": r"(?!lib)\S+\.dll",
 }
+# What sysinfo takes of Apple's frameworks. The linker wants their names, and zig brings those of libSystem alone.
+FRAMEWORKS = {
+    "CoreFoundation": "CFDataGetBytes CFDataGetLength CFDataGetTypeID CFGetTypeID CFRelease CFRetain CFStringCreateWithBytesNoCopy "
+    "kCFAllocatorDefault kCFAllocatorNull",
+    "IOKit": "IOIteratorNext IOObjectRelease IORegistryEntryCreateCFProperty IORegistryEntryGetName IOServiceGetMatchingServices "
+    "IOServiceMatching kIOMasterPortDefault",
+}
+FRAMEWORK = """--- !tapi-tbd
+tbd-version: 4
+targets: [ x86_64-macos, arm64-macos ]
+install-name: /System/Library/Frameworks/{name}.framework/Versions/A/{name}
+exports:
+  - targets: [ x86_64-macos, arm64-macos ]
+    symbols: [ {symbols} ]
+...
+"""
 # What people get beside the program. docs/ links to the files at the top.
 FILES = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "docs", "models/README.md"]
 SHELLS = {"bash": "zeitnot", "zsh": "_zeitnot", "fish": "zeitnot.fish", "powershell": "zeitnot.ps1"}
@@ -93,6 +109,16 @@ def run(*command, **more):
     print("$", *command, file=sys.stderr)
     command = [str(part) for part in command]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", cwd=ROOT, **more).stdout
+
+
+def frameworks():
+    """Tells the linker of Apple's frameworks, in a folder that stands for Xcode's; returns the folder."""
+    for name, symbols in FRAMEWORKS.items():
+        folder = WORK / "apple" / f"System/Library/Frameworks/{name}.framework"
+        folder.mkdir(parents=True, exist_ok=True)
+        symbols = ", ".join(f"_{symbol}" for symbol in symbols.split())
+        (folder / f"{name}.tbd").write_text(FRAMEWORK.format(name=name, symbols=symbols))
+    return WORK / "apple"
 
 
 def of_system(target, table):
@@ -238,10 +264,7 @@ def main():
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    # zig brings what it needs of Apple's libraries; an empty folder spares rustc the search for Xcode, and us its warning.
-    sdk = WORK / "no-sdk"
-    sdk.mkdir(parents=True, exist_ok=True)
-    os.environ.update(SDKROOT=str(sdk), MACOSX_DEPLOYMENT_TARGET=MACOS)
+    os.environ.update(SDKROOT=str(frameworks()), MACOSX_DEPLOYMENT_TARGET=MACOS)
     made, shared, version = [], None, None
     for target in dict.fromkeys([OWN, *(arguments.targets or TARGETS)]):
         program = build(target)

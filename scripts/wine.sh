@@ -32,7 +32,7 @@ zeitnot() { "$wine" 'C:\Program Files\Zeitnot für Öz\zeitnot.exe' "$@" 2>&1 ||
 # The output of a call, given as the third argument, must have the pattern in the second.
 check() {
     if printf '%s\n' "$3" | grep -q -e "$2"; then echo "ok    $1"; else
-        printf 'FAIL  %s, expected %s:\n%s\n' "$1" "$2" "$3"
+        printf 'FAIL  %s, expected %s:\n%s\n' "$1" "$2" "$(printf '%s' "$3" | tail -n 3 | cut -c -300)"
         failed=1
     fi
 }
@@ -40,11 +40,11 @@ check() {
 game() { printf '%s\r\n' uci "$@" isready 'position startpos moves e2e4' 'go nodes 20' wait quit; }
 check 'plays over UCI' '^bestmove ' "$(game | zeitnot)"
 quoted='setoption name WeightsFile value "C:\work\ein netz für öz.pb.gz"'
-check 'takes quotation marks off a path' 'ein netz für öz.pb.gz.*plays\|using .*ein netz für öz' "$(game "$quoted" | zeitnot)"
+check 'takes quotation marks off a path' 'info string .*ein netz für öz.pb.gz, ' "$(game "$quoted" | zeitnot)"
 
 for encoding in UTF-8 WINDOWS-1252 UTF-16; do
     printf 'weights="C:\\work\\ein netz für öz.pb.gz"\r\n' | iconv -t $encoding >"$home/zeitnot.config"
-    check "reads a configuration in $encoding" 'using ein netz für öz\|using .*ein netz für öz' \
+    check "reads a configuration in $encoding" 'using .*ein netz für öz' \
         "$(zeitnot bench --nodes 5 --num-positions 1)"
     check "writes a configuration in $encoding" 'Configuration: ' \
         "$(zeitnot benchmark --nodes 5 --num-positions 1 --threads 1 --write)"
@@ -60,7 +60,7 @@ check 'names the system' '"system":"Windows' "$report"
 
 zeitnot match --games 2 --nodes 5 --max-plies 20 --backend random --out part1/a >/dev/null
 zeitnot match --games 2 --nodes 5 --max-plies 20 --backend random --seed 2 --out part2/a >/dev/null
-check 'expands stars' ' 4 games\|games *4\|of 4' "$(zeitnot report 'part*/a/games.csv')"
+check 'expands stars' '^games  *4:' "$(zeitnot report 'part*/a/games.csv')"
 check 'serves' '"id":1' "$(echo '{"id":1,"moves":["e4"],"nodes":5}' | zeitnot serve --backend random)"
 check 'evaluates' '^startpos' "$(zeitnot eval startpos --backend random)"
 check 'says how to get Python' 'winget install' "$(export ZEITNOT_OFFLINE=0; zeitnot setup)"

@@ -38,6 +38,8 @@ fn games_come_back_with_evaluations_glyphs_variations_and_times() {
     assert!(clocks.moves.iter().all(|played| played.centipawns.is_some()));
     // 50 + 1 − 48 s, as the clock before the move was 50.
     assert_eq!((clocks.moves[4].clock_ms, clocks.moves[4].used_ms), (Some(48_000.0), Some(3_000.0)));
+    // Lines break within comments.
+    let text = text.replace('\n', " ");
     assert!(text.matches("planned=").count() == 6, "the second game has no clock: {text}");
     assert!(text.contains("g4 $4 {[%eval #-1]") && text.contains(" wdl=0/0/1000"), "{text}");
     assert!(text.contains("(2. "), "another move is shown for the blunder: {text}");
@@ -231,7 +233,11 @@ const GAMES: &str = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 *\n\n1. f3 e5 2. g
 #[test]
 fn games_at_once_are_analysed_as_one_after_the_other() {
     let one = analysed(GAMES, &["--threads=1", "--concurrency=1"]);
-    assert_eq!(one.as_str().unwrap().matches(" n=150").count(), 17, "{one}");
+    assert_eq!(
+        one.as_str().unwrap().split_whitespace().filter(|word| word.starts_with("n=150")).count(),
+        17,
+        "{one}"
+    );
     for more in [["--threads=1", "--concurrency=3"], ["--threads=2", "--concurrency=4"]] {
         assert_eq!(analysed(GAMES, &more), one, "{more:?}");
     }

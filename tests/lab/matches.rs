@@ -250,7 +250,7 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     assert_eq!(longer["games"], 12);
     assert_refused(
         &zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap(),
-        "another match or shard",
+        "another run",
     );
 }
 

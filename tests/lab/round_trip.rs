@@ -71,7 +71,8 @@ const COMMENTS: [&str; 12] = [
 ];
 const RESULTS: [&str; 8] = ["1-0", "0-1", "1/2-1/2", "*", "0-0", "1 - 0", "½-½", ""];
 
-fn line(start: &Position, rng: &mut Rng) -> String {
+/// A line with lines in it, `depth` deep at most.
+fn line(start: &Position, depth: u32, rng: &mut Rng) -> String {
     let (mut position, mut text) = (start.clone(), String::new());
     for _ in 0..rng.usize(1..30) {
         let legal = position.legal_moves();
@@ -82,8 +83,8 @@ fn line(start: &Position, rng: &mut Rng) -> String {
             1 => {
                 let _ = write!(text, "{{{}}} ", rng.choice(COMMENTS).unwrap_or_default());
             }
-            2 => {
-                let _ = write!(text, "({}) ", line(&position, rng));
+            2 if depth > 0 => {
+                let _ = write!(text, "({}) ", line(&position, depth - 1, rng));
             }
             _ => {}
         }
@@ -112,14 +113,14 @@ fn written(number: usize, rng: &mut Rng) -> String {
     for _ in 0..rng.usize(1..40) {
         let legal = position.legal_moves();
         let Some(&played) = rng.choice(legal.iter()) else { break };
-        let _ = write!(text, "{}\n", position.format_san(played));
+        let _ = writeln!(text, "{}", position.format_san(played));
         for _ in 0..rng.usize(..4) {
             match rng.bool() {
                 true => {
                     let _ = write!(text, "{{{}}} ", rng.choice(COMMENTS).unwrap_or_default());
                 }
                 false => {
-                    let _ = write!(text, "({}) ", line(&position, rng));
+                    let _ = write!(text, "({}) ", line(&position, 3, rng));
                 }
             }
         }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use zeitnot_engine::foreign::in_our_words;
 
 /// The column that names the version of the program which wrote a row. Rows of versions before it was there
 /// lack it, and have an empty version when they are read.
@@ -29,7 +30,7 @@ const VERSION_COLUMN: &str = "version";
 #[derive(Debug, Error)]
 pub enum RowError {
     /// The file could not be opened, read or written.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {}", path.display(), in_our_words(error))]
     Io {
         /// The file.
         path: PathBuf,

@@ -29,7 +29,6 @@ use crate::setup::Machine;
 use advice::{Advice, AdviceArgs};
 use backends::{BackendsArgs, Combination};
 use zeitnot_engine::engine::Settings;
-use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
@@ -248,7 +247,7 @@ struct EarlierPosition {
 impl EarlierRun {
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
         let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = files::read_text(file)
+        let text = std::fs::read_to_string(file)
             .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
         let run: EarlierRun = serde_json::from_str(&text)
             .map_err(|error| refuse(format!("not what `zeitnot benchmark --json` writes: {error}")))?;

@@ -78,9 +78,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
     let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
-    if let Some(folder) = &args.out {
-        origin.claim(folder)?;
-    }
+    args.out.iter().try_for_each(|folder| origin.check(folder))?;
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
     let files = args.out.as_deref().map(|folder| MatchFiles::open(folder, &schedule, header, &mut counts));
@@ -94,6 +92,8 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         started: Instant::now(),
         nodes: 0,
     };
+    // Its own files have refused those of others.
+    args.out.iter().try_for_each(|folder| origin.claim(folder))?;
     let stop = interruption()?;
     if !recorder.is_decided() {
         let mut games = schedule[played_before as usize..]

@@ -9,6 +9,7 @@ use super::Side;
 use crate::pgn::{GameError, Games, RecordedGame};
 use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Terminal, Variant};
 use zeitnot_engine::files::{self, Lines};
+use zeitnot_engine::foreign::in_our_words;
 
 /// The reason why there are no openings.
 #[derive(Debug, Error)]
@@ -75,7 +76,7 @@ impl Openings {
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
         let fault = |problem| OpeningsError { path: path.into(), problem };
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
-        let file = file.map_err(|error| fault(format!(": {error}")))?;
+        let file = file.map_err(|error| fault(format!(": {}", in_our_words(&error))))?;
         let mut content = BufReader::new(file.content);
         let read = match is_pgn(&file.name, &mut content) {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),

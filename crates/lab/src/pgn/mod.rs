@@ -32,6 +32,7 @@ use tokens::Tokens;
 pub(crate) use write::{hours, tag, write_wrapped};
 use zeitnot_engine::chess::{Move, Position, Variant};
 use zeitnot_engine::files;
+use zeitnot_engine::foreign::in_our_words;
 
 /// A game as it was recorded.
 #[derive(Clone, Debug)]
@@ -107,7 +108,7 @@ pub enum GameError {
         reason: String,
     },
     /// The stream ends here.
-    #[error("{name}: {error}")]
+    #[error("{name}: {}", in_our_words(error))]
     Read {
         /// The file's name.
         name: String,

@@ -181,6 +181,7 @@ impl<'a> Tokens<'a> {
     fn next_line(&mut self) -> bool {
         self.may_be_tag = self.is_whole;
         self.line.clear();
+        self.at = 0;
         self.line.append(&mut self.behind_piece);
         self.is_whole = match self.lines.read(&mut self.line, LONGEST) {
             Ok(None) if self.line.is_empty() => return false,

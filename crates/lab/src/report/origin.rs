@@ -39,15 +39,21 @@ impl Origin {
     /// # Errors
     /// Refuses the folder of another run, and fails if the file cannot be written.
     pub fn claim(&self, folder: &Path) -> Result<(), LabError> {
+        self.check(folder)?;
         make_folder(folder)?;
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
+        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
+    }
+
+    /// Refuses the folder of another run.
+    pub fn check(&self, folder: &Path) -> Result<(), LabError> {
         let known = Origin::of_folder(folder).map(|origin| origin.run).unwrap_or_default();
         if !known.is_empty() && known != self.run {
             let what = "another run, of other games or with other options";
             return Err(LabError::OtherRun { path: folder.to_owned(), what });
         }
-        let path = folder.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
-        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
+        Ok(())
     }
 
     /// Leaves of paths only what they end in, for reports that are passed on.

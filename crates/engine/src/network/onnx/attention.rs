@@ -1,4 +1,4 @@
-//! Attention bodies and attention policies as ONNX.
+//! Attention bodies and policies as ONNX.
 //!
 //! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product
 //! with its weights as they lie in the file.
@@ -13,12 +13,10 @@ use crate::network::weights::{
 };
 
 const SMOLGEN_EPSILON: f32 = 1e-3;
-/// The epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
-/// Size of the board as ONNX wants it.
 const BOARD: i64 = SQUARES as i64;
 
-/// Adds an attention body: `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
+/// `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
 pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
     let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
@@ -63,13 +61,12 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
     x
 }
 
-/// Reorders a board into rows of squares: `[batch, channels, 8, 8]` → `[batch · 64, channels]`.
+/// `[batch, channels, 8, 8]` → `[batch · 64, channels]`.
 pub(crate) fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
     let x = graph.transpose(&format!("{name}/transpose"), board, &[0, 2, 3, 1]);
     graph.reshape(name, &x, &[-1, channels as i64])
 }
 
-/// Adds the embedding of planes and position table, whose part is a constant for each square.
 fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value {
     let width = layer.outputs;
     let constant = layer.split_off_table();
@@ -96,14 +93,13 @@ fn piece_embedding(graph: &mut Graph, planes: &Value, preprocess: Dense, first: 
     dense(graph, "/body/embedding", &x, first)
 }
 
-/// Adds a gate `[embedding][64]` as a constant `[64, embedding]`.
+/// A gate `[embedding][64]` as a constant `[64, embedding]`.
 fn by_square(graph: &mut Graph, name: &str, gate: Vec<f32>) -> Value {
     let width = gate.len() / SQUARES;
     let turned = transposed(&gate, width, SQUARES);
     graph.floats(name, &[SQUARES, width], turned)
 }
 
-/// Transposes a matrix: `[rows][columns]` → `[columns][rows]`.
 fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..columns).flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column])).collect()
 }
@@ -114,7 +110,7 @@ fn layer_norm(graph: &mut Graph, name: &str, x: &Value, norm: LayerNorm, epsilon
     graph.layer_norm(name, x, &gammas, &betas, epsilon)
 }
 
-/// Adds `x + alpha · ffn(x)`.
+/// `x + alpha · ffn(x)`
 fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alpha: f32) -> Value {
     let y = dense(graph, &format!("{name}/dense1"), x, ffn.hidden);
     let y = graph.activation(&format!("{name}/dense1"), &y, ffn.activation);
@@ -122,7 +118,6 @@ fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alph
     graph.add(name, &y, x)
 }
 
-/// Returns `factor · layer(x)` as one layer.
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer.weights.iter_mut().chain(&mut layer.bias).for_each(|number| *number *= factor);
     layer
@@ -174,7 +169,7 @@ fn smolgen_weights(graph: &mut Graph, shared: SmolgenWeights) -> SharedSmolgen {
     SharedSmolgen { weights, generated: shared.generated as i64 }
 }
 
-/// Adds smolgen's additions to the attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
+/// Smolgen's attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
 fn smolgen_logits(
     graph: &mut Graph,
     name: &str,
@@ -199,7 +194,7 @@ fn smolgen_logits(
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
 }
 
-/// Adds the attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
+/// `[batch · 64, channels]` → 1858 logits, the model's output.
 pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
     let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
@@ -221,12 +216,11 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
     graph.gather(OUTPUT_POLICY, &all, &ATTENTION_CELLS)
 }
 
-/// Adds the logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file,
-/// piece.
+/// Promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
 fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> Value {
     let last_rank = graph.slice("/policy/promotion/keys", key, &[AxisRange { axis: 1, start: 56, end: 64 }]);
     let width = layer.len() / 4;
-    // The part that is common to all pieces goes to that of each piece.
+    // Adds the part that is common to all pieces to each piece's.
     let weight =
         |channel| (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel]);
     let weights = (0..width).flat_map(weight).collect();

@@ -1,8 +1,7 @@
-//! A small language for ONNX graphs: each method adds an operation and gives its result.
+//! A small language for ONNX graphs, opset 17: each method adds an operation and gives its result.
 //!
-//! It has only what networks need, in opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes
-//! them once, in the graph's precision, straight into the model's bytes and frees them on the way: no second
-//! copy ever exists.
+//! Constants stay `f32` until [`Graph::serialize`] writes them once, in the graph's precision, straight into
+//! the model's bytes, and frees them on the way: no second copy ever exists.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use half::f16;
@@ -16,18 +15,17 @@ use crate::network::weights::message::onnx::{
     TensorType, Type, ValueInfo,
 };
 
-/// Version of the ONNX file format. What Lc0's own converter writes.
+/// As Lc0's own converter writes.
 const IR_VERSION: i64 = 8;
-/// Version of the operators. The first with `LayerNormalization`.
+/// The first version with `LayerNormalization`.
 const OPSET: i64 = 17;
-// Fields of `ModelProto` and `GraphProto` that are written by hand.
 const MODEL_GRAPH: u32 = 7;
 const GRAPH_INITIALIZER: u32 = 5;
 // Values of `Attribute::kind`.
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
 const KIND_INTS: i32 = 7;
-/// The constants of SELU, which is `gamma · elu(x, alpha)`.
+/// SELU is `gamma · elu(x, alpha)`.
 const SELU_ALPHA: f32 = 1.673_263_2;
 const SELU_GAMMA: f32 = 1.050_701;
 
@@ -41,7 +39,6 @@ pub(crate) struct Graph {
     constants: Vec<Constant>,
 }
 
-/// The elements `start..end` along an axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AxisRange {
     pub(crate) axis: i64,
@@ -49,7 +46,6 @@ pub(crate) struct AxisRange {
     pub(crate) end: i64,
 }
 
-/// Declares methods that add an operation without attributes: the method, its inputs, ONNX's name.
 macro_rules! operations {
     ($($(#[$doc:meta])* $method:ident($($input:ident),*) = $op:literal;)*) => {
         impl Graph {
@@ -67,18 +63,17 @@ operations! {
     relu(x) = "Relu";
     tanh(x) = "Tanh";
     sigmoid(x) = "Sigmoid";
-    /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
+    /// The mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
     board_mean(x) = "GlobalAveragePool";
 }
 
 impl Graph {
-    /// Returns an empty graph whose floats are all of one precision.
     pub(crate) fn new(name: &str, precision: Precision) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
         Graph { precision, message, constants: Vec::new() }
     }
 
-    /// Declares an input. `None` is the free batch size.
+    /// `None` is the free batch size.
     pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
         self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
         Value(name.into())
@@ -89,7 +84,7 @@ impl Graph {
         Value(name.into())
     }
 
-    /// Declares `value` to be an output. It must have been made under the output's name.
+    /// `value` must have been made under its name.
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
         self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
     }
@@ -124,7 +119,7 @@ impl Graph {
         Value(name.into())
     }
 
-    /// Adds a convolution with padding that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
+    /// A convolution that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
     pub(crate) fn convolution(
         &mut self,
         name: &str,
@@ -138,12 +133,12 @@ impl Graph {
         self.node("Conv", name, &[x, weights, bias], attributes)
     }
 
-    /// Adds `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
+    /// `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
     pub(crate) fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
         self.node("Gemm", name, &[x, weights, bias], vec![int("transB", 1)])
     }
 
-    /// Adds `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
+    /// `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
     pub(crate) fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
         self.node("Gemm", name, &[x, weights], vec![int("transB", 1)])
     }
@@ -192,7 +187,7 @@ impl Graph {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
     }
 
-    /// Gives `x` another shape. One size may be -1.
+    /// One size may be -1.
     pub(crate) fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
         self.node("Reshape", name, &[x, &shape], vec![])
@@ -206,7 +201,7 @@ impl Graph {
         self.node("Concat", name, parts, vec![int("axis", axis)])
     }
 
-    /// Adds the part of `x` that lies in all `ranges`. Axes without a range stay whole.
+    /// The part of `x` within all `ranges`. Axes without a range stay whole.
     pub(crate) fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
         let starts =
             self.integers(&format!("{name}/starts"), ranges.iter().map(|range| range.start).collect());
@@ -215,14 +210,14 @@ impl Graph {
         self.node("Slice", name, &[x, &starts, &ends, &axes], vec![])
     }
 
-    /// Adds `x[:, indices]` for `x` `[batch, n]`.
+    /// `x[:, indices]` for `x` `[batch, n]`.
     pub(crate) fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
         let indices = indices.iter().map(|&index| i64::from(index)).collect();
         let indices = self.integers(&format!("{name}/indices"), indices);
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
-    /// Adds the rows of `table` `[n, m]` that `rows` names: its shape gets `m` as a last axis.
+    /// Rows of `table` `[n, m]` by index: the shape of `rows` gets `m` as a last axis.
     pub(crate) fn look_up(&mut self, name: &str, table: &Value, rows: &Value) -> Value {
         self.node("Gather", name, &[table, rows], vec![int("axis", 0)])
     }
@@ -252,8 +247,8 @@ impl Graph {
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
-        // Their order is free. Last in, first out lets the allocator give memory back to the system at once,
-        // so that the network and its model never stand in memory side by side.
+        // The order is free. Last in, first out lets the allocator return memory at once, so that network and
+        // model never stand in memory side by side.
         for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
             head.put(&mut out, constant.data, precision);
@@ -286,21 +281,16 @@ fn float(name: &str, value: f32) -> Attribute {
     Attribute { name: Some(name.into()), f: Some(value), kind: Some(KIND_FLOAT), ..Default::default() }
 }
 
-/// Field of `TensorProto` that is written by hand.
 const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
 const TYPE_UINT8: i32 = 2;
 const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
-/// A constant before it is written.
 #[derive(Debug)]
 enum Data {
-    /// Written in the graph's precision.
     Floats(Vec<f32>),
-    /// Shapes and indices.
     Integers(Vec<i64>),
-    /// Rows of a table.
     Words(Vec<i32>),
 }
 
@@ -311,7 +301,6 @@ struct Constant {
     data: Data,
 }
 
-/// A constant's message without its data, and how many bytes the data will take.
 struct TensorHead {
     head: Tensor,
     data_len: usize,
@@ -344,7 +333,6 @@ impl TensorHead {
     }
 }
 
-/// Returns the bytes of a length-delimited field with `len` bytes of content.
 fn field_len(tag: u32, len: usize) -> usize {
     key_len(tag) + encoded_len_varint(len as u64) + len
 }

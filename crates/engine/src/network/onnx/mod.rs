@@ -1,11 +1,8 @@
-//! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
+//! Turns a [`Network`] into an ONNX model in memory, for `onnxruntime` and `zeitnot convert`.
 //!
-//! [`build`] is the way in. `graph` is a small language for ONNX graphs. `tower` and `attention` write the
-//! bodies of networks in it, this file the heads. The backend `onnxruntime` and `zeitnot convert` use it. It
-//! uses `weights` and the policy tables, and knows no runtime.
-//!
-//! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch
-//! scales of encoders, the constant position table.
+//! `graph` is a small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
+//! and this file the heads. Everything that can be computed once is folded into the weights: the scale of
+//! attention logits, the branch scales of encoders, the constant position table.
 
 use std::sync::Arc;
 
@@ -24,13 +21,11 @@ mod attention;
 mod graph;
 mod tower;
 
-/// Precision of a model's weights, inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// IEEE single precision.
     #[default]
     Float32,
-    /// IEEE half precision: for GPUs.
+    /// For GPUs.
     Float16,
 }
 
@@ -50,20 +45,17 @@ impl Precision {
     }
 }
 
-/// Options for building a model.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// The precision of weights, planes and outputs.
+    /// Of weights, planes and outputs.
     pub precision: Precision,
-    /// The only batch size that the model shall take. Any if `None`.
+    /// The only batch size of the model, or any.
     pub fixed_batch: Option<usize>,
     pub input: InputForm,
-    /// Keys and values to write into the model's metadata.
     pub metadata: Vec<(String, String)>,
 }
 
-/// Returns the ONNX model of `network`, with Lc0's tensor names. Takes the network apart if nobody else has
-/// it, so that memory holds it once.
+/// Takes the network apart if nobody else has it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
     let mut graph = Graph::new("network", options.precision);
@@ -117,8 +109,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     }
 }
 
-/// Declares the input `[batch, 112, 8]` of bytes and adds the planes `[batch, 112, 8, 8]` that they stand
-/// for.
+/// Declares the input `[batch, 112, 8]` of bytes and unpacks it to planes `[batch, 112, 8, 8]`.
 fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) -> Value {
     let bytes = graph.byte_input(INPUT_PACKED, &[batch, Some(PLANES), Some(PLANE_BYTES)]);
     let words = graph.words_of("/input/bytes", &bytes);
@@ -144,14 +135,14 @@ impl Trunk {
     }
 }
 
-/// Adds a dense layer with its weights: `[rows, inputs]` → `[rows, outputs]`.
+/// `[rows, inputs]` → `[rows, outputs]`
 fn dense(graph: &mut Graph, name: &str, x: &Value, layer: Dense) -> Value {
     let weights = graph.floats(&format!("{name}/w"), &[layer.outputs, layer.inputs], layer.weights);
     let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
     graph.dense(name, x, &weights, &bias)
 }
 
-/// Adds the policy head: 1858 logits, as the model's output.
+/// 1858 logits, the model's output.
 fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activation) -> Value {
     match head {
         PolicyHead::Classical { convolution: layer, dense: last } => {
@@ -181,7 +172,7 @@ fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activa
     }
 }
 
-/// Adds a value or moves left head up to its last dense layer: `[batch, outputs]`.
+/// A value or moves left head up to its last dense layer: `[batch, outputs]`.
 fn hidden(graph: &mut Graph, trunk: &Trunk, name: &str, head: ScalarHead, activation: Activation) -> Value {
     let flat = (head.input.channels() * SQUARES) as i64;
     let x = match head.input {

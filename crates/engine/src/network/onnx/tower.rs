@@ -1,10 +1,10 @@
-//! Residual towers as ONNX: planes stay `[batch, channels, 8, 8]`, squeeze and excitation are 1x1
-//! convolutions, so that a runtime can keep one blocked memory layout from the first convolution to the last.
+//! Residual towers as ONNX. Planes stay `[batch, channels, 8, 8]`, and squeeze and excitation are 1x1
+//! convolutions, so that a runtime can keep one blocked memory layout throughout.
 
 use super::graph::{Graph, Value};
 use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
 
-/// Adds a residual tower: `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
+/// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
 pub(crate) fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {
     let x = convolution(graph, "/input", planes, tower.input);
     let x = graph.activation("/input", &x, activation);
@@ -57,7 +57,7 @@ fn squeeze_excite(
     graph.add(name, &scaled, &shift)
 }
 
-/// Returns a dense layer as a convolution over single squares. The weights' layout is the same.
+/// A dense layer as a convolution over single squares. The weights' layout is the same.
 fn pointwise(dense: Dense) -> Convolution {
     Convolution {
         inputs: dense.inputs,
@@ -68,7 +68,7 @@ fn pointwise(dense: Dense) -> Convolution {
     }
 }
 
-/// Splits a dense layer by its outputs into two of equal size.
+/// Splits a dense layer's outputs into two halves.
 fn halves(mut dense: Dense) -> (Dense, Dense) {
     let outputs = dense.outputs / 2;
     let weights = dense.weights.split_off(outputs * dense.inputs);

@@ -1,12 +1,9 @@
-//! Where a worker's batches are evaluated, and how they come back.
-//!
-//! A backend that needs the worker's own core evaluates a batch as it is sent. One beside the cores has
-//! threads that do nothing but wait for it: each takes the next batch out of one queue as soon as the device
-//! has given its last one back. Meanwhile workers fill the next batch, and back up the last one. Where time
-//! is virtual, answers are there at once, and a timetable says when they count.
-//!
-//! Batches come back in the order in which they were sent, whoever evaluates them: so a search on one thread
+//! Evaluates a worker's batches, which come back in the order in which they were sent: a search on one thread
 //! does the same whatever the device's speed.
+//!
+//! A backend that needs the worker's core evaluates a batch as it is sent. A device of its own has threads
+//! that take batches out of one queue, while workers fill the next batch. In virtual time answers are there
+//! at once, and a timetable says when they count.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,7 +20,6 @@ use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 use crate::search::leaf::Batch;
 use crate::search::state::SearchClock;
 
-/// The reason why no search threads could be made ready.
 #[derive(Debug, Error)]
 pub enum WorkerPoolError {
     #[error(transparent)]
@@ -44,7 +40,6 @@ pub(super) struct Evaluated {
     pub(super) outcome: Result<(), BackendError>,
 }
 
-/// A batch on its way to a thread of the device, and where that thread puts it afterwards.
 struct Request {
     batch: Batch,
     back: Sender<Evaluated>,
@@ -53,21 +48,19 @@ struct Request {
 enum Way {
     Own(Box<dyn Evaluator>),
     Threads(Sender<Request>),
-    /// Whoever drives the search.
     Owner,
 }
 
 enum UnderWay {
-    /// It is evaluated, and counts as back from this time on.
+    /// Evaluated, but counts as back only from this time on.
     Due(Evaluated, Duration),
     Elsewhere(Receiver<Evaluated>),
 }
 
 pub(super) struct Device {
     way: Way,
-    /// Batches under way, oldest first.
     under_way: VecDeque<UnderWay>,
-    /// Batches that the device has at once, or 0 if evaluations need the worker's core.
+    /// Batches that the device computes at once, or 0 if evaluations need the worker's core.
     queues: usize,
 }
 
@@ -107,20 +100,18 @@ impl Device {
         self.under_way.is_empty()
     }
 
-    /// Returns whether to send a batch: it is full, the device is idle, or half a batch would let it go on at
-    /// once.
+    /// A batch is sent if it is full, if the device is idle, or if half a batch would keep a queue busy.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
-    /// Returns whether as many batches are under way as are of use: those that the device has, and the next
-    /// one.
+    /// The device has a batch for each of its queues, and one waits.
     pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }
 
-    /// Sends a batch off. One that is evaluated by the owner of the search must have been before.
+    /// Sends a batch. If the owner of the search evaluates it, that must have been done before.
     pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
         let outcome = match &mut self.way {
@@ -136,7 +127,7 @@ impl Device {
         self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, clock.sent(positions)));
     }
 
-    /// Waits for the oldest batch under way, or `None` if there is none, or its thread is gone with it.
+    /// The oldest batch under way. `None` if there is none, or if its thread died with it.
     pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
@@ -147,7 +138,6 @@ impl Device {
         }
     }
 
-    /// Prepares for another search.
     pub(super) fn begin(&mut self) {
         self.under_way.clear();
     }
@@ -169,7 +159,6 @@ fn serve(requests: &Receiver<Request>, mut evaluator: Box<dyn Evaluator>, backen
         let outcome = catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or_else(|_| {
             Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
         });
-        // A worker that panicked waits no more.
         drop(back.send(Evaluated { batch, outcome }));
     }
 }

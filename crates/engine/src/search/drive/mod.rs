@@ -1,8 +1,7 @@
-//! What makes a search go: its threads, its device, and the end.
+//! Runs a search: its threads, its device, and its end.
 //!
-//! A `worker` gathers batches, sends them to its `device`, and takes in the oldest one that is back. After
-//! each batch the `stop_controller` asks the stoppers. The controller (`search`) watches the clock, reports,
-//! and decides on the move at the end.
+//! A `worker` gathers batches, sends them to its `device`, backs up the oldest one and asks the stoppers
+//! through the `stop_controller`. The thread in `search` watches the clock, reports, and chooses the move.
 
 mod device;
 mod search;

@@ -1,8 +1,6 @@
-//! One search: its state, the stoppers that end it, and the thread beside the workers that reports, watches
-//! the clock, and says when it is over ([`run`]).
+//! One search, and the thread beside its workers that reports, watches the clock and ends it ([`run`]).
 //!
-//! `bestmove` goes out by the clock, also while a batch is in flight. A worker that is late backs it up
-//! later.
+//! `bestmove` goes out by the clock, even while a batch is in flight. A late worker backs it up afterwards.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -17,7 +15,6 @@ use crate::search::state::{MoveStatsWhen, SearchContext, SearchState};
 use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
 
-/// A search. It lives until the last of those who share it lets go.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) state: SearchState,
@@ -40,8 +37,8 @@ impl Search {
         report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
     }
 
-    /// Backs up the oldest batch of `device` and lets go of the collisions of `gatherer`. Returns whether
-    /// there was one.
+    /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
+    /// none.
     pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
@@ -62,8 +59,7 @@ impl Search {
         true
     }
 
-    /// Waits for the oldest batch, and notes for whom: the device if it has all that is of use, else the
-    /// tree.
+    /// The wait is counted as one for the device if that is full, else for the tree.
     fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
@@ -77,8 +73,7 @@ impl Search {
         evaluated
     }
 
-    /// Makes room in the tree if it is full. The caller must not be inside
-    /// ([`crate::search::tree::Tree::enter`]).
+    /// The caller must not hold [`crate::search::tree::Tree::enter`].
     pub(super) fn make_room(&self) {
         let SearchContext { tree, root, .. } = &self.state.context;
         if tree.is_full() {
@@ -86,7 +81,6 @@ impl Search {
         }
     }
 
-    /// Takes in that a batch came back from the backend and was backed up, which ended `visits` visits.
     fn batch_done(&self, visits: u64) {
         let SearchState { context, counters, progress, .. } = &self.state;
         counters.evaluations.fetch_add(visits, Ordering::Relaxed);
@@ -99,7 +93,6 @@ impl Search {
     pub(super) fn check_stoppers(&self) {
         let SearchState { context, root, progress, .. } = &self.state;
         if context.root_visits() > root.reused_visits {
-            // Also without a batch: the first evaluations may be in the cache.
             progress.has_evaluation(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
@@ -107,7 +100,6 @@ impl Search {
         }
     }
 
-    /// Asks the stoppers because time has passed, and ends the search if one of them says so.
     fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
         let SearchState { hints, .. } = &self.state;
         if self.stop_controller.check_by_clock(&report::stats(snapshot), self.state.visits_left(), hints) {
@@ -115,27 +107,25 @@ impl Search {
         }
     }
 
-    /// Lets the workers of a search that is over leave, but not before the root is evaluated: the move would
-    /// be a guess.
+    /// Lets the workers leave, but not before the root is evaluated: the move would be a guess.
     fn dismiss_workers(&self) {
         if self.state.context.has_evaluated_root() {
             self.state.progress.stop();
         }
     }
 
-    /// Ends the search as `stop` does: `bestmove` goes out also after `infinite` and `ponder`.
+    /// Ends the search as `stop` does, even after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
         self.stop_controller.request_stop();
         self.dismiss_workers();
     }
 
-    /// Ends the search as [`Search::request_stop`] does, whether the root is evaluated or not.
+    /// Ends the search as [`Search::request_stop`] does, even before the root is evaluated.
     pub(crate) fn give_up(&self) {
         self.stop_controller.request_stop();
         self.state.progress.stop();
     }
 
-    /// Ends the search because it cannot go on. The reason is kept.
     pub(crate) fn fail(&self, reason: String) {
         self.state.progress.fail(reason);
         self.stop_controller.fail();
@@ -144,43 +134,32 @@ impl Search {
 }
 
 const TICK: Duration = Duration::from_millis(10);
-/// The time for which each line of information keeps back the next ones: at most 40 lines a second …
+/// Each line delays the next ones by this: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
-/// … and the same where figures of all root moves are reported: six reports a second, as many as Lc0 sends,
-/// for a GUI that shows them all …
+/// … or by this with figures of all root moves: six reports a second, as in Lc0 …
 const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
-/// … but this is the longest gap where there is anything to report, however many lines are asked for.
+/// … but never by more than this.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
-/// The time that a search without a clock that ended by itself waits for batches in flight.
+/// Wait for batches in flight at the end of a search without a clock.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
-/// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a
-/// network that is slow on its device may take as long, and a device that hangs must not hold up the GUI.
+/// Wait for the root's evaluation after `stop`. A slow network may need it, but a device that hangs must not
+/// block the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
-/// The time that the end of a search waits for a pruning, which gives up when it sees that the search is
-/// over.
+/// Wait for a pruning, which gives up when it sees that the search is over.
 const PRUNING_PATIENCE: Duration = Duration::from_millis(10);
 
-/// The end of a search: its move, the reason, and the last figures.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
-    /// The move to play, or `None` if the search was ended before the root was evaluated.
     pub best: Option<Move>,
-    /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// The reason why it ended.
     pub reason: EndReason,
-    /// The backend's error, if it failed.
     pub failure: Option<String>,
-    /// The last state, or `None` if the root has no visited move.
     pub info: Option<SearchInfo>,
-    /// The figures for benchmarks and logs.
     pub summary: SearchSummary,
-    /// The last figures for the time manager.
     pub stats: SearchStats,
 }
 
-/// Watches over `search` until it ends, and reports to `observer`.
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
     let context = &search.state.context;
     let mut reporter = InfoReporter { observer, last: None };
@@ -196,8 +175,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// Watches over `search` until it ends, and returns why. `on_tick` is called every few milliseconds
-/// meanwhile.
+/// `on_tick` is called every few milliseconds meanwhile.
 pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {
@@ -210,8 +188,7 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
             }
         }
     };
-    // An only move has been waited for as long as it is worth, and when pondering ends our clock may be
-    // running.
+    // An only move has waited long enough, and when pondering ends our clock may be running.
     let is_enough = matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove));
     if !is_enough && context.expected_move.is_none() {
         wait_for_root(search);
@@ -226,8 +203,7 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
     reason
 }
 
-/// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's
-/// deadline allows for it.
+/// A move based on the root's evaluation is better than one without. The deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, progress, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
@@ -247,13 +223,11 @@ fn wait_for_root(search: &Search) {
     }
 }
 
-/// Returns the result of a search that has ended, with its state as seen without the figures of the root
-/// moves.
 pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
 
-/// Returns the result of a search. Move, last information and figures are all of the same `snapshot`.
+/// Reads move, last information and figures from one `snapshot`.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
     let SearchState { context, root, progress, .. } = &search.state;
     let inside = context.tree.enter_within(PRUNING_PATIENCE);
@@ -262,7 +236,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
             let shown = snapshot.reported(context, inside);
             shown.map(|shown| info_and_line(context, &shown, inside, root.rng())).unwrap_or_default()
         }
-        // The move to play can be read all the same.
+        // The move to play can be read without entering the tree.
         None => {
             let best = choose(context, snapshot, &snapshot.ranked_moves(), root.rng());
             let best = best.filter(|_| context.expected_move.is_none()).map(|best| best.mv);
@@ -280,8 +254,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
     }
 }
 
-/// Returns the information of `shown`, and the line that begins with the move to play, which goes before the
-/// others. It is empty if there is no such move.
+/// The line of the move to play is reported first. It is empty without such a move.
 fn info_and_line(
     context: &SearchContext,
     shown: &RootSnapshot,
@@ -308,7 +281,7 @@ impl InfoReporter<'_> {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        // Nobody waits for a tree that is being pruned, the clock least of all.
+        // Reports never wait for a pruning.
         let Some(inside) = context.tree.try_enter() else { return };
         let Some(shown) = snapshot.reported(context, &inside) else { return };
         let Some(mut info) = search_info(context, &shown, &shown.ranked_moves(), &inside) else { return };

@@ -1,11 +1,10 @@
-//! Decides when a search ends: runs the chain of stoppers, for the workers after each batch and for the
-//! controller when the clock says so.
+//! Decides when a search ends. Workers ask the chain of stoppers after each batch, the controller when time
+//! has passed.
 //!
-//! It sees numbers only ([`SearchStats`]), not the search: whoever asks it stops the workers if it says so.
+//! It sees figures only ([`SearchStats`]), not the search: whoever asks stops the workers.
 //!
-//! On a machine with more busy processes than cores a thread that sleeps to a deadline waits until a core is
-//! free for it. So it is measured at each of the controller's ticks how late the system wakes it, and the
-//! search is ready that much earlier.
+//! On a busy machine a thread that sleeps to a deadline wakes late. Each tick measures by how much, and the
+//! search gets ready that much earlier.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,16 +15,13 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::search::state::{SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
-/// The reason why a search is over. Its text stands after `end=` in logs and recorded games.
+/// Why a search is over, as written after `end=` in logs and recorded games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// A rule of the chain said so.
     Rule(StopReason),
     /// The GUI sent `stop`, `quit` or another `go`, or nothing was left to search.
     Stopped,
-    /// The clock's deadline was reached with a batch still in flight.
     Deadline,
-    /// The backend or the tree gave up.
     Failure,
 }
 
@@ -44,14 +40,13 @@ impl fmt::Display for EndReason {
 struct StopState {
     chain: Chain,
     end: Option<EndReason>,
-    /// True if `bestmove` may go out even where the chain is open ended.
+    /// True if `bestmove` may be sent even from an open-ended chain.
     stop_requested: bool,
-    /// True if the clock goes on while nobody searches.
+    /// False in virtual time, which only workers advance.
     is_real_time: bool,
 }
 
-/// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the
-/// chain thinks.
+/// Asks the chain under a lock, and wakes the controller when the search is over.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
@@ -72,18 +67,16 @@ impl StopController {
         }
     }
 
-    /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether
-    /// the search is over.
+    /// True if the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let (said, is_over) = self.ask(stats, visits_left, hints);
         hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
         is_over
     }
 
-    /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are
-    /// searched stays as it is: that only workers decide, when a batch is backed up. Where no clock runs, as
-    /// under `go depth` or where nodes are the clock, only they ask at all: in the middle of a batch the
-    /// figures depend on chance.
+    /// Asks the chain because time has passed. Only workers leave root moves out of the race. Without a clock
+    /// (`go depth`, or nodes as the clock) only they ask at all: in the middle of a batch the figures depend
+    /// on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let has_clock = {
             let state = self.state.lock();
@@ -96,11 +89,11 @@ impl StopController {
         let mut said = Hints::default();
         let mut state = self.state.lock();
         let reason = state.chain.should_stop(stats, &mut said);
-        // An estimate that this search does not live up to would let a batch run past the deadline.
+        // A search slower than the manager's estimate must not let a batch run past the deadline.
         let rates = [said.nps, nps(stats)];
         let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
         hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
-        // A rule that no visits can fulfil must not keep a search from ending that can make no more.
+        // A search that can make no more visits ends, whatever its rules still wait for.
         let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
@@ -114,7 +107,7 @@ impl StopController {
         (said, is_over)
     }
 
-    /// Ends the search. Of several reasons the first one is kept.
+    /// The first reason is kept.
     fn end(&self, mut state: MutexGuard<'_, StopState>, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);
@@ -125,7 +118,6 @@ impl StopController {
         self.end(self.state.lock(), EndReason::Failure);
     }
 
-    /// Ends the search because of `stop`, and lets `bestmove` go out also after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
         let mut state = self.state.lock();
         state.stop_requested = true;
@@ -136,12 +128,10 @@ impl StopController {
         self.state.lock().end
     }
 
-    /// Returns whether `stop` has come, or what counts as it.
     pub(crate) fn is_stop_requested(&self) -> bool {
         self.state.lock().stop_requested
     }
 
-    /// Returns when the search must end by the clock, from its start, or `None` if no clock limits it.
     pub(crate) fn ready_at(&self) -> Option<Duration> {
         ready_at(&self.state.lock())
     }
@@ -150,9 +140,8 @@ impl StopController {
         work(&mut self.state.lock().chain)
     }
 
-    /// Waits until the search is over, but not past the deadline nor longer than `tick`.
-    /// After `infinite` and `ponder` the search is over only when someone says so.
-    /// A deadline in time that the search counts is watched by the workers alone.
+    /// Waits at most until the deadline or for `tick`. After `infinite` and `ponder` only a request ends the
+    /// search. Workers alone watch a deadline in virtual time.
     pub(crate) fn wait(&self, clock: &SearchClock, tick: Duration) -> Wake {
         let mut state = self.state.lock();
         let ready_at = ready_at(&state).filter(|_| state.is_real_time);
@@ -171,7 +160,6 @@ impl StopController {
     }
 }
 
-/// Returns when the search must end by the clock: at the deadline, less what the system may take to wake us.
 fn ready_at(state: &StopState) -> Option<Duration> {
     let deadline = state.chain.deadline()?.to_duration()?;
     Some(if state.is_real_time { deadline - WAKEUP_LATENCY.margin(deadline) } else { deadline })
@@ -181,25 +169,22 @@ fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }
 
-/// Returns the new nodes per second since `go`, the wait for the first evaluation included, or `None` before
-/// that is back.
+/// New nodes per second since `go`, including the wait for the first evaluation. `None` before that.
 fn nps(stats: &SearchStats) -> Option<Nps> {
     stats.since_first_eval?;
     (stats.elapsed > Millis::ZERO).then(|| Nps(stats.new_nodes.as_f64() / stats.elapsed.as_secs()))
 }
 
-/// The factor by which the latency that is reckoned with falls at each prompt wake-up.
+/// The latency falls by this factor at each prompt wake-up.
 const DECAY: f64 = 0.95;
-/// The longest time that is taken off a deadline …
+/// The largest margin before a deadline …
 const MAX_MARGIN: Duration = Duration::from_millis(15);
-/// … which is also no longer than the time to the deadline divided by this.
+/// … and no more than the time to the deadline divided by this.
 const MARGIN_DIVISOR: u32 = 4;
 
-/// The latency of this machine, measured by all searches of the process.
 static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// The recent delay between the time for which a thread asked to be woken and the time when it ran. A lost
-/// update does no harm.
+/// Updates may be lost without harm.
 #[derive(Debug)]
 struct WakeupLatency {
     latency_ns: AtomicU64,
@@ -210,14 +195,13 @@ impl WakeupLatency {
         WakeupLatency { latency_ns: AtomicU64::new(0) }
     }
 
-    /// Notes that a thread which asked to sleep for `asked` woke after `took`.
     fn woke(&self, asked: Duration, took: Duration) {
         let late_ns = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
         let decayed = (self.latency_ns.load(Ordering::Relaxed) as f64 * DECAY) as u64;
         self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
     }
 
-    /// Returns how much earlier to be ready for a deadline that is `total` after the search's start.
+    /// `total` is the time from the search's start to the deadline.
     fn margin(&self, total: Duration) -> Duration {
         let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
@@ -229,8 +213,7 @@ mod tests {
     use super::*;
     use crate::time::{GoLimits, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
 
-    /// A regression: batches were sized by the manager's estimate of the speed, also where the search was
-    /// much slower.
+    /// A regression: batches were sized by the manager's estimate even where the search was much slower.
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();

@@ -1,8 +1,8 @@
-//! Who searches: threads, each with a way to the device, that take part in one search after the other, and
-//! [`SteppedSearch`], for owners that provide the thread and the evaluations themselves.
+//! Threads that search, each with its own way to the device, and [`SteppedSearch`] for owners that provide
+//! the thread and the evaluations themselves.
 //!
-//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back
-//! after the search was stopped it backs up all the same, and only then leaves.
+//! A worker that waits for an evaluation holds no lock. Batches that come back after the search was stopped
+//! are backed up before the worker leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -19,20 +19,17 @@ use crate::search::report::{SearchInfo, root_stats, search_info};
 use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
 
-/// The stack of a thread that searches: lines of play can be thousands of plies long, and a descent recurses
-/// once per ply.
+/// Stack of a search thread: a descent recurses once per ply, and lines can be thousands of plies long.
 pub const STACK_BYTES: usize = 32 << 20;
-/// The time that a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
-/// The time that a search waits under a limit of nodes per second before it looks again.
+/// Wait of a search ahead of its limit of nodes per second.
 pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct SearchAssignment {
-    /// The present search. The tree that it holds on to may be large, so workers let go of it.
+    /// Weak, so that idle workers don't keep a large tree alive.
     search: Weak<Search>,
     number: u64,
-    /// True if the pool is gone, so that the workers end.
     closed: bool,
 }
 
@@ -49,7 +46,7 @@ pub(crate) struct WorkerPool {
 }
 
 impl WorkerPool {
-    /// Starts `threads` workers, but only one where time is virtual.
+    /// Starts `threads` workers, or one in virtual time.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().has_virtual_time() { 1 } else { threads.max(1) };
         let mailbox = Arc::new(Mailbox::default());
@@ -74,8 +71,7 @@ impl WorkerPool {
         self.threads
     }
 
-    /// Lets all workers take part in `search`. Those that are still busy with an earlier one come when they
-    /// are done.
+    /// Workers that are still busy with an earlier search follow later.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.assignment.lock();
         assignment.search = Arc::downgrade(search);
@@ -86,8 +82,7 @@ impl WorkerPool {
 }
 
 impl Drop for WorkerPool {
-    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is
-    /// over.
+    /// Closes the pool without waiting: a worker may be blocked in an evaluation and leaves afterwards.
     fn drop(&mut self) {
         self.mailbox.assignment.lock().closed = true;
         self.mailbox.changed.notify_all();
@@ -110,7 +105,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             }
             search
         };
-        // A panic here is a bug of ours or of a backend. The search ends, the process lives.
+        // A panic is a bug here or in a backend. The search ends, the process lives on.
         let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
         if outcome.is_err() {
             search.state.context.tree.mark_damaged();
@@ -138,18 +133,13 @@ fn take_part(search: &Search, device: &mut Device) {
     while search.take_in_oldest(device, &mut gatherer) {}
 }
 
-/// What a gathering came to.
 #[derive(Clone, Copy)]
 struct GatheringOutcome {
     found: Gathered,
-    /// The waiting batch is to be evaluated now.
     fills_batch: bool,
-    /// The search is ahead of `NodesPerSecondLimit` and has gathered nothing.
     is_ahead: bool,
 }
 
-/// The first half of a step: makes room in a full tree, gathers leaves, and fills the batch if it is to be
-/// evaluated.
 fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
@@ -161,8 +151,8 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> Gatherin
     GatheringOutcome { found, fills_batch, is_ahead }
 }
 
-/// The second half of a step: backs up the oldest batch, unless there is more to gather meanwhile, and asks
-/// the stoppers. Returns false if there is nothing to do until something changes.
+/// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
+/// can be done until something changes.
 fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
@@ -172,7 +162,6 @@ fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: 
         return true;
     }
     gatherer.release_collisions(&search.state.context.tree);
-    // Also without progress: the tree may have all that is asked for from the start.
     search.check_stoppers();
     found != Gathered::Nothing
 }
@@ -182,29 +171,25 @@ fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> 
     limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
 }
 
-/// The number of times that room is made in a full tree without use before the search gives up.
+/// The search gives up after this many rounds in a full tree without progress.
 const MAX_FRUITLESS: u32 = 100;
 
-/// The next thing that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// The waiting batch has to be evaluated.
     Evaluate,
-    /// The search is ahead of `NodesPerSecondLimit`: it goes on when time has passed.
+    /// The search is ahead of `NodesPerSecondLimit`.
     Wait,
-    /// The search is over and needs nothing.
     Over,
 }
 
-/// A search that its owner drives step by step. Its buffers serve one search after the other.
+/// A search that its owner drives step by step.
 #[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
     device: Device,
-    /// What the gathering found that filled the waiting batch.
     found: Gathered,
-    /// The time of the search when it was over, before what was under way came back.
+    /// The search's time at its end, before the batches under way came back.
     over_at: Duration,
 }
 
@@ -216,7 +201,6 @@ impl SteppedSearch {
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
 
-    /// Goes on with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
         self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
@@ -235,8 +219,8 @@ impl SteppedSearch {
         }
     }
 
-    /// Does the same in at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. Returns `None` if there is
-    /// more to gather: a search whose leaves are all known would else keep the thread from others.
+    /// Advances by at most `rounds` gatherings, more than [`MAX_FRUITLESS`]. `None` if there is more to
+    /// gather: a search whose leaves are all known would otherwise block the thread.
     pub(crate) fn advance_within(&mut self, mut rounds: u32) -> Option<NextStep> {
         let SteppedSearch { search, gatherer, device, found, over_at } = self;
         let SearchState { context, budget, progress, .. } = &search.state;
@@ -256,7 +240,6 @@ impl SteppedSearch {
             } else if gathered.is_ahead {
                 return Some(NextStep::Wait);
             } else if !context.tree.is_full() {
-                // Nothing is left to search, and nobody else will bring anything.
                 search.give_up();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
@@ -274,20 +257,19 @@ impl SteppedSearch {
         self.gatherer.batch.slots().len()
     }
 
-    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them
-    /// back.
+    /// Exchanges the slots of the waiting batch, first to lend them and later to take them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
-    /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
+    /// The slots of the waiting batch have been evaluated. In real time it is backed up at once.
     pub(crate) fn finish_batch(&mut self) {
         let SteppedSearch { search, gatherer, device, found, .. } = self;
         device.send(gatherer.take_batch(), &search.state.context.clock);
         settle(search, gatherer, device, *found);
     }
 
-    /// Returns the present state with the figures of every root move, or `None` before the root is evaluated.
+    /// `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
         let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;

@@ -1,7 +1,7 @@
 //! A batch and its backup: evaluations become policies and values, and every node on a leaf's path gets its
 //! share.
 //!
-//! A backup follows the path that the descent took. Nodes don't know their parents.
+//! A backup follows the path of the descent, since nodes don't know their parents.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -10,8 +10,8 @@ use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
 use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
 
-/// Returns an evaluation, which is for the side to move at a node of `depth` positions from the root on, as
-/// that node keeps it.
+/// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
+/// from the root on.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Evaluation) -> NodeValue {
     let root_turn = context.history.current().turn();
     let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
@@ -20,8 +20,7 @@ pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Eval
     NodeValue { v: wl, d, m: evaluation.m }
 }
 
-/// Ends `visits` visits along `path` with the result `value`. From a proven node on its certain result
-/// counts.
+/// Ends `visits` visits along `path` with `value`, or from a proven node on with its certain result.
 pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
@@ -35,10 +34,10 @@ pub(super) fn cancel(tree: &Tree, path: &[NodeId], visits: u32) {
     }
 }
 
-/// Ends visits along many paths, one after the other: what neighbouring paths have in common is written once.
+/// Ends visits along many paths in turn, and writes what neighbouring paths share only once.
 struct Backup<'a> {
     tree: &'a Tree,
-    /// The path that was added last, with what has ended at each node and is not yet written.
+    /// The last path, with the visits that ended at each node and are not written yet.
     open: Vec<(NodeId, VisitSum)>,
 }
 
@@ -52,7 +51,7 @@ impl Backup<'_> {
         }
     }
 
-    /// Writes what has ended at nodes that lie `depth` plies or more below the root.
+    /// Writes the open sums of nodes `depth` plies or more below the root.
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth
             && let Some((id, sum)) = self.open.pop()
@@ -65,12 +64,12 @@ impl Backup<'_> {
     }
 }
 
-/// Ends all visits of a batch: `leaf_sum` says how those to its leaves end, the collisions are taken back.
+/// Ends all visits of a batch, collisions as cancelled.
 fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
     let mut backup = Backup { tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
     for (index, leaf) in batch.leaves.iter().enumerate() {
-        // In the order in which they were gathered, in which paths have most in common.
+        // In the order of gathering, in which neighbouring paths share most.
         while let Some(collision) = collisions.next_if(|collision| collision.path.start < leaf.start) {
             backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
         }
@@ -82,9 +81,8 @@ fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> Vis
     backup.close(0);
 }
 
-/// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns
-/// whether a visit to it counts: one to a root that has no moves yet does not, so that it is evaluated again
-/// once there is room.
+/// Gives the leaf at the end of `path` its policy if there is room. False if the visit does not count: a root
+/// without a policy must be evaluated again.
 pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
     let is_expanded = tree.expand(leaf, policy).is_ok();
@@ -94,7 +92,6 @@ pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     is_expanded || path.len() > 1
 }
 
-/// Backs up an evaluated batch and takes its collisions back.
 pub(crate) fn finish_batch(
     context: &SearchContext,
     budget: &VisitBudget,
@@ -120,12 +117,10 @@ pub(crate) fn finish_batch(
         context.cache.insert(*key, *evaluation, policy);
     }
     counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
-    // All at once: the counters are shared by all threads.
     counters.count_depths(depth_sum, max_depth);
 }
 
-/// Expands a leaf whose evaluation is there. Returns the result of the visit to it, `None` if that does not
-/// count.
+/// `None` if the visit does not count.
 fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<NodeValue> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
@@ -133,7 +128,6 @@ fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<N
     expand(&context.tree, path, policy).then(|| leaf_value(context, path.len(), *evaluation))
 }
 
-/// Takes everything back that the batch has under way, after its evaluation failed.
 pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     let _inside = tree.enter();
     end_visits(tree, batch, |index| {
@@ -143,7 +137,6 @@ pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     });
 }
 
-/// Takes the collisions of a batch that is not full yet back.
 pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     let mut backup = Backup { tree, open: Vec::new() };
     for collision in &batch.collisions {
@@ -153,30 +146,26 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     batch.collisions.clear();
 }
 
-/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that
-/// others go elsewhere.
+/// Collided visits stay under way until the batch is backed up, so that other descents avoid the leaf.
 #[derive(Debug)]
 pub(crate) struct Collision {
-    /// The nodes from the root to the leaf, in the batch's nodes.
     pub(crate) path: Range<usize>,
     pub(crate) visits: u32,
 }
 
-/// Buffers for one batch. Reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// One slot per leaf, and more from larger batches before.
+    /// One slot per leaf, and spare ones of larger batches before.
     slots: Vec<EvalSlot>,
-    /// The nodes from the root to each leaf, in `nodes`.
+    /// Paths, as ranges of `nodes`.
     pub(crate) leaves: Vec<Range<usize>>,
-    /// Slots behind those of the leaves, for positions that are prefetched.
+    /// Slots of prefetched positions, behind those of the leaves.
     extra: usize,
-    /// Visits that stopped at leaves under evaluation.
     pub(crate) collisions: Vec<Collision>,
     nodes: Vec<NodeId>,
 }
 
-/// Returns the memory of the buffers for batches of `positions` positions, bytes.
+/// Memory of a batch of `positions`, bytes.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
@@ -198,14 +187,13 @@ impl Batch {
         self.nodes.clear();
     }
 
-    /// Adds a leaf and returns its slot, for the caller to fill.
     pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         self.leaves.push(path);
         self.last_slot()
     }
 
-    /// Adds a position that is no leaf yet, after all leaves, and returns its slot, for the caller to fill.
+    /// Prefetched positions lie after all leaves.
     pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()
@@ -234,7 +222,6 @@ impl Batch {
         &self.nodes[range.clone()]
     }
 
-    /// Returns the slots of all leaves, in order, then those of prefetched positions.
     pub(crate) fn slots(&self) -> &[EvalSlot] {
         &self.slots[..self.leaves.len() + self.extra]
     }

@@ -1,13 +1,11 @@
 //! Gathering: descents from the root that collect leaves for one batch.
 //!
-//! One descent carries many visits. At each node they are split among the children as single visits would
-//! have gone, one after the other. Visits under way count in the formula, so that different leaves are found.
-//! Leaves whose value is known at once (terminals, cache hits) are backed up on the spot. A [`Quota`] bounds
-//! what one gathering does.
+//! One descent carries many visits. Each node splits them among its children as single visits would have
+//! gone. Visits under way count in the formula, so that descents find different leaves. Leaves with a known
+//! value (terminals, cache hits) are backed up at once. A [`Quota`] bounds a gathering.
 //!
-//! A short batch for a device is filled up by prefetching: a descent that changes nothing in the tree goes
-//! where the next visits would go if all values stayed as they are. The evaluations of what it finds go into
-//! the cache.
+//! Prefetching fills a short batch for a device: a descent that does not change the tree goes where the next
+//! visits would go if all values stayed. The evaluations go into the cache.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,38 +23,32 @@ use crate::search::tree::{
 };
 use crate::tablebase;
 
-/// The largest number of visits that are sent for each leaf that is still wanted.
+/// Visits sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gathered {
     /// Another gathering will find more.
     More,
-    /// There will be no more before something comes back from its evaluation.
+    /// No more until an evaluation comes back.
     Enough,
-    /// No visit was begun or ended, and no leaf made: all that is left to do is under evaluation.
+    /// No visit was begun or ended: all that is left is under evaluation.
     Nothing,
 }
 
-/// The state of one worker's descents. Its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct Gatherer {
-    /// The game up to the node that the descent is at.
+    /// The game up to the node of the descent.
     pub(crate) history: History,
-    /// The nodes from the root to that node.
     pub(crate) path: Vec<NodeId>,
-    /// A stack of candidates: each level of a descent has its part of it.
+    /// A stack, of which each level of the descent has a part.
     pub(crate) candidates: Vec<Candidate>,
-    /// Buffer for a policy out of the cache.
     pub(crate) policy: Vec<f32>,
     pub(crate) batch: Batch,
-    /// Buffers of batches that are backed up.
     spare: Vec<Batch>,
-    /// Batches that the device has at once, or 0 if it needs the core of this thread.
+    /// Batches that the device computes at once, or 0 if it needs this thread's core.
     queues: usize,
-    /// Leaves that the batch is to have after this gathering.
     target: usize,
-    /// Value of a move whose first visit is under way, above that of its parent.
     pending_gain: f32,
     counts: GatherCounts,
 }
@@ -93,8 +85,7 @@ impl Gatherer {
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.waiting_leaves();
-            // Where most visits collide, more of them are sent at once: one collision then takes them
-            // together.
+            // Where most visits collide, more are sent at once, so that one collision takes them together.
             let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
@@ -131,10 +122,8 @@ impl Gatherer {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
 
-    /// Takes the buffers of a batch that is backed up for another one.
     pub(crate) fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
-        // Without others under way one buffer is enough.
         if self.batch.is_empty() {
             std::mem::swap(&mut self.batch, &mut batch);
         }
@@ -143,20 +132,17 @@ impl Gatherer {
         }
     }
 
-    /// Lets go of the visits that collided in this batch so far.
     pub(crate) fn release_collisions(&mut self, tree: &Tree) {
         backup::release_collisions(tree, &mut self.batch);
     }
 
-    /// Takes back what the batch has begun.
     pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
         budget.end_leaves(self.waiting_leaves());
         backup::abandon_batch(tree, &self.batch);
         self.batch.clear();
     }
 
-    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else
-    /// would be done.
+    /// Leaves to begin in a tree of this size: fewer near a limit, one if nothing else is under way.
     fn leaves_to_begin(&self, search: &SearchState) -> u32 {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
@@ -164,7 +150,6 @@ impl Gatherer {
         allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
     }
 
-    /// Takes `visits` visits into the node that stands for the last position of `history`.
     fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
         self.path.push(id);
         let node = search.context.tree.node(id);
@@ -195,8 +180,6 @@ impl Gatherer {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again
-    /// for the next visit.
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
         search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
@@ -209,7 +192,7 @@ impl Gatherer {
         if unplaced > 0 {
             self.cancel(&search.context.tree, unplaced);
         }
-        // What these descents need next comes from memory while the first of them is under way.
+        // Prefetches memory that these descents need next.
         for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
             match candidate.target {
                 CandidateMove::Child(child) => {
@@ -218,7 +201,6 @@ impl Gatherer {
                 CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
             }
         }
-        // Listed again only where a child is made.
         let mut moves = None;
         for index in first..self.candidates.len() {
             let Candidate { taken, target, .. } = self.candidates[index];
@@ -238,7 +220,7 @@ impl Gatherer {
                     self.descend(search, child, taken);
                     self.history.pop();
                 }
-                // Another worker is making a child of this node, maybe this one, at this moment.
+                // Another worker is appending a child to this node.
                 Ok(None) => self.collide(taken),
                 Err(TreeFull) => self.cancel(&search.context.tree, taken),
             }
@@ -246,7 +228,7 @@ impl Gatherer {
         self.candidates.truncate(first);
     }
 
-    /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
+    /// Gives `visits` to candidates and returns those that found no place.
     fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let mut terms = self.push_children(search, node);
@@ -268,14 +250,12 @@ impl Gatherer {
             terms.begin_first_visit(candidate);
             left -= 1;
             if is_fresh && left > 0 {
-                // The next unvisited move becomes a candidate.
                 fresh = self.push_unvisited(search, node, &mut last, &terms);
             }
         }
         left
     }
 
-    /// Puts the children on the stack. Returns what the moves without a visit have in common.
     fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
@@ -313,7 +293,6 @@ impl Gatherer {
             let target = CandidateMove::Child(id);
             self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
         }
-        // What scores depend on is known only now.
         let exploration = select::exploration(&exploration, children_visits);
         let mut terms = UnvisitedTerms::new(fpu, parent_q, pending_q, exploration);
         terms.count_visited(visited_policy);
@@ -323,14 +302,13 @@ impl Gatherer {
             *candidate = Candidate::new(q, policy * exploration, started, target);
         }
         if plies == 0 {
-            // The root's candidates are all there are on the stack.
+            // At the root the stack holds no other candidates.
             let least = visits_to_stay_in_the_race(search);
             self.candidates.retain(|candidate| candidate.started >= least);
         }
         terms
     }
 
-    /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
     pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
@@ -343,7 +321,7 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Puts the best move without a child that comes after `last` on the stack. Returns its place.
+    /// Pushes the best unvisited move after `last`, and gives its index.
     fn push_unvisited(
         &mut self,
         search: &SearchState,
@@ -364,8 +342,7 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else
-    /// with the batch.
+    /// A certain or cached result counts at once, else the leaf joins the batch.
     fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
@@ -396,15 +373,14 @@ impl Gatherer {
         }
     }
 
-    /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
+    /// Plies back to an earlier occurrence of this position within the tree.
     fn two_fold_cycle(&self, params: &SearchParams) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
         (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is
-    /// left at its parent.
+    /// Probes the endgame tables. The distance to the end is estimated by the moves left at the parent.
     fn probe(&self, context: &SearchContext) -> Option<Proof> {
         let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -416,8 +392,7 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not
-    /// needed.
+    /// One visit ends here, the others are cancelled.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -427,7 +402,7 @@ impl Gatherer {
         self.cancel(&search.context.tree, visits - 1);
     }
 
-    /// Puts the leaf into the batch with one visit. The others collide with it.
+    /// The others collide with it.
     fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
         if visits > 1 {
@@ -443,7 +418,6 @@ impl Gatherer {
         }
     }
 
-    /// Ends the visits in a node whose value is certain, taken to be, or in the cache.
     fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
@@ -452,21 +426,19 @@ impl Gatherer {
         self.counts.known += visits;
     }
 
-    /// Stops the visits at a leaf under evaluation.
     fn collide(&mut self, visits: u32) {
         self.batch.push_collision(&self.path, visits);
         self.counts.collided += visits;
         self.counts.collisions += 1;
     }
 
-    /// Takes visits back that have no use.
     fn cancel(&mut self, tree: &Tree, visits: u32) {
         backup::cancel(tree, &self.path, visits);
         self.counts.spare += visits;
     }
 }
 
-/// Returns the visits below which a root move cannot become the most visited any more. 0 while all can.
+/// A root move with fewer visits can no longer become the most visited. 0 while all can.
 fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     let SearchState { context, root, hints, .. } = search;
     let lead = hints.decisive_lead.load(Ordering::Relaxed);
@@ -478,32 +450,30 @@ fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
 }
 
-/// Returns whether `child` wins for certain while other lines are wanted beside it, which go first then.
+/// With several lines, a child that certainly wins waits until the other lines have been searched.
 fn is_settled(context: &SearchContext, child: &Node) -> bool {
     context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
 
-/// Returns the unvisited root move with the largest policy that may be searched, among those that come after
-/// `last`.
+/// The unvisited root move after `last` with the largest policy that may be searched.
 fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
     if visits_to_stay_in_the_race(search) > 0 {
         return None;
     }
     let root = &search.root;
-    // Policies are not negative: their bits are in the same order.
+    // Policies are not negative, so their bits have the same order.
     let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
     let below = last.as_ref().map(rank);
     let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
     allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
 }
 
-/// A batch for a device is filled up to the size of a full one divided by this.
+/// A device's batch is filled up to a full one's size divided by this.
 const BATCH_PER_PREFETCH: u32 = 4;
 
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it
-    /// to us, a device gets a part of a batch: that takes it not much longer than a single position. A batch
-    /// without leaves is left alone: nothing waits for it.
+    /// Fills the batch up to `MaxPrefetch` positions. By default a device gets a part of a full batch, which
+    /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves.len();
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
@@ -520,8 +490,7 @@ impl Gatherer {
         self.prefetch_below(search, search.context.root, (size - leaves) as u32);
     }
 
-    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache
-    /// included.
+    /// Finds up to `budget` positions, including those in the cache.
     fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
         let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
@@ -545,7 +514,6 @@ impl Gatherer {
         budget - left
     }
 
-    /// Looks for up to `budget` positions below `candidate`. Returns how many it found.
     fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
             CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
@@ -563,7 +531,7 @@ impl Gatherer {
         found
     }
 
-    /// Adds the last position of `history` to the batch, unless it is known or asked for already.
+    /// Skips a position that is known or already requested.
     fn prefetch_leaf(&mut self, context: &SearchContext) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();
@@ -576,8 +544,7 @@ impl Gatherer {
         }
     }
 
-    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search
-    /// comes there.
+    /// True if a mate, a repetition or a table will decide the position once the search gets there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = context;
         let repeats_within =
@@ -588,22 +555,19 @@ impl Gatherer {
     }
 }
 
-/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's
-/// results are ill spent.
+/// Visits of the root per leaf under way: visits without each other's results are poorly placed.
 const VISITS_PER_LEAF: u32 = 8;
-/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many
-/// leaves that are wanted, where an evaluation needs a core: the more often descents end there, the more the
-/// search waits for what they will return, and the worse is what else it finds …
+/// Wanted leaves per collision after which a gathering ends by default, where evaluations need a core: after
+/// collisions descents find worse leaves …
 const LEAVES_PER_COLLISION: u32 = 4;
-/// … and at most this often, as in Lc0.
+/// … and after at most this many, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are
-/// under way beside it, for a device of its own.
+/// What a visit is worth less, on a device of its own, where as many visits as the tree has are under way.
+/// Fitted by games in equal virtual time.
 const LOSS_UNDER_WAY: f32 = 0.25;
 
-/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation
-/// needs a core.
+/// `queues` is 0 if an evaluation needs a core.
 fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     match queues {
         0 => visits / VISITS_PER_LEAF,
@@ -611,20 +575,16 @@ fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     }
 }
 
-/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at
-/// once.
 pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
     leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
 }
 
-/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that
-/// knows all.
+/// A visit that knows all results is worth 1.
 pub fn worth_under_way(leaves: u32, visits: u32) -> f32 {
     1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
 }
 
-/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that
-/// computes `latency` positions in the time that a batch of one takes.
+/// For a device that computes `latency` positions in the time that a batch of one takes.
 ///
 /// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits.
 /// The product is largest where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
@@ -634,7 +594,7 @@ fn leaves_on_device(visits: u32, latency: u32) -> u32 {
 }
 
 impl CollisionScaling {
-    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, `max` in the largest.
+    /// Visits that collisions may cost in a tree of `nodes` visits, at most `max`.
     fn allowed(&self, max: u32, nodes: u32) -> u32 {
         if nodes >= self.end {
             return max;
@@ -649,25 +609,21 @@ impl CollisionScaling {
 
 #[derive(Debug, Default)]
 struct GatherCounts {
-    /// Visits that ended in terminals and cache hits.
     pub(super) known: u32,
-    /// Visits that stopped at leaves under evaluation.
     pub(super) collided: u32,
-    /// Stops at leaves under evaluation.
     pub(super) collisions: u32,
-    /// Visits that were not needed: the leaf took one visit only.
+    /// Visits cancelled because their leaf took only one.
     pub(super) spare: u32,
-    /// Draws by repetition that were none any more and became leaves again.
+    /// Draws by repetition that became leaves again.
     reopened: u32,
-    /// Visits that ended in cache hits.
     cache_hits: u32,
-    /// Sum of the depths of visits that ended in terminals and cache hits, and the depth of the deepest one.
+    /// Of visits that ended in terminals and cache hits.
     depth_sum: usize,
     max_depth: usize,
 }
 
 impl GatherCounts {
-    /// Adds them to the counters of the search all at once, since these are shared by all threads.
+    /// All at once: the counters are shared by all threads.
     fn add_to(&self, counters: &SearchCounters) {
         let add = |counter: &AtomicU64, count: u32| counter.fetch_add(count.into(), Ordering::Relaxed);
         add(&counters.collisions, self.collisions);
@@ -680,13 +636,10 @@ impl GatherCounts {
 #[derive(Debug)]
 struct Quota {
     leaves: u32,
-    /// Visits that may end in terminals and cache hits.
     known: u32,
     /// True if those visits take places of the batch.
     known_take_places: bool,
-    /// Visits that may stop at leaves under evaluation.
     collided: u32,
-    /// Stops there.
     collisions: u32,
 }
 
@@ -712,7 +665,7 @@ impl Quota {
         counts.known >= self.known
     }
 
-    /// Returns whether the gathering ends, whether the batch is full or not.
+    /// The gathering ends then, even if the batch is not full.
     fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions
@@ -728,7 +681,6 @@ mod tests {
     fn collisions_are_allowed_as_the_tree_grows() {
         let scaling = CollisionScaling::default();
         assert_eq!([0, 28, 29].map(|nodes| scaling.allowed(80_000, nodes)), [1, 1, 1]);
-        // 1 + 79,999 · ((72,514 − 28) / (145,000 − 28))^1.25 = 1 + 79,999 · 0.5^1.25
         assert_eq!(scaling.allowed(80_000, 72_514), 33_636);
         assert_eq!([145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)), [80_000; 2]);
         assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
@@ -736,8 +688,7 @@ mod tests {
         assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
     }
 
-    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where
-    /// it had few places.
+    /// A regression: up to 917 descents collided before a small batch was sent.
     #[test]
     fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
         let is_spent = |leaves, collisions| {
@@ -750,7 +701,7 @@ mod tests {
         assert_eq!([916, 917].map(|n| is_spent(100_000, n)), [false, true]);
     }
 
-    /// A regression: what the option set was capped at a quarter of the batch.
+    /// A regression: the option's value was capped at a quarter of the batch.
     #[test]
     fn the_collisions_that_the_option_sets_are_allowed_in_every_batch() {
         let is_spent = |set, leaves, collisions| {
@@ -770,8 +721,8 @@ mod tests {
             [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
             [0, 1, 100, 787, 2_954]
         );
-        // All that the tree has, where the latency is all that counts, and hardly more than a core would get
-        // where it isn't.
+        // All that the tree has where only the latency counts, and hardly more than for a core where it
+        // doesn't.
         assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
     }
 
@@ -790,7 +741,6 @@ mod tests {
         let is_spent = |params: &SearchParams, leaves, known| {
             Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts { known, ..GatherCounts::default() })
         };
-        // 2.4 · 16 = 38.4
         assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));
         let none = SearchParams { max_out_of_order_factor: 0.0, ..params };
         assert_eq!((is_spent(&none, 16, 0), is_spent(&none, 16, 1)), (false, true));

@@ -1,31 +1,28 @@
 //! The PUCT formula as pure functions, and the number of visits that a child takes before another one is
 //! preferred.
 //!
-//! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus `cpuct · policy
-//! · √N / (1 + n)`. `N` counts the finished visits of the node's children, which pruning may have taken from
-//! it. `n` counts the visits of the child, those under way included (AlphaZero, Silver et al. 2018, growth of
-//! `cpuct` and reduction as in Lc0). Nothing here comes from the system's mathematics, so that a search is
-//! the same on every machine.
+//! A child's score is `q + u`: its mean value or first-play urgency, plus `cpuct · policy · √N / (1 + n)`.
+//! `N` counts the finished visits of the node's children, which pruning may have reduced. `n` counts the
+//! child's visits, including those under way (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and
+//! reduction). The system's mathematics library is not used, so that a search is the same on every machine.
 
 use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
 use crate::search::tree::{NodeId, NodeValue, Unvisited};
 
-/// The largest batch of which [`pending_gain`] takes nothing away.
+/// Up to this batch size [`pending_gain`] takes nothing away.
 const SMALL_BATCH: u32 = 16;
-/// What it takes away each time that a batch is twice as large.
+/// What it takes away for each doubling above that.
 const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
-/// What is taken away for a device of its own, which idles while descents collide.
+/// What it takes away for a device of its own, which idles while descents collide.
 const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
-/// Returns the exploration constant at a node with `visits` finished visits, one of its own and those of its
-/// children.
+/// `visits` are the node's finished visits, including its own.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
 
-/// Returns about `ln(x)`: with `x = 2ⁿ (1 + f)`, where n is an integer and `0 <= f < 1`, it is `ln 2 (n + f
-/// (1 + k − k f))`, where k is about 0.35, with the two coefficients that Lc0 has. Its growth of `cpuct` was
-/// tuned with it.
+/// About `ln(x)`: with `x = 2ⁿ (1 + f)`, n an integer and `0 <= f < 1`, it is `ln 2 (n + f (1 + k − k f))`
+/// with k about 0.35. The two coefficients are Lc0's, which tuned its growth of `cpuct` with them.
 fn approximate_ln(x: f32) -> f32 {
     const LINEAR: f32 = 1.346_555_2;
     const SQUARE: f32 = 0.346_555_23;
@@ -35,13 +32,12 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// Returns the factor on a child's policy: the exploration constant times the root of the children's finished
-/// visits.
+/// The factor on a child's policy.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
-/// Returns the value taken for an unvisited child. `visited_policy` is the policy of all visited siblings.
+/// `visited_policy` is the policy of all visited siblings.
 pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
     match strategy {
         FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
@@ -49,36 +45,32 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
     }
 }
 
-/// Returns the value taken for a move whose first visit is under way, at a parent with the value `parent_q`
-/// for its side to move: what a first visit returns is better than the first-play urgency, which falls as
-/// siblings are visited, since the search goes to promising moves first. `gain` is the amount above the
-/// parent's value.
+/// The value of a move whose first visit is under way, `gain` above the parent's. Promising moves go first,
+/// so first visits return more than the first-play urgency.
 pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }
 
-/// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where
-/// small batches have `gain`. The more is expected of leaves under evaluation, the more descents end there
-/// again, and the sooner the batch is sent: large ones would not fill, and a device of its own would wait.
+/// A large gain makes more descents collide: large batches would not fill, and a device of its own would
+/// wait.
 pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
     let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
     let of_device = if has_device { LOSS_OF_GAIN_ON_DEVICE } else { 0.0 };
     gain - of_device - LOSS_OF_GAIN_PER_DOUBLING * doublings as f32
 }
 
-/// Returns what a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
+/// A child's value for the side that chooses, which gets `draw_score` for a draw.
 #[inline]
 pub(crate) fn child_q(mean: NodeValue, draw_score: f32) -> f32 {
     mean.v + draw_score * mean.d
 }
 
-/// Returns what a node's mean is worth to its side to move, which gets `draw_score` for a draw.
+/// A node's value for its side to move, which gets `draw_score` for a draw.
 pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.v
 }
 
-/// The change of values by the Moves Left Head: shorter wins and longer losses are better. The formula is
-/// that of Lc0.
+/// Lc0's change of values by the Moves Left Head: shorter wins and longer losses are better.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
@@ -86,8 +78,7 @@ pub(crate) struct MovesLeftUtility<'a> {
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// Returns the utility for the children of a node with the mean `parent`. `None` where the game is not
-    /// decided enough.
+    /// `None` if the game is not decided enough.
     #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
@@ -98,7 +89,6 @@ impl<'a> MovesLeftUtility<'a> {
         counts.then_some(MovesLeftUtility { params, parent_m: parent.m })
     }
 
-    /// Returns what is added to the value `q` of a child with `m` plies left, for the side that chooses.
     pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
         let params = self.params;
         let max = params.moves_left_max_effect;
@@ -118,17 +108,14 @@ impl<'a> MovesLeftUtility<'a> {
     }
 }
 
-/// What the moves of one node that have no visit share in the formula.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
     parent_q: f32,
-    /// Value of a move whose first visit is under way.
     pub(crate) pending_q: f32,
-    /// Policy of all moves that have a visit, finished or under way.
+    /// Policy of all moves with a visit, finished or under way.
     visited_policy: f32,
     pub(crate) fpu: f32,
-    /// Factor on the policy, as [`exploration`] has it.
     pub(crate) exploration: f32,
 }
 
@@ -148,9 +135,9 @@ impl UnvisitedTerms {
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
-    /// Gives `candidate` its first visit: it counts as visited, with the value that is expected of it.
+    /// The move counts as visited, with the expected value.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
-        // Without exploration there is no policy to be had from `pu`, and none counts.
+        // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
         self.count_visited(policy);
         candidate.q = self.pending_q;
@@ -158,7 +145,6 @@ impl UnvisitedTerms {
     }
 }
 
-/// A child, or the first unvisited edge, among which visits are split.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Mean value or first-play urgency, for the side that chooses.
@@ -167,9 +153,8 @@ pub(crate) struct Candidate {
     pub(crate) pu: f32,
     /// `q + u` after `started` visits.
     pub(crate) score: f32,
-    /// Visits finished and under way, those given out by this split included.
+    /// Visits finished and under way, including `taken`.
     pub(crate) started: u32,
-    /// Visits given out by this split.
     pub(crate) taken: u32,
     pub(crate) target: CandidateMove,
 }
@@ -177,7 +162,6 @@ pub(crate) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CandidateMove {
     Child(NodeId),
-    /// A move without a child.
     Unvisited(Unvisited),
 }
 
@@ -195,8 +179,8 @@ impl Candidate {
         visits
     }
 
-    /// Returns how many further visits it takes while its score is above `level`, and how fast that number
-    /// falls as the level rises. 0 for a candidate without a visit.
+    /// The further visits above `level`, and how fast their number falls as it rises. 0 for an unvisited
+    /// candidate.
     fn visits_above(&self, level: f64) -> (f64, f64) {
         // q + pu / (started + k) > level  ⇔  k < pu / (level − q) − started
         let lead = level - f64::from(self.q);
@@ -205,8 +189,7 @@ impl Candidate {
         if visits > 0.0 && self.started > 0 { (visits, per_lead / lead) } else { (0.0, 0.0) }
     }
 
-    /// Returns the smallest number of further visits after which the score is below `rival`, at least 1, at
-    /// most `limit`.
+    /// The fewest further visits, at most `limit`, that bring the score below `rival`.
     pub(super) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
         let lead = rival - self.q;
         if lead <= 0.0 {
@@ -223,11 +206,10 @@ fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32
 }
 
-/// Returns the best candidate's index and the second best score, or `None` if there is no candidate.
 pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = 0;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
-    // Without a branch: which score is larger cannot be foretold.
+    // Without a branch, which would be mispredicted.
     for (index, candidate) in candidates.iter().enumerate() {
         let score = candidate.score;
         let is_better = score > best_score;
@@ -239,22 +221,20 @@ pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     (!candidates.is_empty()).then_some((best, second))
 }
 
-/// Visits for each candidate from which on [`take_together`] costs less than single runs.
+/// With this many visits per candidate [`take_together`] is cheaper.
 const MANY_VISITS: usize = 8;
 /// Newton's method needs fewer steps.
 const MAX_STEPS: u32 = 16;
 
-/// Gives most of many `visits` at once to candidates that have visits: those that would go to scores above a
-/// common level, at least that of a first visit, if they were given out one by one. Returns their number, 0
-/// where single runs are better.
+/// Splits most of many `visits` at once: candidates get those that single visits would place above a common
+/// level, at least that of a first visit. 0 if single runs are better.
 #[inline]
 pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
     if (visits as usize) < MANY_VISITS * candidates.len() { 0 } else { take_many(candidates, visits) }
 }
 
 fn take_many(candidates: &mut [Candidate], visits: u32) -> u32 {
-    // The level at which the best alone would have all visits lies below the one that is sought, which the
-    // steps don't pass.
+    // Where the best alone had all visits is below the level sought, which Newton's steps don't pass.
     let lowest = |&Candidate { q, pu, score, started, .. }: &Candidate| match started {
         0 => f64::from(score),
         _ => f64::from(q) + f64::from(pu) / (f64::from(started) + f64::from(visits)),
@@ -286,7 +266,6 @@ mod tests {
     fn cpuct_grows_with_visits() {
         let params = SearchParams::default().exploration();
         assert_eq!(cpuct(&params, 0), 1.745);
-        // 1.745 + 3.894 · ln 2 at as many visits as the base
         assert!((cpuct(&params, 38739) - 4.444_115).abs() < 1e-4);
     }
 
@@ -309,13 +288,12 @@ mod tests {
     fn fpu_falls_with_visited_policy() {
         let strategy = SearchParams::default().fpu();
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
-        // 0.25 − 0.33 · √0.49
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
         assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
     }
 
-    /// A regression: a first visit under way did not lower the first-play urgency of its siblings, and one
-    /// batch spread too widely.
+    /// A regression: a first visit under way did not lower its siblings' first-play urgency, and one batch
+    /// spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu();
@@ -325,7 +303,6 @@ mod tests {
         let mut terms = UnvisitedTerms::new(strategy, 0.25, pending_q(0.25, 0.1), 2.0);
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);
-        // 0.25 + 0.1, and 0.25 − 0.33 · √0.49 for the moves that have no visit yet
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
         assert_eq!((candidate.started, candidate.taken), (1, 1));
@@ -354,17 +331,13 @@ mod tests {
         assert!(MovesLeftUtility::new(&params, false, parent(0.9)).is_none());
         assert!(MovesLeftUtility::new(&params, true, parent(0.8)).is_none());
         let utility = MovesLeftUtility::new(&params, true, parent(-0.9)).unwrap();
-        // m 30: length 0.0027 · (30 − 40) = −0.027. x = (0.9 − 0.8) / 0.2 = 0.5. 0.027 · (1.6521 · 0.5 −
-        // 0.6521 · 0.25) = 0.027 · 0.663025
         assert!((utility.of(0.9, 30.0) - 0.017_901_7).abs() < 1e-6);
         assert!((utility.of(-0.9, 30.0) + 0.017_901_7).abs() < 1e-6);
-        // The effect is capped: 0.0345 · (1.6521 − 0.6521).
         assert!((utility.of(1.0, 400.0) + 0.0345).abs() < 1e-6);
         assert_eq!(utility.of(0.5, 10.0), 0.0);
     }
 
     proptest! {
-        /// Visits that are handed out one by one go where runs of visits would go.
         #[test]
         fn runs_of_visits_equal_single_ones(
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
@@ -390,7 +363,6 @@ mod tests {
             };
             let singles = split(false, false);
             for taken in [split(true, false), split(false, true)] {
-                // Rounding may move a visit where two scores are equal to the last bit.
                 prop_assert!(taken.iter().zip(&singles).all(|(run, single)| run.abs_diff(*single) <= 1));
             }
         }

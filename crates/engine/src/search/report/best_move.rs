@@ -1,7 +1,5 @@
-//! The move to play, and the line that follows it.
-//!
-//! By default the best move is played. With a temperature one is drawn, so that games differ. The rules of
-//! the draw are those of Lc0.
+//! Chooses the move to play and the line after it. With a temperature the move is drawn by Lc0's rules, so
+//! that games differ.
 
 use std::cmp::Ordering;
 
@@ -12,11 +10,8 @@ use crate::search::leaf::select;
 use crate::search::state::{FoundMate, SearchContext, SearchParams, TemperatureParams};
 use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 
-/// The longest principal variation that is reported, plies.
 const MAX_PV: usize = 64;
 
-/// Returns the move to play, of those that `snapshot` has ranked: the first, or one that `rng` draws by the
-/// temperature.
 pub(crate) fn choose<'a>(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -51,7 +46,7 @@ fn draw_candidates(
     ranked.iter().map(candidate).collect()
 }
 
-/// Returns the expected line that begins with `first`. It goes on to a mate that was found at its leaf.
+/// The expected line that begins with `first`, up to a mate found at its leaf.
 pub(crate) fn principal_variation(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -93,13 +88,13 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
     if node.state() != NodeState::Expanded {
         return None;
     }
-    // The figures change while workers are at it: each is looked at once.
+    // Workers change the figures meanwhile, so each is read once.
     let ranks = tree.children(node).filter(|(_, child)| child.visits() > 0).map(|(id, child)| {
         let reading = NodeReading::of(child);
         let q = select::child_q(reading.mean, draw_score);
         (MoveRank::new(&reading, q, child.edge().policy()), id, child)
     });
-    // `max_by` prefers the last of equals. Children were made by falling policy.
+    // `max_by` prefers the last of equals, and children were made by falling policy.
     let best = ranks.max_by(|(a, ..), (b, ..)| a.compare(b).then(Ordering::Greater));
     best.map(|(_, id, child)| (id, child))
 }
@@ -118,13 +113,11 @@ impl TemperatureParams {
         (self.initial * left as f32 / self.decay_moves as f32).max(self.endgame)
     }
 
-    /// Draws one of `candidates` at a temperature above 0 and returns its index, or `None` if none of them
-    /// may be drawn.
     fn draw(&self, temperature: f32, candidates: &[DrawCandidate], rng: &mut fastrand::Rng) -> Option<usize> {
         let visits = |candidate: &DrawCandidate| candidate.visits as f32 + self.visit_offset;
         let most = candidates.iter().reduce(|a, b| if visits(b) > visits(a) { b } else { a })?;
         let power = 1.0 / f64::from(temperature);
-        // The value is between −1 and 1, the cutoff in percent of the way between them.
+        // The value is between −1 and 1, the cutoff in percent of that range.
         let least_q = most.q - self.value_cutoff / 50.0;
         let weight = |candidate: &DrawCandidate| {
             if visits(most) <= 0.0 {
@@ -141,9 +134,8 @@ impl TemperatureParams {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DrawCandidate {
     visits: u32,
-    /// Value for the side to move. First-play urgency without visits.
     q: f32,
-    /// Policy with the search's noise.
+    /// With the search's noise.
     policy: f32,
 }
 
@@ -156,13 +148,11 @@ mod tests {
         let params = TemperatureParams { initial: 1.0, ..TemperatureParams::default() };
         assert_eq!((params.at(0), params.at(300)), (1.0, 1.0));
         let decaying = TemperatureParams { decay_moves: 10, decay_delay_moves: 5, ..params };
-        // Moves 0 and 5, 6, 10, 15 and 20 of the game
         let found = [0, 11, 12, 20, 30, 40].map(|ply| decaying.at(ply));
         assert_eq!(found, [1.0, 1.0, 0.9, 0.5, 0.0, 0.0]);
         let floored = TemperatureParams { endgame: 0.3, ..decaying };
         assert_eq!([20, 28, 40].map(|ply| floored.at(ply)), [0.5, 0.3, 0.3]);
         let cut = TemperatureParams { cutoff_move: 16, endgame: 0.25, ..params };
-        // The sixteenth move is played after 30 plies.
         assert_eq!((cut.at(29), cut.at(30)), (1.0, 0.25));
     }
 
@@ -188,13 +178,10 @@ mod tests {
     fn moves_are_drawn_by_their_visits() {
         let params = TemperatureParams::default();
         assert_shares(params, 1.0, [0.6, 0.3, 0.1]);
-        // 36 : 9 : 1
         assert_shares(params, 0.5, [36.0 / 46.0, 9.0 / 46.0, 1.0 / 46.0]);
-        // 0.2 − (−0.5) = 0.7 is 35 %. 0.2 is 10 %.
         assert_shares(TemperatureParams { value_cutoff: 36.0, ..params }, 1.0, [0.6, 0.3, 0.1]);
         assert_shares(TemperatureParams { value_cutoff: 34.0, ..params }, 1.0, [2.0 / 3.0, 1.0 / 3.0, 0.0]);
         assert_shares(TemperatureParams { value_cutoff: 9.0, ..params }, 1.0, [1.0, 0.0, 0.0]);
-        // 40 : 10 : −10 and 80 : 50 : 30
         assert_shares(TemperatureParams { visit_offset: -20.0, ..params }, 1.0, [0.8, 0.2, 0.0]);
         assert_shares(TemperatureParams { visit_offset: 20.0, ..params }, 1.0, [0.5, 0.3125, 0.1875]);
     }

@@ -1,5 +1,4 @@
-//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root
-//! move. All values are from the point of view of the side to move at the root.
+//! What a search reports while it runs. Values are for the side to move at the root.
 
 use std::time::Duration;
 
@@ -14,60 +13,47 @@ use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
 use crate::search::tree::{Inside, NodeValue, Proof, ProofOutcome};
 
-/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the
-/// objectivity goes.
+/// A line. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
-    /// Expected result as the search sees it, `-1..=1`.
+    /// Expected result with contempt, `-1..=1`.
     pub q: f32,
     /// Win minus loss, `-1..=1`.
     pub wl: f32,
-    /// Draw probability.
     pub d: f32,
-    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly
-    /// certain.
+    /// Mean advantage: 1 is an even chance to win. `None` without draws or if the result is nearly certain.
     pub mu: Option<f32>,
-    /// Visits of the first move.
     pub nodes: u64,
     /// Plies to the end of the game, if the network has a Moves Left Head.
     pub moves_left: Option<f32>,
-    /// Moves to a forced mate: positive if we give it, negative if we get it.
+    /// Moves to a forced mate, negative if we are mated.
     pub mate: Option<i32>,
-    /// The moves, first the one to play.
     pub moves: Vec<Move>,
 }
 
-/// The state of a search at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchInfo {
-    /// Average depth of this search's visits: positions on their way, the root included.
+    /// Average length of this search's visits in positions, including the root.
     pub depth: u32,
-    /// Depth of the deepest visit, counted likewise.
+    /// Likewise, of the deepest visit.
     pub seldepth: u32,
-    /// Time since `go`.
     pub time: Duration,
-    /// Visits of the root, those of earlier searches included.
+    /// Visits of the root, including earlier searches.
     pub nodes: u64,
-    /// New visits per second since `go`.
     pub nps: u64,
-    /// Positions that the network evaluated per second since `go`.
     pub eps: u64,
-    /// Fill of the evaluation cache, permille.
+    /// Permille.
     pub hashfull: u32,
-    /// Positions found in the endgame tables since `go`.
     pub tablebase_hits: u64,
-    /// The best lines, best first.
     pub lines: Vec<PvLine>,
-    /// Figures of every root move, if they are asked for.
     pub move_stats: Option<RootStats>,
 }
 
-/// A change of win minus loss that any form of score shows.
+/// A change of win minus loss that is visible in any form of score.
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing
-    /// has.
+    /// Without a new visit nothing has changed.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -83,8 +69,7 @@ impl SearchInfo {
     }
 }
 
-/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked`
-/// are its moves, best first.
+/// The information without move figures, `None` before the root is evaluated. `ranked` is best first.
 pub(crate) fn search_info(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -92,7 +77,7 @@ pub(crate) fn search_info(
     inside: &Inside<'_>,
 ) -> Option<SearchInfo> {
     let (best, others) = ranked.split_first()?;
-    // A move without visits is taken to be worth what the root is, unless that is proven by another one.
+    // An unvisited move is shown at the root's value, unless another move proves that.
     let has_score = |root_move: &&&RootMove| root_move.is_visited() || snapshot.root.proof.is_none();
     let shown = std::iter::once(best).chain(others.iter().filter(has_score));
     let counts = snapshot.counts;
@@ -147,52 +132,43 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     }
 }
 
-/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity
-/// goes.
+/// Means are for the side to move at the root, free of contempt as far as the objectivity goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     pub wl: f32,
     pub d: f32,
     /// Plies from the node to the end of the game.
     pub m: f32,
-    /// Win minus loss, and what the draws are worth.
+    /// Win minus loss, plus the worth of draws.
     pub q: f32,
 }
 
-/// The figures of the root, or of the position after a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeStats {
     pub visits: u32,
     pub in_flight: u32,
-    /// Policy of the move. At the root that of all visited moves together.
+    /// Policy of the move, at the root the sum over visited moves.
     pub policy: f32,
-    /// The mean of the visits, or `None` without any.
     pub mean: Option<MeanStats>,
-    /// The value that the move is chosen by, contempt and all. First-play urgency without visits.
+    /// The value that the move is chosen by, with contempt, or the first-play urgency.
     pub q: f32,
-    /// The network's value of the position, or the result if it is certain, or `None` if that is not known
-    /// any more.
+    /// The network's value of the position or its certain result, if still known.
     pub v: Option<f32>,
     pub is_certain: bool,
 }
 
-/// The figures of a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveStats {
     pub mv: Move,
     pub policy_index: u16,
-    /// The figures of the position after it.
     pub node: NodeStats,
-    /// The term that is added to Q for exploration.
     pub u: f32,
-    /// The score by which the next visit is given.
     pub s: f32,
 }
 
-/// The figures of the root and of its moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootStats {
-    /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
+    /// Fewest visits first, then by rising Q + U.
     pub moves: Vec<MoveStats>,
     pub root: NodeStats,
 }
@@ -261,7 +237,6 @@ fn move_stats(
 
 fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
     let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
-    // The root's own mean is from the point of view of the side that moved last.
     let own = NodeValue { v: -mean.v, ..mean };
     NodeStats {
         visits,
@@ -280,7 +255,7 @@ fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> Mean
     MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + draw_score * shown.d }
 }
 
-/// Returns what the network said of the last position, for its side to move, if the cache still knows.
+/// The cached network value of the last position, for its side to move.
 fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
     cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)

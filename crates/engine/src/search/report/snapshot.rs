@@ -1,8 +1,5 @@
-//! The root at one moment, read once for all who want to know: stoppers, information for the GUI, the move to
-//! play, figures of root moves, and benchmarks.
-//!
-//! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart, but
-//! whoever is given the same snapshot sees the same numbers.
+//! The root at one moment, read once for stoppers, reports and the choice of the move. Workers go on
+//! meanwhile, so the figures of two moves may be from slightly different moments.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,45 +15,40 @@ use crate::search::tree::{
 };
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
-/// The state of a search, read at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RootSnapshot {
     pub(crate) elapsed: Duration,
-    /// Time from `go` to the end of the first evaluation, if there was one.
+    /// Time from `go` to the end of the first evaluation.
     pub(crate) first_evaluation: Option<Duration>,
-    /// Visits that earlier searches left, and those made by this one.
     pub(crate) nodes: u32,
     pub(crate) new_nodes: u64,
     pub(crate) counts: CounterValues,
     pub(crate) root: NodeReading,
-    /// Value, draws and plies left at the root for the side to move, or `None` without visits.
+    /// For the side to move, `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
-    /// Root moves that have a child, in the order in which the children were made.
+    /// In the order in which they were made.
     pub(crate) children: Vec<RootMove>,
-    /// Root moves without a child, in the order of the rules, or none after [`RootSnapshot::read_children`].
+    /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
-    /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is
-    /// pondered on.
+    /// Plies below the search's root: 0, or 1 after the move that is pondered on.
     pub(crate) plies: usize,
-    /// The worth of a draw to the side to move.
+    /// For the side to move.
     pub(crate) draw_score: f32,
-    /// The mate by checks at the search's root, or none after the move that is pondered on.
+    /// The mate by checks at the search's root. None after the move that is pondered on.
     pub(crate) mate: Option<FoundMate>,
-    /// Width of the lower bounds by which moves are ranked.
     lcb_factor: f32,
 }
 
-/// A node at one moment. Values are from the point of view of the side that moved into it.
+/// A node at one moment. Values are for the side that moved into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeReading {
     pub(crate) visits: u32,
     pub(crate) in_flight: u32,
-    /// Mean of the finished visits, meaningless without any.
+    /// Meaningless without finished visits.
     pub(crate) mean: NodeValue,
-    /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
+    /// At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
     pub(crate) bounds: Bounds,
-    /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
 
@@ -64,20 +56,18 @@ pub(crate) struct NodeReading {
 pub(crate) struct RootMove {
     pub(crate) mv: Move,
     pub(crate) child: Option<NodeId>,
-    /// The figures of the child. No visits and nothing proven without a child.
+    /// Without visits or proofs if there is no child.
     pub(crate) node: NodeReading,
-    /// Value for the side to move at the root, which gets the draw score for a draw, meaningless without
-    /// visits.
+    /// Value for the side to move at the root, including the draw score. Meaningless without visits.
     pub(crate) q: f32,
-    /// The network's policy.
+    /// Without noise.
     network_policy: f32,
-    /// The policy with the noise of the search.
+    /// With the search's noise.
     pub(crate) policy: f32,
     is_allowed: bool,
 }
 
 impl NodeReading {
-    /// The reading of a node that does not exist yet.
     const NONE: NodeReading = NodeReading {
         visits: 0,
         in_flight: 0,
@@ -106,7 +96,6 @@ impl NodeReading {
 }
 
 impl RootMove {
-    /// Returns a move without a child, with the network's policy and no noise.
     fn unvisited(mv: Move, policy: f32) -> RootMove {
         let node = NodeReading::NONE;
         RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
@@ -118,7 +107,6 @@ impl RootMove {
         RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
     }
 
-    /// Returns the move that mates at the last position of `history`, if `leaf`, its node, was proven so.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
         let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
@@ -127,7 +115,6 @@ impl RootMove {
         Some(root_move)
     }
 
-    /// Makes the move a visited one with this proof.
     fn prove(&mut self, proof: Proof) {
         let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
         let visits = self.node.visits.max(1);
@@ -137,14 +124,14 @@ impl RootMove {
 }
 
 impl RootSnapshot {
-    /// Reads the present state. A move that becomes a child at this moment is left out.
+    /// A move that becomes a child at this moment is left out.
     pub(crate) fn read(
         context: &SearchContext,
         root: &SearchRoot,
         counters: &SearchCounters,
         first_evaluation: Option<Duration>,
     ) -> RootSnapshot {
-        // Before the children: what becomes one meanwhile is told from the others by its move.
+        // Before the children, so that a move that becomes one meanwhile is recognised.
         let unvisited = unvisited_moves(context, root);
         let mut snapshot = RootSnapshot::read_children(context, root, counters, first_evaluation);
         let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
@@ -155,8 +142,7 @@ impl RootSnapshot {
         snapshot
     }
 
-    /// Reads the present state without the moves that have no child. The stoppers are asked after every
-    /// batch.
+    /// Reads without the moves that have no child, for the stoppers after every batch.
     pub(crate) fn read_children(
         context: &SearchContext,
         root: &SearchRoot,
@@ -195,8 +181,7 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while
-    /// nothing is known of that.
+    /// The snapshot, or while pondering that of the position after the expected move.
     pub(crate) fn reported(
         &self,
         context: &SearchContext,
@@ -208,8 +193,7 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns the position after the root move `mv` as if it were the root. The counts stay those of the
-    /// whole search.
+    /// The position after `mv` as if it were the root. Counts stay those of the whole search.
     fn after(&self, mv: Move, context: &SearchContext, _inside: &Inside<'_>) -> Option<RootSnapshot> {
         let SearchContext { tree, history, reply_moves, backend_info, .. } = context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
@@ -256,9 +240,8 @@ impl RootSnapshot {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
 
-    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then
-    /// unvisited, then certain losses. Of the moves whose result is open, the one with the best lower bound
-    /// goes before those with more visits.
+    /// Only moves that may be searched, best first: wins, then by visits, Q and policy, then unvisited, then
+    /// certain losses. The open move with the best lower bound goes before open moves with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
@@ -279,12 +262,11 @@ impl RootSnapshot {
     }
 }
 
-/// The share of the most visits with which a move may be played for the lower bound of its value.
+/// Share of the most visits from which on a move's lower bound counts.
 const LCB_SHARE: f32 = 0.05;
 
-/// Returns the place of the open move with the best lower confidence bound, its value less `factor` divided
-/// by the root of its visits, among `ranked` moves with enough visits. `None` if the first move is certain:
-/// nothing goes before it.
+/// The open move with the best lower confidence bound, value − `factor` / √visits, among `ranked` moves with
+/// enough visits. `None` if the first move is certain: it stays first.
 fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
     let enough = LCB_SHARE * first.node.visits as f32;
@@ -298,7 +280,6 @@ fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-/// Tells `children` of the mate at the root, unless the tree knows one as near.
 fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
     let is_evaluated = context.has_evaluated_root();
     let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
@@ -326,8 +307,7 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
     moves.collect()
 }
 
-/// Returns the certain result of the root for the side that moved last, where moves that may be searched
-/// decide it.
+/// The proof is for the side that moved last, by the moves that may be searched.
 fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
@@ -355,18 +335,16 @@ impl RootMove {
     }
 }
 
-/// The figures by which a move is judged as one to play, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MoveRank {
     class: ProofClass,
-    /// Plies to the certain end of the game, signed so that more is better, or 0 without a certain end.
     delay: f32,
     visits: u32,
     q: f32,
     policy: f32,
 }
 
-/// Classes of moves by what is proven of them, from worst to best.
+/// From worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ProofClass {
     Mated,
@@ -392,7 +370,6 @@ impl MoveRank {
         MoveRank { class, delay, visits: node.visits, q, policy }
     }
 
-    /// Compares two moves. The better one to play is the greater.
     pub(crate) fn compare(&self, other: &MoveRank) -> Ordering {
         (self.class.cmp(&other.class))
             .then(self.delay.total_cmp(&other.delay))
@@ -402,7 +379,6 @@ impl MoveRank {
     }
 }
 
-/// Returns the moves of the winning side, or of the losing one, until a mate that is `plies` away.
 pub(super) fn moves_to_mate(plies: f32) -> u32 {
     (plies as u32).div_ceil(2)
 }
@@ -422,13 +398,12 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
     })
 }
 
-/// The share of the root's visits down to which a line of play is followed …
+/// Lines of play are followed down to this share of the root's visits, for at most [`LINE_PLIES`] plies.
 const LINE_SHARE: f64 = 1.0 / 16.0;
-/// … and the number of plies for which it is.
 const LINE_PLIES: u32 = 6;
 
-/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being
-/// pruned only root moves count.
+/// The standard deviation of the plies left over the tree's lines. While the tree is pruned only root moves
+/// count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {
@@ -446,17 +421,14 @@ fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
 struct MovesLeftSums<'a> {
     tree: &'a Tree,
     plies: u32,
-    /// Plies left at the root.
     mean: f64,
-    /// The fewest visits with which a line is followed.
     least: f64,
     visits: f64,
-    /// Squared distances of the plies left from `mean`, by visits.
+    /// Squared distances of the plies left from `mean`, weighted by visits.
     squares: f64,
 }
 
 impl MovesLeftSums<'_> {
-    /// Adds the lines through `node`, whose children are `plies` below the root.
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {
             let n = f64::from(child.visits());
@@ -470,7 +442,7 @@ impl MovesLeftSums<'_> {
     }
 }
 
-/// The value at or below which a move loses nearly for certain, as Lc0 has it.
+/// Lc0's limit for a nearly certain loss.
 const RESIGNABLE_Q: f32 = -0.98;
 
 pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
@@ -479,8 +451,7 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
     let outcomes = || proofs().map(|proof| proof.outcome);
     let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
-    // Moves that may not be searched can have visits from an earlier search, and moves that turned out to
-    // lose are not in the race.
+    // Moves that may not be searched can have visits from an earlier search. Lost moves are not in the race.
     let visits_in_the_race = |root_move: &RootMove| {
         if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
     };
@@ -502,7 +473,7 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
             }),
         root: snapshot.evaluation,
         proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
-        // A result that only moves attain which may not be searched leaves the others open.
+        // A result that only excluded moves attain leaves the others open.
         root_is_certain: root.proof.is_some_and(|proof| {
             children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
         }),
@@ -510,35 +481,26 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
         is_resignable: allowed()
             .filter(|root_move| root_move.is_visited())
             .all(|root_move| root_move.q <= RESIGNABLE_Q),
-        // The root keeps the first mate that was found. A shorter one can follow.
+        // The root keeps the first mate found. A shorter one can follow.
         mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
         // The root's proof is for the side that moved last.
         mated_in: root.proof.filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
     }
 }
 
-/// Figures of a finished search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchSummary {
-    /// Visits of the root, those of earlier searches included.
     pub nodes: u64,
-    /// Visits made by this search.
     pub new_nodes: u64,
-    /// Time from `go` to the answer.
     pub time: Duration,
-    /// Time from `go` to the first evaluation, or `None` if there was none.
     pub first_evaluation: Option<Duration>,
-    /// What the search has counted.
     pub counts: CounterValues,
-    /// Time that the device computed, or `None` if time was real.
+    /// How long the device computed. `None` in real time.
     pub device_busy: Option<Duration>,
-    /// Memory of the tree, bytes.
     pub tree_bytes: u64,
-    /// Mean value, draws and plies left at the root, from the side to move's point of view, or `None` if
-    /// nothing was visited.
+    /// For the side to move.
     pub root: Option<RootEvaluation>,
-    /// The root's moves with their visits, in the order of their policy. Moves that were never tried are
-    /// missing.
+    /// Visited root moves in the order of their policy.
     pub root_visits: Vec<(Move, u32)>,
 }
 
@@ -571,11 +533,9 @@ mod tests {
 
     #[test]
     fn a_better_value_may_go_before_more_visits() {
-        // Bounds at factor 1: 0.2 − 0.05 = 0.15, 0.3 − 0.1 = 0.2, 0.5 − 0.25 = 0.25 and 0.9 − 0.236 = 0.664.
         let moves = [open_move(400, 0.2), open_move(100, 0.3), open_move(20, 0.5), open_move(18, 0.9)];
         assert_eq!(best(1.0, &moves[..2]), Some(1));
         assert_eq!(best(1.0, &moves), Some(2), "18 visits are less than a twentieth of 400");
-        // 0.2 − 0.1 = 0.1 and 0.25 − 0.2 = 0.05
         assert_eq!(best(2.0, &[open_move(400, 0.2), open_move(100, 0.25)]), Some(0));
         assert_eq!(best(1.0, &[open_move(25, 0.5), open_move(25, 0.5)]), Some(0), "the first of equals");
         assert_eq!(best(0.0, &moves), None);

@@ -1,5 +1,5 @@
-//! The time of a search since the `go` line was read: real, or counted by the search itself where a simulated
-//! device is to be tried without waiting for it.
+//! The time of a search since the `go` line was read: real, or counted by the search to simulate a device
+//! without waiting for it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,18 +18,17 @@ enum Time {
     Virtual(VirtualTime),
 }
 
-/// Time that passes only when the search says so. One thread searches, others only look.
+/// Time that only the search advances. One thread searches, others only look.
 #[derive(Debug)]
 struct VirtualTime {
     /// Relaxed: it publishes nothing else.
     now_ns: AtomicU64,
     host_per_visit: Duration,
-    /// When the device is done with what it was sent.
     timetable: Mutex<Timetable>,
 }
 
 impl SearchClock {
-    /// Starts at `received`, or at 0 in virtual time for a device of this `pace`.
+    /// Starts at `received`, or in virtual time at 0.
     pub(crate) fn start(received: Instant, pace: Option<DevicePace>) -> SearchClock {
         SearchClock(match pace {
             None => Time::Real(received),
@@ -48,20 +47,18 @@ impl SearchClock {
         }
     }
 
-    /// Returns whether time passes by itself, so that somebody has to watch it beside the workers.
+    /// False in virtual time, which nobody has to watch.
     pub(crate) fn is_real(&self) -> bool {
         matches!(self.0, Time::Real(_))
     }
 
-    /// Takes in that so many visits were made.
     pub(crate) fn visited(&self, visits: u32) {
         if let Time::Virtual(time) = &self.0 {
             time.pass_until(time.now() + time.host_per_visit * visits);
         }
     }
 
-    /// Takes in that a batch of `positions`, evaluated already, was sent to the device. Returns when its
-    /// answers count as back.
+    /// The time from which the answers to a batch of `positions` count.
     pub(crate) fn sent(&self, positions: u32) -> Duration {
         match &self.0 {
             Time::Real(started) => started.elapsed(),
@@ -69,14 +66,12 @@ impl SearchClock {
         }
     }
 
-    /// Takes in that somebody waited until `time`.
     pub(crate) fn waited_until(&self, time: Duration) {
         if let Time::Virtual(virtual_time) = &self.0 {
             virtual_time.pass_until(time);
         }
     }
 
-    /// Returns how long the device has computed so far, or `None` in real time.
     pub(crate) fn device_busy(&self) -> Option<Duration> {
         match &self.0 {
             Time::Real(_) => None,
@@ -90,7 +85,6 @@ impl VirtualTime {
         Duration::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
 
-    /// Lets time pass up to `time`, unless it is later already.
     fn pass_until(&self, time: Duration) {
         self.now_ns.fetch_max(time.as_nanos() as u64, Ordering::Relaxed);
     }

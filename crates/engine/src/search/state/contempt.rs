@@ -1,15 +1,13 @@
 //! Win, draw and loss as a distribution with two parameters, and its rescaling for another accuracy of play
 //! and for contempt.
 //!
-//! A game is taken to end with a logistically distributed advantage of mean μ and scale s, from the point of
-//! view of the side that values it: above 1 is a win, below −1 a loss, between them a draw. The network's (Q,
-//! D) gives μ and s. Less accurate play widens the scale, an opponent who is weaker moves the mean. Both are
-//! applied where an evaluation enters the tree, and the move of the mean is taken back where values are shown
-//! (the model of Lc0's "WDL rescale").
+//! A game is assumed to end with a logistically distributed advantage of mean μ and scale s for one side:
+//! above 1 it wins, below −1 it loses, between them is a draw. The network's (Q, D) gives μ and s. Less
+//! accurate play widens the scale, a weaker opponent moves the mean. Both apply where an evaluation enters
+//! the tree, and the move of the mean is taken back where values are shown (Lc0's "WDL rescale").
 //!
-//! The options name the strength of both players in Elo. The two models of Lc0 turn that into the two numbers
-//! that [`Rescale`] works with. The constants of the second one come from a fit to Stockfish's levels of
-//! play.
+//! The options name the strength of both players in Elo. Lc0's two models turn that into the two numbers of
+//! [`Rescale`]. The constants of the second one come from a fit to Stockfish's levels of play.
 
 use std::f64::consts::LN_10;
 
@@ -19,15 +17,13 @@ use crate::chess::Color;
 use crate::options::{option_choice, option_group};
 use crate::search::tree::NodeValue;
 
-/// Probabilities nearer than this to 0 or 1 say too little of the distribution's shape.
+/// Probabilities nearer than this to 0 or 1 don't determine the distribution.
 const MIN_PROBABILITY: f64 = 0.0001;
 
-/// A result to expect, for one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpectedResult {
     /// Win minus loss, `-1..=1`.
     pub(crate) wl: f32,
-    /// Draw probability, `0..=1`.
     pub(crate) d: f32,
 }
 
@@ -37,19 +33,16 @@ impl From<NodeValue> for ExpectedResult {
     }
 }
 
-/// The advantage at the end of the game: a logistic distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Advantage {
     /// The mean, μ. 1 is an even chance to win.
     mu: f64,
-    /// The scale, s: how uncertain the result is.
     s: f64,
 }
 
 impl Advantage {
-    /// Returns the distribution with the expected result `wl` (win minus loss) and draw probability `d`, or
-    /// `None` where one of the three results is too sure or too unlikely. With `l = 1 / (1 + exp((1 + μ) /
-    /// s))` and `w = 1 / (1 + exp((1 − μ) / s))` it is solved for μ and s.
+    /// Solves `l = 1 / (1 + exp((1 + μ) / s))` and `w = 1 / (1 + exp((1 − μ) / s))` for μ and s. `None` where
+    /// a result is too sure or too unlikely.
     fn of(ExpectedResult { wl, d }: ExpectedResult) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
         let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
@@ -72,16 +65,15 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
 
-/// The change of the network's values for the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rescale {
     /// Scale in the tree divided by the network's.
     ratio: f64,
-    /// The number that is added to μ of the favoured side, in units of the network's squared scale.
+    /// Added to μ of the favoured side, in units of the network's squared scale.
     diff: f64,
-    /// The side whose chances are raised, or `None` if both are treated alike.
+    /// `None` treats both sides alike.
     favoured: Option<Color>,
-    /// Scales of the network above this count as this.
+    /// Larger scales of the network count as this.
     max_s: f64,
     /// Share of the move of μ that is taken back where values are shown.
     objectivity: f64,
@@ -94,7 +86,6 @@ impl Default for Rescale {
     }
 }
 
-/// A value out of the tree as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ShownValue {
     pub(crate) wl: f32,
@@ -112,13 +103,12 @@ impl Rescale {
         self.diff != 0.0
     }
 
-    /// Returns whether trees made with `self` and with `other` hold the same values.
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
         let same = Rescale { objectivity: other.objectivity, ..*self } == *other;
         same || (self.is_identity() && other.is_identity())
     }
 
-    /// Returns what is added to μ of `viewer`, in units of the network's squared scale.
+    /// Added to μ of `viewer`, in units of the network's squared scale.
     fn shift(&self, viewer: Color) -> f64 {
         match self.favoured {
             None => 0.0,
@@ -127,7 +117,6 @@ impl Rescale {
         }
     }
 
-    /// Returns the network's `result` for `viewer` as it goes into the tree.
     pub(crate) fn apply(&self, result: ExpectedResult, viewer: Color) -> ExpectedResult {
         if self.is_identity() {
             return result;
@@ -137,8 +126,7 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// Returns the tree's `result` for `viewer` as it is shown: without favour, as far as the objectivity
-    /// goes.
+    /// Shown values are without favour, as far as the objectivity goes.
     pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
         let ExpectedResult { wl, d } = result;
         let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
@@ -153,7 +141,6 @@ impl Rescale {
     }
 }
 
-/// The error for an entry of the option `Contempt` that has no known form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
@@ -207,9 +194,9 @@ option_group! {
     }
 }
 
-/// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries
-/// `value` or `name=value`, separated by commas. The first entry whose name is part of the opponent's, in any
-/// case, decides. Else the last one without a name, else `rating_advantage`.
+/// The advantage in Elo over `opponent` by the option `Contempt`: `list` has entries `value` or `name=value`,
+/// separated by commas. The first entry whose name is part of the opponent's, in any case, decides, else the
+/// last one without a name, else `rating_advantage`.
 fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
@@ -229,7 +216,6 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
 }
 
 impl ContemptOptions {
-    /// Returns how values are rescaled when `turn` moves at the root, in a search that is `infinite` or not.
     pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
@@ -240,7 +226,7 @@ impl ContemptOptions {
         Ok(self.rescale_for(favoured, self.advantage()?))
     }
 
-    /// Returns true if the options ask for contempt but favour no side in an infinite search.
+    /// True if the options ask for contempt but favour no side in an infinite search.
     pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
@@ -265,7 +251,7 @@ impl ContemptOptions {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let target = match self.draw_rate_target {
             0.0 => reference,
-            // Smaller rates than this make the numbers meaningless.
+            // Smaller rates give meaningless numbers.
             rate => scale_of_draw_rate(rate.max(0.001)),
         };
         let bias = self.book_exit_bias;
@@ -283,31 +269,29 @@ impl ContemptOptions {
     }
 }
 
-/// Returns the scale at which equal players draw at this rate.
 fn scale_of_draw_rate(rate: f64) -> f64 {
     1.0 / ((1.0 + rate) / (1.0 - rate)).ln()
 }
 
-/// The largest scale: that of random play.
+/// The scale of random play.
 const SCALE_ZERO: f64 = 15.0;
 /// Elo over which the scale falls by a factor of e.
 const ELO_SLOPE: f64 = 425.0;
 /// The Elo at which it falls, in units of that slope.
 const ELO_OFFSET: f64 = 6.75;
 
-/// Turns the Elo of games into that of pairs of games, which grows evenly even where most games are drawn.
+/// Converts the Elo of games to that of pairs of games, which grows evenly even where most games are drawn.
 fn game_pair_elo(elo: f64) -> f64 {
     const SHARPNESS: f64 = 250.0;
     const MIDPOINT: f64 = 2737.0;
     elo + 0.5 * SHARPNESS * ((MIDPOINT - elo) / SHARPNESS).exp().ln_1p()
 }
 
-/// Returns the scale of the results of players of this strength.
 fn scale_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 / SCALE_ZERO + (elo / ELO_SLOPE - ELO_OFFSET).exp())
 }
 
-/// Returns the integral of [`scale_of_elo`], in units of μ.
+/// The integral of [`scale_of_elo`], in units of μ.
 fn mu_of_elo(elo: f64) -> f64 {
     -LN_10 / 200.0 * SCALE_ZERO * ELO_SLOPE * ((ELO_OFFSET - elo / ELO_SLOPE).exp() / SCALE_ZERO).ln_1p()
 }
@@ -346,19 +330,16 @@ mod tests {
 
     #[test]
     fn draw_rates_worked_by_hand() {
-        // The scale at 50 % draws is 1 / ln 3 = 0.910239. Without a target the ratio is 1. diff = ln 3 /
-        // (sech²(0.175 · ln 3) + sech²(0.825 · ln 3)) · ln 10 / 200 · 100
-        //      = 1.098612 / (0.963929 + 0.482495) · 1.151293 = 0.874449
+        // The scale at 50 % draws is 1 / ln 3 = 0.910239. diff = ln 3 / (sech²(0.175 · ln 3) + sech²(0.825 ·
+        // ln 3)) · ln 10 / 200 · 100
         assert_rescale(
             ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() },
             1.0,
             0.874_449,
         );
-        // 80 % draws: 1 / ln 9, half of it. Bias 1: sech²(0) + sech²(ln 9) = 1 + 0.048186.
         let sharper =
             ContemptOptions { draw_rate_target: 0.8, book_exit_bias: 1.0, ..ContemptOptions::default() };
         assert_rescale(ContemptOptions { rating_advantage: 100.0, ..sharper.clone() }, 0.5, 0.603_340);
-        // 1000 Elo count as 420, and half of the effect is taken: 1.098612 / (2 · 0.75) · 4.835429 / 2.
         let capped = ContemptOptions {
             rating_advantage: 1000.0,
             book_exit_bias: 0.0,
@@ -371,14 +352,12 @@ mod tests {
     #[test]
     fn elo_worked_by_hand() {
         // 2737 is the midpoint: 2737 + 125 · ln 2 = 2823.643. Scale 1 / (1/15 + exp(6.643867 − 6.75)) =
-        // 1.035227. Times ln 3: 1.137313
+        // 1.035227.
         assert_rescale(
             ContemptOptions { calibration_elo: 2737.0, ..ContemptOptions::default() },
             1.137_313,
             0.0,
         );
-        // 2800 against 2700: 2871.883 and 2796.236. Scales 0.931042 and 1.099135, together 1.018562. μ
-        // −4.703099 and −5.585289. (ln 3)² · 0.882190 = 1.064758
         let stronger = ContemptOptions {
             calibration_elo: 2800.0,
             rating_advantage: 100.0,
@@ -438,8 +417,6 @@ mod tests {
     #[test]
     fn rescaling_worked_by_hand() {
         let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
-        // μ = 0.688426, s = 0.768436. μ' = μ ± 0.2 s² = 0.806525 or 0.570327. s' = 0.384218. Black: w = 1 /
-        // (1 + exp(0.193475 / 0.384218)) = 0.376705, l = 1 / (1 + exp(1.806525 / 0.384218)) = 0.008997
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::Black);
         assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::White);
@@ -448,8 +425,7 @@ mod tests {
 
     #[test]
     fn wide_distributions_are_capped() {
-        // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3. With the scale 1.4 w = 1 / (1 +
-        // exp(0.662131 / 1.4)) = 0.383918, l = 1 / (1 + exp(1.337869 / 1.4)) = 0.277756
+        // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3, capped to 1.4
         let rescale = Rescale { diff: 1e-9, favoured: Some(Color::White), ..Rescale::default() };
         let ExpectedResult { wl, d } = rescale.apply(result(0.05, 0.15), Color::White);
         assert!(close(wl.into(), 0.106_162) && close(d.into(), 0.338_326), "{wl} {d}");
@@ -486,7 +462,6 @@ mod tests {
             prop_assert!((wl - back.wl).abs() < 1e-5 && (d - back.d).abs() < 1e-5);
         }
 
-        /// The other side loses what one side gains.
         #[test]
         fn both_sides_see_the_same(w in 0.01f32..0.9, l in 0.01f32..0.9, ratio in 0.3f64..2.0, diff in -2f64..2.0) {
             prop_assume!(w + l < 0.99);

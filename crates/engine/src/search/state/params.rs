@@ -9,20 +9,17 @@ use crate::options::{option_choice, option_group};
 /// The exploration constant, which grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
-    /// The constant at few visits (`CPuct`).
     pub(crate) init: f32,
-    /// The visits over which it grows (`CPuctBase`).
     pub(crate) base: f32,
-    /// The rate at which it grows (`CPuctFactor`).
     pub(crate) factor: f32,
 }
 
-/// The rule for the value of a move without visits.
+/// The value of an unvisited move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstPlayUrgency {
-    /// The value is the parent's, less this much per square root of visited policy.
+    /// The parent's value, less this much per square root of visited policy.
     Reduction(f32),
-    /// The value is this.
+    /// This value.
     Absolute(f32),
 }
 
@@ -203,7 +200,6 @@ option_group! {
 }
 
 impl SearchParams {
-    /// Returns what `side` gets for a draw. A win is 1, a loss −1.
     pub(crate) fn draw_score_for(&self, side: Color) -> f32 {
         side.fold_wb(self.draw_score, -self.draw_score)
     }

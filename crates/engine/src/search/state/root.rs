@@ -1,8 +1,8 @@
-//! The root of a search: which of its moves may be searched, their policy with the search's noise, and what
-//! is known before the first visit.
+//! The root of a search: which of its moves may be searched, their policy with noise, and a mate found before
+//! the first visit.
 //!
-//! The noise makes games differ, and tries moves that the policy would leave out. It has a symmetric
-//! Dirichlet distribution as in AlphaZero (Silver et al. 2018), and is drawn once per search.
+//! The noise makes games differ and tries moves that the policy would leave out. It has a symmetric Dirichlet
+//! distribution as in AlphaZero (Silver et al. 2018), drawn once per search.
 
 use std::f64::consts::TAU;
 
@@ -11,26 +11,22 @@ use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
-/// The root's legal moves with what one search makes of them. Never changes while the search runs.
+/// Never changes while it runs.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
     moves: MoveList,
-    /// True for each of them that may be searched.
     allowed: Vec<bool>,
-    /// True if every move may be searched.
     all_allowed: bool,
     noise: Option<RootNoise>,
-    /// The state of the generator after the noise was drawn.
+    /// After the noise was drawn.
     rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
-    /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
-    /// The worth of a draw to the side to move at the root.
+    /// For the side to move at the root.
     draw_score: f32,
 }
 
 impl SearchRoot {
-    /// Lists the root's moves, draws the noise, and looks for a mate.
     pub(crate) fn new(context: &SearchContext) -> SearchRoot {
         let SearchContext { params, history, root_moves, .. } = context;
         let moves = history.legal_moves();
@@ -51,7 +47,7 @@ impl SearchRoot {
         }
     }
 
-    /// Returns the worth of a draw to the side that moves `plies` below the root.
+    /// The worth of a draw to the side that moves `plies` below the root.
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {
         if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
@@ -66,13 +62,11 @@ impl SearchRoot {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
     }
 
-    /// Returns whether the root move at this place of the list of legal moves may be searched.
     pub(crate) fn allows_index(&self, index: u8) -> bool {
         self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
     }
 
-    /// Returns the policy of the root move that leads to `child`, with this search's noise unless the move
-    /// certainly loses.
+    /// Policy of the root move to `child`, with noise unless the move certainly loses.
     #[inline]
     pub(crate) fn policy_of_child(&self, child: &Node) -> f32 {
         let (mv, policy) = (child.edge().mv(), child.edge().policy());
@@ -89,7 +83,7 @@ impl SearchRoot {
         self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
     }
 
-    /// Returns a generator for drawing the move to play. It draws the same each time it is asked for.
+    /// A generator for drawing the move. It draws the same each time.
     pub(crate) fn rng(&self) -> fastrand::Rng {
         self.rng.clone()
     }
@@ -99,16 +93,13 @@ impl SearchRoot {
     }
 }
 
-/// A mate that was found without the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundMate {
     pub(crate) mv: Move,
-    /// What it proves of that move.
     pub(crate) proof: Proof,
 }
 
 impl FoundMate {
-    /// Looks for a mate by checks in at most `moves` moves at the last position of `history`.
     pub(crate) fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
         let line = history.mate_by_checks(moves);
         let plies = line.len() as f32 - 1.0;
@@ -120,12 +111,11 @@ impl FoundMate {
 #[derive(Clone, Debug)]
 struct RootNoise {
     epsilon: f32,
-    /// One per legal move, in their order. They sum to 1.
+    /// One per legal move, in their order, with the sum 1.
     parts: Vec<f32>,
 }
 
 impl RootNoise {
-    /// Draws noise for `moves` legal moves, or `None` if there is to be none.
     fn draw(params: NoiseParams, moves: usize, rng: &mut fastrand::Rng) -> Option<RootNoise> {
         if params.epsilon <= 0.0 || params.alpha <= 0.0 {
             return None;
@@ -143,7 +133,7 @@ impl RootNoise {
     }
 }
 
-/// Draws a number of the gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
+/// Gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
 fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     if shape < 1.0 {
         return gamma(shape + 1.0, rng) * libm::pow(positive(rng), 1.0 / shape);
@@ -159,12 +149,11 @@ fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     }
 }
 
-/// Draws a number of the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
+/// Standard normal distribution (Box and Muller 1958).
 fn normal(rng: &mut fastrand::Rng) -> f64 {
     (-2.0 * libm::log(positive(rng))).sqrt() * libm::cos(TAU * rng.f64())
 }
 
-/// Draws a number in `0..=1`, but not 0.
 fn positive(rng: &mut fastrand::Rng) -> f64 {
     1.0 - rng.f64()
 }
@@ -188,7 +177,6 @@ mod tests {
                 .collect();
             let mean = firsts.iter().sum::<f64>() / f64::from(draws);
             let variance = firsts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(draws);
-            // 1/n, and (1/n)(1 − 1/n) / (nα + 1)
             assert!((mean - 0.2).abs() < 0.01, "{alpha}: {mean}");
             let expected = 0.16 / (5.0 * alpha + 1.0);
             assert!((variance / expected - 1.0).abs() < 0.1, "{alpha}: {variance} for {expected}");

@@ -1,7 +1,6 @@
-//! Checks what must hold in a tree whenever no search is running: after searches on several threads, stopped
-//! at any moment, after the game has moved on, and after pruning. Sums of values are whole numbers and must
-//! be right to the last unit, on any number of threads. Draw probabilities and plies left are means that are
-//! rounded with each visit.
+//! What must hold in a tree whenever no search is running: after searches on several threads, stopped at any
+//! moment, after the game has moved on, and after pruning. Sums of values are integers and exact on any
+//! number of threads. Draw probabilities and plies left are means that are rounded with each visit.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -19,17 +18,14 @@ use crate::search::tree::{
 };
 use crate::search::{RootFpuStrategy, Search};
 
-/// What has become of the tree, which decides how strict the check may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kept {
-    /// It holds all that was ever in it.
     Whole,
-    /// It was pruned: a node's own visits are those that it had as a leaf.
+    /// A pruned node's own visits are those that it had as a leaf.
     Pruned,
 }
 
-/// Walks the whole tree below `root` and checks what must hold when no search is running. Returns the nodes
-/// seen.
+/// Returns the number of nodes.
 pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;
@@ -80,21 +76,16 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     }
 }
 
-/// More plies than any mean of the plies left, in tests.
 const MOST_PLIES: f64 = 500.0;
 
-/// The visits of a node that no child has, and what they are worth: that follows from the node's sums and its
-/// children's.
+/// The visits of a node that no child has, by the sums of the node and its children.
 #[derive(Debug)]
 struct OwnVisits {
     visits: u32,
-    /// Sum of values, in units of a node's sum.
     value_sum: i64,
-    /// Sum of draw probabilities.
     d: f64,
-    /// Sum of plies left.
     m: f64,
-    /// The most that `d` may be wrong, and `m` in units of [`MOST_PLIES`].
+    /// The error allowed in `d`, and in `m` in units of [`MOST_PLIES`].
     slack: f64,
 }
 
@@ -105,10 +96,9 @@ impl OwnVisits {
             (n * f64::from(d), n * f64::from(m))
         };
         let ((d, m), n) = (sums(node), f64::from(node.visits()));
-        // Each of `n` visits may round a mean by half a unit of its last place, a sum thereby by `n` times
-        // that, and roundings up and down come in any order: `n · √n · ε / 2` is their standard deviation at
-        // most, for the children as for the node. Visits that were taken back have left their roundings
-        // behind.
+        // Each of `n` visits may round a mean by half a unit of its last place, a sum by `n` times that, in
+        // either direction: the standard deviation is at most `n · √n · ε / 2`, for children and node alike.
+        // Visits that were taken back leave their roundings behind.
         let slack = 0.01 + 4.0 * n * n.sqrt() * f64::from(f32::EPSILON);
         let own = OwnVisits { visits: node.visits(), value_sum: node.value_sum(), d, m, slack };
         tree.children(node).fold(own, |own, (_, child)| {
@@ -124,7 +114,7 @@ impl OwnVisits {
     }
 }
 
-/// Checks that each open node's own visit is worth what the backend says of its position.
+/// Each open node's own visit has the backend's value of its position.
 pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
     let mut history = search.context().history.clone();
     let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context().root], checked: 0 };
@@ -135,7 +125,6 @@ pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
 struct OwnVisitsWalk<'a> {
     search: &'a Search,
     evaluator: Box<dyn Evaluator>,
-    /// The nodes from the root to the present one.
     path: Vec<NodeId>,
     checked: usize,
 }
@@ -172,7 +161,6 @@ pub(super) fn check_memory(game: &GameTree) {
 }
 
 impl TestBench {
-    /// Plays the first moves of the line that was visited most.
     fn play_on(&mut self, plies: usize) {
         let mut history = self.tree.history().clone();
         let tree = self.tree.tree().clone();
@@ -192,7 +180,6 @@ impl TestBench {
     }
 }
 
-/// Searches that end at any moment, with the game going on between them.
 fn stress(bench: &mut TestBench) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
@@ -215,7 +202,6 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
     }
 }
 
-/// Returns whether `node` is a leaf with several visits, which had them below it once.
 pub(super) fn is_pruned(node: &Node) -> bool {
     node.state() == NodeState::Unexpanded && node.visits() > 1
 }
@@ -224,7 +210,6 @@ pub(super) fn is_pruned(node: &Node) -> bool {
 fn trees_are_sound_after_pruning() {
     for threads in [1, 3] {
         let mut bench = TestBench::new("random", threads, KIWIPETE);
-        // The least that a tree may take.
         bench.tree.tree().set_limit(0);
         let mut prunings = 0;
         for _ in 0..3 {
@@ -244,7 +229,6 @@ fn trees_are_sound_after_pruning() {
 #[test]
 fn exploration_counts_the_visits_that_pruning_has_left() {
     let bench = TestBench::new("random", 1, KIWIPETE);
-    // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
     let tree = &search.context().tree;
@@ -255,7 +239,6 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
             continue;
         }
         let mut gatherer = Gatherer::new(search.context().history.clone(), 0);
-        // Any place below the root.
         gatherer.path = vec![search.context().root; 2];
         gatherer.push_candidates(&search.state, node, 0);
         let exploration = select::exploration(&search.context().params.exploration(), below);
@@ -268,7 +251,7 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
     assert!(cases > 100, "{cases}");
 }
 
-/// A regression: the visits that a draw by repetition had went on to count once the root had moved past.
+/// A regression: visits of a draw by repetition went on to count once the root had moved past it.
 #[test]
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     for threads in [1, 3, 8] {
@@ -299,7 +282,7 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
     assert!(bench.nodes().into_iter().filter(is_won).count() > 10);
 }
 
-/// A regression: before a move that certainly loses, moves that were not tried yet are to be played.
+/// A regression: a move that certainly loses was preferred to moves that were not tried yet.
 #[test]
 fn an_untried_move_is_better_than_a_certain_loss() {
     let is_loss = |node: &Node| {
@@ -328,8 +311,7 @@ fn an_untried_move_is_better_than_a_certain_loss() {
     assert!(cases > 0);
 }
 
-// What may happen beside a search in the same tree: the last batches of an earlier one, the reclaimer,
-// pruning.
+// Beside a search in the same tree: last batches of an earlier one, the reclaimer, pruning.
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -347,15 +329,12 @@ impl TestBench {
         history
     }
 
-    /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as
-    /// the engine does.
     fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
         let (history, draining) = (self.after_best_move(), search.clone());
         let quiescence = move || draining.state.progress.wait_idle(Duration::from_secs(60));
         self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
     }
 
-    /// Waits until all memory in use belongs to nodes that can be reached.
     fn wait_until_reclaimed(&self) {
         let lost = self.tree.tree().reserved_bytes() / 100;
         let reachable = self.tree.reachable_bytes();
@@ -365,14 +344,11 @@ impl TestBench {
     }
 }
 
-/// Batches of the last search are backed up through nodes that are searched, and through others that wait to
-/// be freed.
 #[test]
 fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);
     let reclaimer = Reclaimer::new();
     let (mut late, mut round) = (0, 0);
-    // Batches are small beside the tree: not every time is one under way below the move that is played.
     while round < 5 || late == 0 && round < 100 {
         let search = bench.start(None, &[]);
         let wanted = bench.root_visits() + 100;
@@ -391,7 +367,6 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     assert!(late > 0, "no batch was late");
 }
 
-/// What the game has left is freed on a thread of its own while a search takes memory.
 #[test]
 fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
     let mut bench = TestBench::new("random", 3, KIWIPETE);
@@ -406,13 +381,12 @@ fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
     }
 }
 
-/// A tree at its limit is pruned at once when the game has moved on, while the reclaimer frees the rest.
 #[test]
 fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
     let mut bench = TestBench::new("random", 3, KIWIPETE);
     bench.tree.tree().set_limit(0);
     let reclaimer = Reclaimer::new();
-    // How much the reclaimer has freed before the tree is full again depends on the machine.
+    // How much the reclaimer frees before the tree is full again depends on the machine.
     let (mut rounds, mut prunings) = (0, 0);
     while rounds < 2 || prunings == 0 {
         assert!(rounds < 20, "nothing was pruned");

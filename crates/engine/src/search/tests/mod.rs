@@ -18,9 +18,7 @@ use crate::network::{Backend, BackendInfo, EvalSlot};
 use crate::time::{Chain, GoLimits, Millis, MoveFacts, Nodes, NodesTimeOptions, StopReason, StopperOptions};
 use invariants::{Kept, check_own_visits, check_tree};
 
-/// Rd8 mates.
 const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
-/// A position with many kinds of moves.
 const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 
 struct TestBench {
@@ -44,7 +42,6 @@ impl TestBench {
         }
     }
 
-    /// Searches until the root has `nodes` visits, and waits until all workers have left.
     fn search(&self, nodes: u64) -> (Arc<Search>, SearchResult) {
         self.search_moves(nodes, &[])
     }
@@ -56,22 +53,18 @@ impl TestBench {
         (search, result)
     }
 
-    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is asked to
-    /// stop.
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.root_visits().into());
         let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
 
-    /// Does the same with these limits and at most `visits` visits.
     fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let search = self.prepare(limits, visits, root_moves);
         self.pool.assign(&search);
         search
     }
 
-    /// Returns such a search before anybody takes part in it.
     fn prepare(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
@@ -96,7 +89,7 @@ impl TestBench {
         Arc::new(Search::new(context, chain, visits))
     }
 
-    /// Searches for `time`. Nobody takes part any more when this returns.
+    /// Nobody takes part any more when this returns.
     fn search_for(&self, time: Duration) -> Arc<Search> {
         let search = self.start(None, &[]);
         std::thread::sleep(time);
@@ -134,7 +127,6 @@ impl TestBench {
         self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
     }
 
-    /// Checks what must hold of the tree while no search is running.
     fn check(&self, kept: Kept) {
         check_tree(self.tree.tree(), self.tree.root(), kept);
     }
@@ -163,8 +155,7 @@ fn visits_are_exact_on_any_number_of_threads() {
     }
 }
 
-/// A regression: root moves were sorted by figures that workers changed meanwhile. The sort panicked, and no
-/// move was played.
+/// A regression: root moves were sorted by figures that workers changed meanwhile, and the sort panicked.
 #[test]
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
@@ -184,7 +175,7 @@ fn a_search_is_reported_while_workers_change_it() {
     assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
 }
 
-/// A regression: information, move and figures were read one after the other, and could differ.
+/// A regression: information, move and figures were read one after the other and could differ.
 #[test]
 fn the_move_to_play_is_the_first_of_the_last_line() {
     let bench = TestBench::new("random", 4, KIWIPETE);
@@ -227,8 +218,6 @@ fn threads_share_the_visits_that_may_be_under_way() {
 
 const VIRTUAL: &str = "simulated(network=trivial,latency-us=4000,per-position-ns=50000,clock=virtual)";
 
-/// Batches come back in the order in which they were sent, so that it does not matter which thread evaluated
-/// one first.
 #[test]
 fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
     let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.root_visits;
@@ -262,7 +251,7 @@ fn a_batch_of_one_never_collides() {
     assert_eq!(bench.search(2_000).1.summary.counts.collisions, 0);
 }
 
-/// A regression: a win by a move that may not be searched made the result of the others certain.
+/// A regression: a win by an excluded move made the result of the others certain.
 #[test]
 fn stoppers_hear_of_allowed_root_moves_only() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
@@ -318,7 +307,6 @@ fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
 
 #[test]
 fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
-    // Any quiet move completes fifty moves. Only the pawn's doesn't.
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
@@ -342,7 +330,6 @@ fn proofs_reach_the_root() {
         let (_, result) = bench.search(20_000);
         bench.check(Kept::Whole);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
-        // The first win that is found decides a position. It need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
         assert!(mate.abs() >= shortest.abs(), "{position}: {mate}");
     }
@@ -360,8 +347,7 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     assert_eq!(result.summary.new_nodes, 5_000);
 }
 
-/// A regression: a search that goes step by step ended when a gathering found nothing but draws by repetition
-/// to open again.
+/// A regression: a stepwise search ended when a gathering found only draws by repetition to reopen.
 #[test]
 fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
@@ -385,7 +371,6 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     }
 }
 
-/// The mean of M over the tree is kept by the nodes. Its spread is read off the lines below the root.
 #[test]
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
@@ -394,8 +379,6 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let root = tree.node(*root_id);
     let found = root_evaluation(tree, *root_id, backend_info).unwrap();
     assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
-    // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add
-    // to.
     let children = || tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
@@ -403,7 +386,7 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
     let spread = found.m_spread.unwrap().0;
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
-    // A regression: lines below the root were followed while others freed what they lead through.
+    // A regression: lines below the root were followed while others freed their nodes.
     tree.mark_full();
     let is_over = || {
         let found = root_evaluation(tree, *root_id, backend_info).unwrap();
@@ -417,8 +400,8 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
-/// A regression: the controller's tick asked the chain in the middle of a batch, which made searches without
-/// a clock depend on load.
+/// A regression: the controller asked the chain in the middle of a batch, so that searches without a clock
+/// depended on load.
 #[test]
 fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
@@ -461,7 +444,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     bench.check(Kept::Whole);
 }
 
-/// A regression: the network was asked for positions that are proven without it once the search comes there.
+/// A regression: positions were prefetched that the search proves without the network.
 #[test]
 fn positions_that_mate_by_checks_are_not_prefetched() {
     // After Kh1 Black mates by Ra1. Positions with such counters have evaluations of their own.
@@ -492,19 +475,16 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     assert_ne!(search.stats().mate_in, Some(1), "the mate may not be played");
 }
 
-/// A regression: of moves with the same Q the last one was the best, so that the most visited one never was
-/// in a dead draw.
+/// A regression: of moves with the same Q the last one was taken for the best.
 #[test]
 fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
-    // Every move completes fifty.
     let bench = TestBench::new("random", 1, "fen 8/8/8/3k4/8/8/8/R3K3 w - - 99 100");
     let stats = bench.search(500).0.stats();
     assert!(stats.root_is_certain && !stats.proven_win);
     assert_eq!(stats.best_by_q, stats.most_visited());
 }
 
-/// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be
-/// made.
+/// A regression: a search for an unreachable depth never ended once it could make no more visits.
 #[test]
 fn a_search_that_can_make_no_more_visits_ends() {
     let bench = TestBench::new("random", 2, "startpos");

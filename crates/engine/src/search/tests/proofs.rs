@@ -11,11 +11,9 @@ fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
 }
 
-/// A regression: a move that certainly loses was visited on and on, and lowered the first-play urgency of its
-/// siblings.
+/// A regression: a certainly lost move was visited on and on, and lowered its siblings' first-play urgency.
 #[test]
 fn a_move_that_certainly_loses_has_no_policy() {
-    // After Kh1 Black mates.
     let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
     bench.search(1_000);
     let lost = root_child(&bench, "g1h1");
@@ -23,7 +21,6 @@ fn a_move_that_certainly_loses_has_no_policy() {
     assert!(lost.is_lost());
     bench.search(5_000);
     assert_eq!(lost.visits(), visits_when_proven);
-    // Rd8 or Qa8 mates after most moves.
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.search(3_000);
     bench.check(Kept::Whole);
@@ -53,8 +50,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
 }
 
-/// A regression: a proven position that the game reached kept its certain value, and as visits those that had
-/// ended in it.
+/// A regression: a proven position that the game reached kept its certain value and its terminal visits.
 #[test]
 fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     // Black's only move is Kb8, and then Rd8 mates.
@@ -67,7 +63,6 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     let (tree, root) = (bench.tree.tree().clone(), bench.tree.root());
     let kept = tree.node(root).visits();
     assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
-    // Checks visits and means too.
     bench.check(Kept::Whole);
     let (search, result) = bench.search(u64::from(kept) + 2_000);
     assert_eq!(result.summary.new_nodes, 2_000);
@@ -77,7 +72,6 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
 
 #[test]
 fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
-    // After Kh1 Black mates by Ra1.
     let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
     bench.search(100);
     let lost = root_child(&bench, "g1h1");
@@ -85,7 +79,6 @@ fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
     assert_eq!((lost.proof(), lost.is_terminal()), (Some(expected), true));
 }
 
-/// The mate that is found at a leaf is no part of the tree, but of the line that is told.
 #[test]
 fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     // Nh6, Kh8, Qg8, Rxg8, Nf7. The leaf is after Kh8.
@@ -98,8 +91,7 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
 }
 
-/// A regression: a leaf with a mate has no children. Where the game came to it, the search began anew and had
-/// forgotten the mate.
+/// A regression: a mate found at a leaf was forgotten when the game came there.
 #[test]
 fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
     let mut bench = TestBench::new("random", 1, "fen 3K4/8/8/8/8/7k/2r4q/8 b - - 0 1");
@@ -129,12 +121,10 @@ fn a_mate_at_the_root_counts_where_it_may_be_played() {
     assert_eq!(mate_of(25, &["g2g3", "b3g8"]), Some(2));
 }
 
-/// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move
-/// that draws for sure.
+/// A regression: a draw was not proven where no move can win and one surely draws.
 #[test]
 fn a_draw_is_proven_where_no_move_can_win() {
-    // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is
-    // taken.
+    // Kxh7 draws. After Kg7 any king move draws by the fifty-move rule.
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
     bench.check(Kept::Whole);
@@ -145,7 +135,7 @@ fn a_draw_is_proven_where_no_move_can_win() {
     assert_eq!((proof.outcome, proof.is_mate), (ProofOutcome::Draw, false));
 }
 
-/// A regression: a nearer mate, found after a slower one had proven the position, was played but not told of.
+/// A regression: a nearer mate, found after a slower one, was played but not reported.
 #[test]
 fn a_nearer_mate_counts_that_is_found_after_the_first() {
     let bench = TestBench::new("random", 1, KIWIPETE);

@@ -6,7 +6,6 @@ use crate::search::run;
 use crate::search::tree::Past;
 
 impl TestBench {
-    /// Returns the value of the root's own visit, which is in none of its moves, in units of a node's sum.
     fn roots_own_value(&self) -> i64 {
         let tree = self.tree.tree();
         let root = tree.node(self.tree.root());
@@ -22,14 +21,13 @@ impl TestBench {
     }
 }
 
-/// A regression: to go back to the position before the last move meant to begin with an empty tree.
+/// A regression: a step back to the position before the last move began with an empty tree.
 #[test]
 fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_there() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     let (search, result) = bench.search(2_000);
     let start = search.context().history.clone();
     let before = bench.root_moves();
-    // Down the best line, and into a move that was not tried: from there nothing leads back.
     let mut line = start.clone();
     let best = result.info.unwrap().lines[0].moves.clone();
     best[..2].iter().for_each(|&mv| line.push(mv));
@@ -52,7 +50,7 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     assert!(bench.root_visits() >= 700);
     check_memory(&bench.tree);
 
-    // Searches above go on from there, and a game lets go of all that is behind it.
+    // Searches above continue, and a game frees all behind it.
     bench.step_to(&start, Past::Keep);
     let (_, result) = bench.search(2_500);
     assert_eq!((result.summary.nodes, result.summary.new_nodes), (2_500, 500));
@@ -67,7 +65,6 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
 #[test]
 fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, result) = bench.search(55_000);
     let start = search.context().history.clone();
@@ -79,8 +76,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     assert_eq!(bench.root_visits(), 0);
 }
 
-/// A regression: a step back kept the visits that the position had got as the root, and the move that led
-/// there was played.
+/// A regression: after a step back the position kept its visits as a root, and the move to it was played.
 #[test]
 fn what_was_searched_below_does_not_count_above_where_the_past_is_released_either() {
     for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
@@ -92,7 +88,6 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
         next.push(result.best.unwrap());
         bench.step_to(&next, Past::Keep);
         if past == Past::Keep {
-            // The least that a tree may take.
             bench.tree.tree().set_limit(0);
         }
         bench.search(visits);
@@ -102,12 +97,10 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     }
 }
 
-/// A regression: the visits of a position whose tree had been pruned counted as nodes, and `bestmove` waited
-/// a minute for moves.
+/// A regression: visits of a pruned position counted as nodes, and `bestmove` waited a minute for moves.
 #[test]
 fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
     let tree = &search.context().tree;
@@ -123,12 +116,12 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
 }
 
 /// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a
-/// minute for moves.
+/// minute.
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     let bench = TestBench::new("random", 1, "startpos");
     let (tree, root) = (bench.tree.tree(), bench.tree.root());
-    // The least that a tree may take, and all of it is taken.
+    // All memory of the least limit is taken.
     tree.set_limit(0);
     assert!(tree.node(root).claim());
     while tree.expand(root, &[0.05; 20]).is_ok() {}
@@ -143,7 +136,7 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
 
-/// A regression: a node without a list of its moves was taken for one whose moves are all proven.
+/// A regression: a node without a move list counted as one whose moves are all proven.
 #[test]
 fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
@@ -161,13 +154,12 @@ fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     assert_eq!(tree.node(child).proof(), None);
 }
 
-/// A regression: what was found two plies below or more was known to the position there only.
+/// A regression: what was found two or more plies below was not known above.
 #[test]
 fn a_mate_that_was_found_below_is_known_above() {
     for line in [&["c6b6"][..], &["c6b6", "a8b8"]] {
         let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
         bench.params.leaf_mate_search = 0;
-        // Until the move has been tried, but is not known to win.
         let mut nodes = 1;
         while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
             nodes += 1;

@@ -1,10 +1,9 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
-//! Nodes (`node`) lie in a tree (`nodes`), whose memory is cut from a `slab`. Proofs go up (`verdict`), a
-//! full tree is pruned and what the game leaves is freed (`prune`), and the tree of a game moves on with it
-//! (`root`). Nodes don't know their parents, and nothing that depends on the path is stored as if it were the
-//! position's. Used by the other rooms of `search`. Uses `chess` only for moves, and `network::cache` for the
-//! form of a policy.
+//! Nodes (`node`) lie in a tree (`nodes`), whose memory comes from a `slab`. Proofs go up (`verdict`), a full
+//! tree is pruned and what the game leaves is freed (`prune`), and the tree moves on with its game (`root`).
+//! Nodes don't know their parents, and nothing that depends on the path is stored in them. `chess` is used
+//! only for moves, `network::cache` for the form of a policy.
 
 #[cfg(test)]
 pub(crate) mod models;

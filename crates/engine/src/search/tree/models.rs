@@ -1,8 +1,7 @@
-//! Models of what several threads do to the tree at once.
+//! Models of several threads at work in the tree.
 //!
-//! `tests/models` runs them under loom, which tries all orders of a model's steps, and all values that a load
-//! may return. A unit test runs them on real threads. So they are small: two or three threads, a few steps
-//! each.
+//! `tests/models` runs them under loom, which tries all orders of steps and all values that a load may
+//! return. A unit test runs them on real threads. So they are small: two or three threads, a few steps each.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::search::tree::prune::Discard;
 use crate::search::tree::slab::{Run, Slab};
 use crate::search::tree::{NodeId, NodeState, NodeValue, Proof, ProofOutcome, Reclaimer, Tree, VisitSum};
 
-/// The models: what each shows, in words, and a function that panics if that is not so.
+/// What each model shows, and a function that panics if it does not hold.
 pub(crate) const MODELS: &[(&str, fn())] = &[
     ("slab: a free run that is taken has one owner", a_free_run_that_is_taken_has_one_owner),
     (
@@ -53,7 +52,6 @@ fn models_hold_on_real_threads() {
     }
 }
 
-/// Lets another thread work on the tree.
 fn beside<R: Send + 'static>(
     tree: &Arc<Tree>,
     work: impl FnOnce(&Tree) -> R + Send + 'static,
@@ -70,15 +68,13 @@ pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
     (Arc::new(tree), root)
 }
 
-/// Makes the child with the largest policy, unless another thread is doing so. Moves are their places plus
-/// one.
+/// Makes the child with the largest policy, unless another thread is doing so.
 pub(super) fn append(tree: &Tree, parent: NodeId) -> Option<NodeId> {
     let node = tree.node(parent);
     let best = tree.best_unvisited(node, None)?;
     tree.new_child(node, best, Move::from_bits(u16::from(best.index) + 1)).unwrap()
 }
 
-/// Returns the moves of all children, each of which must be one of `moves`.
 fn moves(tree: &Tree, parent: NodeId, moves: u16) -> Vec<u16> {
     let bits = |child: NodeId| tree.node(child).edge().mv().to_bits();
     let found: Vec<u16> = tree.children(tree.node(parent)).map(|(child, _)| bits(child)).collect();
@@ -86,7 +82,7 @@ fn moves(tree: &Tree, parent: NodeId, moves: u16) -> Vec<u16> {
     found
 }
 
-/// One of two threads claims a leaf and expands it. The other sees nothing of it or all of it.
+/// One of two threads claims and expands a leaf. The other sees nothing of it or all of it.
 fn whoever_sees_a_node_expanded_sees_its_policy() {
     let tree = Arc::new(Tree::new());
     let root = tree.new_root().unwrap();
@@ -111,7 +107,6 @@ fn whoever_sees_a_node_expanded_sees_its_policy() {
     assert!(claims[0] != claims[1], "one worker evaluates a leaf");
 }
 
-/// One thread makes children, another walks through them.
 fn a_child_is_whole_once_it_is_counted() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
     let other = beside(&tree, move |tree| {
@@ -131,7 +126,6 @@ fn a_child_is_whole_once_it_is_counted() {
     assert_eq!(moves(&tree, root, 3), [1, 2]);
 }
 
-/// Two threads make children of one node.
 fn no_child_is_lost_or_made_twice() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
     let work = move |tree: &Tree| {
@@ -142,7 +136,6 @@ fn no_child_is_lost_or_made_twice() {
     let made = work(&tree) + other.join().unwrap();
     let mut found = moves(&tree, root, 3);
     assert_eq!(found.len(), made);
-    // What is left can be made: nobody holds the lock, and the best move without a child is known.
     while let Some(best) = tree.best_unvisited(tree.node(root), None) {
         let child = append(&tree, root).expect("the lock is free, and the move has no child");
         found.push(tree.node(child).edge().mv().to_bits());
@@ -151,10 +144,9 @@ fn no_child_is_lost_or_made_twice() {
     assert_eq!(found, [1, 2, 3]);
 }
 
-/// A line of three nodes: root, child, grandchild.
 type Line = [NodeId; 3];
 
-/// Values whose sums are exact in all formats.
+/// Sums of these are exact in all formats.
 const OWN: NodeValue = NodeValue { v: 0.5, d: 0.25, m: 16.0 };
 const OTHER: NodeValue = NodeValue { v: -0.25, d: 0.5, m: 32.0 };
 const MATE: Proof = Proof { outcome: ProofOutcome::Win, plies: 0.0, is_mate: true };
@@ -196,8 +188,7 @@ fn end_state(tree: &Tree, id: NodeId) -> (u32, NodeValue) {
     (node.visits(), node.mean())
 }
 
-/// Checks a node against the visits and results that it should have had. Values are exact. Other means are
-/// rounded.
+/// Values are exact, other means rounded.
 fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
     let (visits, mean) = end_state(tree, id);
     let n: u32 = results.iter().map(|(visits, _)| visits).sum();
@@ -209,7 +200,6 @@ fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
     assert!((mean.m - mean_of(|value| value.m)).abs() < 1e-4, "{mean:?} of {results:?}");
 }
 
-/// Two threads end visits at one node, while a third visit is begun and cancelled.
 fn visits_that_end_at_once_count_for_what_they_are() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let other = beside(&tree, move |tree| visit(tree, &[root], 3, OTHER));
@@ -220,7 +210,6 @@ fn visits_that_end_at_once_count_for_what_they_are() {
     expect(&tree, root, &[(1, OWN), (3, OTHER)]);
 }
 
-/// One thread ends visits below a node that another one proves.
 fn a_proof_revalues_all_visits() {
     let (tree, [root, child, grandchild]) = line();
     visit(&tree, &[root], 1, OWN);
@@ -234,14 +223,14 @@ fn a_proof_revalues_all_visits() {
     expect(&tree, root, &[(1, OWN), (3, MATE.value().at_parent())]);
 }
 
-/// Two threads prove one node, one by a mate, the other by an endgame table.
+/// One thread proves a mate, the other a table result.
 fn of_two_proofs_one_counts() {
     let (tree, [root, child, _]) = line();
     visit(&tree, &[root], 1, OWN);
     visit(&tree, &[root, child], 2, OTHER);
     let other = beside(&tree, move |tree| prove(tree, &[root, child], MATE));
     prove(&tree, &[root, child], TABLE_LOSS);
-    // Whoever sees a proof sees the whole of it.
+    // Whoever sees a proof sees all of it.
     let proof = tree.node(child).proof().unwrap();
     assert!(proof == MATE || proof == TABLE_LOSS, "{proof:?}");
     other.join().unwrap();
@@ -250,7 +239,6 @@ fn of_two_proofs_one_counts() {
     expect(&tree, root, &[(1, OWN), (2, proof.value().at_parent())]);
 }
 
-/// Two threads find that a draw by repetition is none any more, while visits end at its parent.
 fn visits_of_a_draw_are_taken_back_once() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
@@ -268,7 +256,7 @@ fn visits_of_a_draw_are_taken_back_once() {
     expect(&tree, root, &[(1, OWN), (1, OTHER.at_parent())]);
 }
 
-/// A regression: a thread took a draw that another one was just opening again for the end of the game.
+/// A regression: a thread took a draw that another one was reopening for the end of the game.
 fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
@@ -280,10 +268,9 @@ fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     assert!(matches!(seen, NodeState::TwoFoldDraw(2) | NodeState::Unexpanded), "{seen:?}");
 }
 
-/// The length of the runs.
 const LEN: u32 = 1;
 
-/// A slab, and for each of its first slots a mark of the thread that owns it, or 0 for none.
+/// A slab, and for each of its first slots a mark of the thread that owns it, or 0.
 struct Ledger {
     slab: Slab<AtomicU32>,
     owners: [AtomicU32; 16],
@@ -300,7 +287,7 @@ impl Ledger {
     fn take(&self, thread: u32) -> Option<u32> {
         let start = self.slab.allocate(LEN)?;
         let owner = &self.owners[start as usize];
-        // Relaxed: that the last owner took its mark away is seen because the slab orders what owners do.
+        // Relaxed: the slab orders what owners do, so that the cleared mark of the last owner is seen.
         assert_eq!(owner.load(Ordering::Relaxed), 0, "a run has two owners");
         owner.store(thread, Ordering::Relaxed);
         Some(start)
@@ -329,18 +316,16 @@ fn a_free_run_that_is_taken_has_one_owner() {
     };
     let mut held: Vec<u32> = [ledger.take(2)].into_iter().chain([other.join().unwrap()]).flatten().collect();
     assert_eq!(ledger.slab.used(), held.len() as u64);
-    // The stack is whole: what it still holds is nobody's.
     held.extend([ledger.take(3), ledger.take(3)].into_iter().flatten());
     held.sort();
     assert!(held.is_sorted_by(|a, b| a < b), "{held:?}");
 }
 
-/// Two threads take more than is left of the chunk that they share, so that both may replace it.
+/// Both threads may have to replace the chunk that they share.
 fn threads_that_share_a_chunk_cut_it_at_different_places() {
     const LONG: u32 = 7;
     let take = |slab: &Slab<AtomicU32>| slab.allocate(LONG).or_else(|| slab.grow(LONG)).unwrap();
     let ledger = Ledger::new();
-    // On real threads the chunks are much longer, and each thread has its own.
     let other = {
         let ledger = ledger.clone();
         thread::spawn(move || take(&ledger.slab))
@@ -350,7 +335,6 @@ fn threads_that_share_a_chunk_cut_it_at_different_places() {
     assert_eq!(ledger.slab.used(), u64::from(1 + 2 * LONG));
 }
 
-/// Makes a child with a policy of one move, with one visit.
 fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     let child = append(tree, parent).unwrap();
     assert!(tree.node(child).claim());
@@ -360,8 +344,6 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     child
 }
 
-/// Descends from `root` to its first child and makes a child there, or, where the child has become a leaf,
-/// expands it.
 fn descend(tree: &Tree, root: NodeId) {
     let _inside = tree.enter();
     let Some((id, node)) = tree.children(tree.node(root)).next() else { return };
@@ -379,12 +361,11 @@ fn descend(tree: &Tree, root: NodeId) {
     node.end_visits(VisitSum::finished(1, NodeValue::DRAW));
 }
 
-/// A descent goes through a node while another thread prunes it.
 fn a_descent_and_pruning_keep_apart() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let child = inner(&tree, root);
     append(&tree, child).unwrap();
-    // More than below it, so that the child is what is pruned.
+    // More visits than below it, so that the child is pruned.
     tree.node(root).start_visits(10);
     tree.node(root).end_visits(VisitSum::finished(10, NodeValue::DRAW));
     tree.full.store(true, Ordering::Relaxed);
@@ -401,8 +382,7 @@ fn a_descent_and_pruning_keep_apart() {
     );
 }
 
-/// A worker of an earlier search is still below the old root when the game moves on. Its nodes are freed once
-/// it has left.
+/// A worker is still below the old root when the game moves on.
 fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));

@@ -1,15 +1,12 @@
 //! A node: what is known of one position, and all that changes it.
 //!
-//! Every value is from the point of view of the side that moved into the node (the side to move at its
-//! parent), so that a parent prefers the child with the largest value. First come the plain numbers: results
-//! of visits, and results that are certain. Then follow the parts of a node, the node with its visits, its
-//! life from leaf to terminal with bounds and proofs, and what it is to those above it while it is searched
-//! as the root.
+//! Values are from the point of view of the side that moved into the node (the side to move at its parent),
+//! so that a parent prefers the child with the largest value.
 //!
-//! A node is made of atomics. Writers: any worker, at any time. See each method for the ordering. Values,
-//! means and finished visits change together, under a lock of one bit that is held for a few instructions, so
-//! that no visit is lost or counted at the wrong worth when a node is proven. Descents don't take it: they
-//! begin and cancel visits and read, and what they read may lack a part of a visit that ends at that moment.
+//! A node is made of atomics, which any worker may write at any time. See each method for the ordering.
+//! Values, means and finished visits change together, under a lock of one bit that is held for a few
+//! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't
+//! take it: they begin and cancel visits and read, and may miss a part of a visit that ends at that moment.
 
 use super::slab::Slot;
 use super::slab::Zeroed;
@@ -18,34 +15,31 @@ use crate::network::cache;
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
 
-/// The result of one visit, or the mean of many, from the point of view of the side that moved into the node.
+/// Values are for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NodeValue {
     /// Win minus loss, `-1..=1`.
     pub(crate) v: f32,
-    /// Draw probability, `0..=1`.
     pub(crate) d: f32,
     /// Plies to the end of the game.
     pub(crate) m: f32,
 }
 
 impl NodeValue {
-    /// A draw here and now.
     pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
 
-    /// Returns the same result one ply further from the root, seen by the other side.
+    /// The result one ply further from the root, for the other side.
     pub(crate) fn at_child(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
     }
 
-    /// Returns the same result one ply nearer to the root, seen by the other side.
+    /// The result one ply nearer to the root, for the other side.
     pub(crate) fn at_parent(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
     }
 }
 
-/// A certain result of a node, from the point of view of the side that moved into it. Better ones are
-/// greater.
+/// A certain result for the side that moved into the node. Better ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
     Loss,
@@ -63,7 +57,7 @@ impl ProofOutcome {
     }
 }
 
-/// The results of a node that are still possible, from the point of view of the side that moved into it.
+/// Possible results for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) worst: ProofOutcome,
@@ -71,7 +65,6 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a node of which nothing is known.
     pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
 
     pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
@@ -79,7 +72,6 @@ impl Bounds {
     }
 }
 
-/// A certain result and how far away it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Proof {
     pub(crate) outcome: ProofOutcome,
@@ -90,7 +82,6 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    /// Returns whether the side that moved into the node loses.
     pub(crate) fn is_loss(self) -> bool {
         self.outcome == ProofOutcome::Loss
     }
@@ -105,11 +96,10 @@ impl Proof {
     }
 }
 
-/// The difference between what the visits of a node that was proven are worth now and what they were worth
-/// before.
+/// The change in the worth of a node's visits by its proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
-    /// Difference of the sums of values, in units of a node's sum.
+    /// In units of a node's sum.
     value_sum: i64,
     d_sum: f32,
     m_sum: f32,
@@ -121,28 +111,24 @@ impl Correction {
     }
 }
 
-/// The most visits that a node may get: a sum of values overflows at 2³¹ wins or losses.
+/// The most visits of a node: a sum of values overflows at 2³¹ wins or losses.
 pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 
-/// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order
-/// of the visits.
+/// Steps of a node's fixed-point value sum per unit. Integer sums don't depend on the order of visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
-/// Returns a value in units of a node's sum.
 pub(crate) fn fixed(v: f32) -> i64 {
     (f64::from(v) * VALUE_SCALE) as i64
 }
 
-/// Visits that end at a node: some with a result, others without one.
+/// Visits that end at a node, with a result or cancelled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VisitSum {
     finished: u32,
     cancelled: u32,
-    /// Sum of values, in units of a node's sum.
     value_sum: i64,
-    /// Mean draw probability of the finished ones.
+    /// Means of the finished ones.
     d: f32,
-    /// Mean of their plies to the end of the game.
     m: f32,
 }
 
@@ -159,7 +145,6 @@ impl VisitSum {
         VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
 
-    /// Returns the same visits one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> VisitSum {
         VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
@@ -177,7 +162,6 @@ impl VisitSum {
     }
 }
 
-/// A move and its policy in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge(pub(super) u32);
 
@@ -190,14 +174,13 @@ impl Edge {
         Move::from_bits(self.0 as u16)
     }
 
-    /// Returns the policy of the move, without noise.
     #[inline]
     pub(crate) fn policy(self) -> f32 {
         cache::expand((self.0 >> 16) as u16)
     }
 }
 
-/// Mean draw probability in the upper half, mean plies left in the lower one, both as `f32`.
+/// Mean draw probability in the upper half, mean plies left in the lower, both as `f32`.
 #[derive(Debug, Default)]
 struct Means(AtomicU64);
 
@@ -214,7 +197,7 @@ impl Means {
     }
 }
 
-/// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
+/// Bits of `Node::meta`: state, proof, the lock for appending a child, and counts.
 mod meta {
     pub(super) const STATE: u32 = 0b11;
     pub(super) const UNEXPANDED: u32 = 0;
@@ -226,57 +209,50 @@ mod meta {
     pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
     /// The proven result is a mate, at most M plies away.
     pub(super) const MATE: u32 = 1 << 5;
-    /// The side that moved into the node cannot lose, or cannot win, any more. A proof says more than both.
+    /// The side that moved into the node can no longer lose, or win. A proof implies both.
     pub(super) const CANNOT_LOSE: u32 = 1 << 6;
     pub(super) const CANNOT_WIN: u32 = 1 << 7;
     pub(super) const EDGES_SHIFT: u32 = 8;
     pub(super) const CHILDREN_SHIFT: u32 = 16;
-    /// Plies back to the position that a draw by repetition within the tree repeats, or 0 for other nodes.
+    /// Plies back to the position that a draw by repetition within the tree repeats, else 0.
     pub(super) const CYCLE_SHIFT: u32 = 24;
 }
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
 const SUMS_LOCK: u64 = 1 << 31;
-/// The bits of `Node::counts` with the visits under way.
 const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
-/// The states of a node in the course of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeState {
-    /// Nobody has evaluated it yet.
     Unexpanded,
-    /// One worker is evaluating it.
     Claimed,
-    /// It has a policy, and children as far as they were visited.
     Expanded,
-    /// Visits end here: the game is over, or a mate or an endgame table says how it ends.
+    /// Visits end here: the game is over, or a mate or a table decides it.
     Terminal,
-    /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is
-    /// not past that.
+    /// Its position occurred this many plies ago, after the root, and counts as a draw until the root moves
+    /// past that.
     TwoFoldDraw(u8),
 }
 
-/// A node. 48 bytes.
+/// 48 bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
-    /// Sum of values in units of 2⁻³².
+    /// In units of 2⁻³².
     value_sum: AtomicI64,
-    /// Mean draw probability and mean plies left.
     means: Means,
-    /// Finished visits in the upper half, below them the lock of the sums, and visits under way (virtual
+    /// Finished visits in the upper half, below them the lock of the sums and the visits under way (virtual
     /// loss).
     counts: AtomicU64,
-    /// Index of the run with its policy. See [`super::Tree`].
+    /// Index of the run with its policy, see [`super::Tree`].
     policy: AtomicU32,
-    /// The edge that leads here.
     edge: AtomicU32,
     /// Index of the next run of siblings, in the last node of a run.
     next: AtomicU32,
-    /// State, proof, lock and counts, packed as [`meta`] says.
+    /// Packed as in [`meta`].
     meta: AtomicU32,
-    /// The first child, valid once it is counted.
+    /// Valid once the child is counted.
     first_child: AtomicU32,
-    /// Rank of the best move without a child, 0 if there is none, valid once expanded.
+    /// Rank of the best unvisited move, or 0. Valid once expanded.
     best_unvisited: AtomicU32,
 }
 
@@ -290,7 +266,7 @@ impl Slot for Node {
 }
 
 impl Node {
-    /// Makes a fresh node of a slot that may have been used before. The caller publishes it.
+    /// Makes a fresh node of a slot that may have been used. The caller publishes it.
     pub(super) fn reset(&self, edge: Edge) {
         self.value_sum.store(0, Ordering::Relaxed);
         self.means.set(0.0, 0.0);
@@ -318,7 +294,7 @@ impl Node {
         (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
-    /// Returns the edge that leads here. It is meaningless for a root.
+    /// The edge that leads here, meaningless for a root.
     #[inline]
     pub(crate) fn edge(&self) -> Edge {
         Edge(self.edge.load(Ordering::Relaxed))
@@ -337,15 +313,13 @@ impl Node {
         }
     }
 
-    /// Returns whether visits end here, in a draw by repetition within the tree at least for now.
     pub(crate) fn is_terminal(&self) -> bool {
         matches!(self.state(), NodeState::Terminal | NodeState::TwoFoldDraw(_))
     }
 
-    /// Returns the mean value, 0 without visits.
     #[inline]
     pub(crate) fn q(&self) -> f32 {
-        // Visits are counted after the sum was raised, so that the quotient may leave the range for a moment.
+        // Visits are counted after the sum was raised, so the quotient may leave the range for a moment.
         match self.visits() {
             0 => 0.0,
             n => ((self.value_sum.load(Ordering::Relaxed) as f64 / VALUE_SCALE) as f32 / n as f32)
@@ -353,26 +327,26 @@ impl Node {
         }
     }
 
-    /// Returns the sum of the values of all visits, in units of [`fixed`].
+    /// In units of [`fixed`].
     #[cfg(test)]
     pub(crate) fn value_sum(&self) -> i64 {
         self.value_sum.load(Ordering::Relaxed)
     }
 
     pub(crate) fn mean(&self) -> NodeValue {
-        // What a proof changes below may arrive before the visits that it revalues, and take the means out of
+        // A correction from below may arrive before the visits that it revalues, and take the means out of
         // their range.
         let (d, m) = self.means.get();
         NodeValue { v: self.q(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
     }
 
-    /// Returns the number of legal moves, or 0 before the node is expanded.
+    /// Legal moves, or 0 before the node is expanded.
     #[inline]
     pub(crate) fn edge_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
     }
 
-    /// Returns the number of children that exist. Acquire: they are initialised.
+    /// Children that exist. Acquire: they are initialised.
     #[inline]
     pub(crate) fn child_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
@@ -383,13 +357,12 @@ impl Node {
         self.counts.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// Takes back visits that led nowhere.
     #[inline]
     pub(crate) fn cancel_visits(&self, visits: u32) {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Takes the lock of the sums and returns the finished visits. Acquire: sums and proof are seen as their
+    /// Takes the lock of the sums and gives the finished visits. Acquire: sums and proof are seen as their
     /// last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
@@ -416,22 +389,19 @@ impl Node {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
 
-    /// Releases the lock of the sums, under which the node had `before` finished visits, and makes them
-    /// `after`.
     fn unlock_with_visits(&self, before: u32, after: u32) {
         let more = (u64::from(after) << 32).wrapping_sub(u64::from(before) << 32);
         self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
     }
 
-    /// Adds to the sum of values. The caller holds the lock of the sums.
+    /// The caller holds the lock of the sums.
     #[inline]
     fn add_value(&self, sum: i64) {
-        // What a proof changes may be more than fits. The sum after it fits again.
+        // A proof's correction may overflow. The sum after it fits again.
         self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
-    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have
-    /// ended.
+    /// Ends visits under way with `sum`, or with the node's certain result, and gives the result used.
     #[inline]
     pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
@@ -455,8 +425,7 @@ impl Node {
         sum
     }
 
-    /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one.
-    /// Returns the result.
+    /// Takes back finished visits, all with the result `value` or this node's certain one, which is returned.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -472,61 +441,53 @@ impl Node {
         value
     }
 
-    /// Publishes the policy that the claiming worker has written at `start`.
     pub(super) fn set_expanded(&self, start: u32, count: usize) {
         self.policy.store(start, Ordering::Relaxed);
         self.meta.store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Ordering::Release);
     }
 
-    /// Returns the index of the run with the policy, valid once expanded.
     #[inline]
     pub(super) fn policy_start(&self) -> u32 {
         self.policy.load(Ordering::Relaxed)
     }
 
-    /// Returns the index of the first child, valid once it is counted.
     #[inline]
     pub(super) fn first_child(&self) -> u32 {
         self.first_child.load(Ordering::Relaxed)
     }
 
-    /// Sets the first child, which is published after this.
     pub(super) fn set_first_child(&self, child: u32) {
         self.first_child.store(child, Ordering::Relaxed);
     }
 
-    /// Returns the rank of the best move without a child, valid once expanded.
     #[inline]
     pub(super) fn best_unvisited(&self) -> u32 {
         self.best_unvisited.load(Ordering::Relaxed)
     }
 
-    /// Sets the rank of the best move without a child. The caller holds the claim or the lock for growth.
+    /// The caller holds the claim or the lock for growth.
     pub(super) fn set_best_unvisited(&self, rank: u32) {
         self.best_unvisited.store(rank, Ordering::Relaxed);
     }
 
-    /// Returns the index of the next run of siblings, valid in the last node of a run that is full and not
-    /// the last one.
+    /// Valid in the last node of a full run that is not the last one.
     #[inline]
     pub(super) fn next_run(&self) -> u32 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Links the next run of siblings. Its first node is published after this.
+    /// The first node of `run` is published after this.
     pub(super) fn set_next_run(&self, run: u32) {
         self.next.store(run, Ordering::Relaxed);
     }
 
-    /// Takes the lock for appending a child, unless someone else holds it, and returns whether the caller has
-    /// it.
+    /// Takes the lock for appending a child, or gives false if another thread holds it.
     pub(super) fn lock_for_growth(&self) -> bool {
         self.meta.fetch_or(meta::GROWING, Ordering::Acquire) & meta::GROWING == 0
     }
 
-    /// Publishes one more child and releases the lock.
     pub(super) fn unlock_with_new_child(&self) {
-        // Others may set bits of `meta` at the same time. The count of children is ours alone.
+        // Others may set bits of `meta` at the same time. Only this thread changes the count of children.
         self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
@@ -535,29 +496,24 @@ impl Node {
     }
 }
 
-/// Its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
 impl Node {
-    /// Tries to make the caller the one worker that evaluates this node, and returns whether it is.
     pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Gives a claim back after a failed evaluation.
     pub(crate) fn unclaim(&self) {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes an expanded node a leaf again, with its visits. The caller has released what it led to, and is
-    /// alone in the tree.
+    /// The node becomes a leaf that keeps its visits. The caller has released what was below it and is alone
+    /// in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes the claimed node terminal: how the game ends is certain without an evaluation, and visits end
-    /// here.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let NodeValue { d, m, .. } = proof.value();
         self.means.set(d, m);
@@ -565,17 +521,16 @@ impl Node {
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play
-    /// urgency of its siblings.
+    /// A certainly lost move loses its policy: as a visited move it would lower its siblings' first-play
+    /// urgency.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
             self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 
-    /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is
-    /// taken for a draw as long as the root does not move past that. The way back counts as plies to the end
-    /// of the game, as in Lc0. Returns the value of its visits.
+    /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
+    /// plies to the end, as in Lc0.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
         let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
         self.means.set(value.d, value.m);
@@ -583,8 +538,8 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if
-    /// another thread has done it.
+    /// Makes a draw by repetition a leaf again and gives the visits to take back, `None` after another
+    /// thread.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
@@ -625,8 +580,7 @@ impl Node {
         }
     }
 
-    /// Marks results outside of `bounds` as impossible. Returns whether any of them was taken to be possible
-    /// until now.
+    /// Results outside of `bounds` become impossible. True if any was still possible.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
         let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
@@ -634,8 +588,7 @@ impl Node {
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
 
-    /// Gives the visits so far the certain value. Returns the change for ancestors, `None` if another thread
-    /// has proven the node.
+    /// Revalues the visits so far. Gives the change for ancestors, `None` after another thread.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
@@ -659,8 +612,6 @@ impl Node {
         correction
     }
 
-    /// Brings the certain win or loss of a proven node nearer. Returns the change for ancestors, if there is
-    /// one.
     pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
@@ -679,9 +630,8 @@ impl Node {
     /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its
     /// `children` meanwhile.
     ///
-    /// A proof is forgotten: the visits are from now on one of the node's own, with the certain result, and
-    /// those of its children, as its mean is theirs. A leaf has no visits any more: those that it kept when
-    /// it was pruned are to moves that are gone, and a root needs one to have moves.
+    /// A proof is forgotten: the mean becomes that of the children's visits and one of the node's own. A leaf
+    /// loses the visits that it kept when it was pruned, since a root needs a visit of its own to have moves.
     pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = match (self.proof(), self.state()) {
             (Some(proof), _) => with_visits_below(proof.value(), children),
@@ -695,8 +645,8 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this
-    /// node's result is certain.
+    /// Revalues the visits of a descendant. False if this node's result is certain, so that ancestors don't
+    /// change.
     pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
@@ -719,7 +669,6 @@ fn proof_bits(proof: Proof) -> u32 {
     outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
-/// The visits of a node, their worth, and what is proven of it, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SavedNode {
     visits: u32,
@@ -729,7 +678,6 @@ pub(super) struct SavedNode {
 }
 
 impl Node {
-    /// Returns what the node is to those above it.
     pub(super) fn save(&self) -> SavedNode {
         SavedNode {
             visits: self.visits(),
@@ -739,7 +687,7 @@ impl Node {
         }
     }
 
-    /// Makes the node what it was to those above it. Visits under way go on.
+    /// Visits under way go on.
     pub(super) fn restore(&self, before: SavedNode) {
         let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);
@@ -748,8 +696,8 @@ impl Node {
         self.unlock_with_visits(visits, before.visits);
     }
 
-    /// Gives the node all visits of its `children` and one of its own, if it has fewer. The caller is alone
-    /// with them.
+    /// Counts the visits of `children` and one of the node's own, if it has fewer. The caller is alone with
+    /// them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
@@ -761,7 +709,6 @@ impl Node {
     }
 }
 
-/// Returns one visit with the result `own`, and those of `children` as their parent sees them.
 fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let NodeValue { d, m, .. } = child.mean();
@@ -794,7 +741,6 @@ mod tests {
         assert_eq!(size_of::<Node>(), 48);
     }
 
-    /// The most visits that 31 bits count, all of them lost, prove to be won.
     #[test]
     fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
         const MOST: u32 = (1 << 31) - 1;

@@ -1,10 +1,10 @@
-//! The nodes of a game: which there are, how they hang together, and the memory that they take.
+//! The nodes of a game, how they hang together, and the memory that they take.
 //!
-//! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in
-//! the order in which the rules list them. The moves themselves are found again by listing them when a child
-//! is made. A child keeps its move and policy in itself, and its place in the policy is marked as taken. The
-//! node itself knows its first child and its best move without a child, so that a descent seldom looks at the
-//! policy. Most nodes are visited once: they cost a node and two bytes per legal move.
+//! An expanded node has a run of 32-bit cells with the policy of its legal moves, two to a cell, in the order
+//! of the move list. The moves themselves are listed again when a child is made. A child keeps its move and
+//! policy in itself, and its place in the policy is marked as taken. The node knows its first child and its
+//! best unvisited move, so that a descent seldom looks at the policy. Most nodes are visited once: they cost
+//! a node and two bytes per legal move.
 //!
 //! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes. The
 //! last node of a run leads to the next run. An eighth of all nodes is room for more children.
@@ -18,70 +18,62 @@ use crate::network::cache;
 use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::{Mutex, RwLock};
 
-/// The place of a node. Valid until the node's subtree is released.
+/// Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(pub(super) u32);
 
-/// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices
-/// are in use.
+/// The tree has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the search tree has no room for another node")]
 pub struct TreeFull;
 
-/// The nodes of all searches of a game. Shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) nodes: Slab<Node>,
-    /// The policies of expanded nodes, two moves to a cell.
+    /// Of expanded nodes, two moves to a cell.
     policies: Slab<AtomicU32>,
-    /// Bytes that the slabs may take.
     limit: AtomicU64,
-    /// True if something found no room since the tree was last pruned.
+    /// True if an allocation failed since the last pruning.
     pub(super) full: AtomicBool,
-    /// True if the tree was pruned since the game last let go of its past. Relaxed: only who moves the root
-    /// asks.
+    /// True if the tree was pruned since the game last left something behind. Relaxed: only the thread that
+    /// moves the root asks.
     pub(super) pruned: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
-    /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves
-    /// the root.
+    /// Changed only under the exclusive lock below, and by the thread that moves the root.
     pub(super) pruning: Mutex<PruningWalk>,
-    /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
+    /// Held shared by all who use nodes that may be pruned, exclusively for pruning.
     pub(super) traffic: RwLock<()>,
 }
 
-/// A walk through a full tree, of which each pruning makes a part.
 #[derive(Debug, Default)]
 pub(super) struct PruningWalk {
-    /// The root of the tree that it goes through.
     pub(super) root: Option<NodeId>,
-    /// Nodes that it has not come to yet, with all that is below them.
+    /// Nodes still to come, with all below them.
     pub(super) open: Vec<NodeId>,
-    /// Nodes with more visits are left as they are.
     pub(super) most_visits: u32,
 }
 
-/// A tree's limit divided by this is kept for what pruning notes down.
+/// A tree's limit divided by this is kept for pruning's own notes.
 const PRUNING_PART: u64 = 16;
-/// Nothing needs to be pruned where at least all slots divided by this are free for runs of any length …
+/// Nothing is pruned where this part of all slots is free for runs of any length …
 const ROOMY_PART: u64 = 8;
 /// … or this many slots.
 const ROOMY_SLOTS: u64 = 1 << 18;
-/// The least limit of a tree, bytes: less is no use to a search.
+/// The least limit of a tree, bytes: less is of no use to a search.
 const MIN_LIMIT: u64 = 8_000_000;
 
-/// Runs of nodes: powers of two.
+/// Powers of two.
 const NODE_RUNS: RunClasses = RunClasses { len: |class| 1 << class, within: |len| len.ilog2() as usize };
-/// Runs of cells: any length.
 pub(super) const POLICY_RUNS: RunClasses =
     RunClasses { len: |class| class as u32, within: |len| (len as usize).min(slab::CLASSES - 1) };
 
-/// The value in the place of the policy of a move that has a child. Larger than any policy.
+/// Marks the policy of a move that has a child. Larger than any policy.
 const TAKEN: u16 = u16::MAX;
-/// A rank above that of every unvisited move, and not above that of a taken one.
+/// Above the rank of every unvisited move, not above that of a taken one.
 const NO_RANK: u32 = (TAKEN as u32) << 8;
 
-/// A move without a child: its place in the list of legal moves, and its policy.
+/// A move without a child: its index among the legal moves, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unvisited {
     pub(crate) index: u8,
@@ -94,20 +86,20 @@ impl Unvisited {
         cache::expand(self.policy)
     }
 
-    /// Returns the rank of the move: larger for larger policies, then for earlier moves.
+    /// Larger for larger policies, then for earlier moves.
     #[inline]
     fn rank(self) -> u32 {
         u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
     }
 
-    /// Returns the move of this rank, or `None` for 0, which no move has.
+    /// The move of this rank. No move has rank 0.
     #[inline]
     fn ranked(rank: u32) -> Option<Unvisited> {
         (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
     }
 }
 
-/// Returns the rank of the best move in `cells` that is below `limit` and not taken, or 0 if there is none.
+/// The best rank in `cells` below `limit` that is not taken, or 0.
 fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
     let mut best = 0;
     for (cell, place) in cells.iter().zip(0u8..) {
@@ -126,7 +118,6 @@ impl Tree {
         Tree::with_policies(Slab::new(POLICY_RUNS))
     }
 
-    /// Returns a tree without nodes whose policies `policies` will hold.
     pub(super) fn with_policies(policies: Slab<AtomicU32>) -> Tree {
         Tree {
             nodes: Slab::new(NODE_RUNS),
@@ -149,7 +140,7 @@ impl Tree {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
-    /// Returns the bytes of the nodes below `roots`, in runs as they were allocated, and of all policies.
+    /// Counts nodes in runs as allocated, and all policies.
     #[cfg(test)]
     pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
         let (mut open, mut bytes) = (roots, 0);
@@ -165,17 +156,15 @@ impl Tree {
         bytes
     }
 
-    /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// Sets the limit of the memory that the tree takes from the system. What it has taken already it keeps.
+    /// The tree keeps what it has.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
-    /// Returns whether nodes and policies in use take half of the limit or more, or had to be pruned already.
     pub(super) fn is_short_of_memory(&self) -> bool {
         self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
     }
@@ -189,18 +178,16 @@ impl Tree {
         self.full.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a thread has died at work in the tree: its claims and visits under way will stay.
     pub(crate) fn mark_damaged(&self) {
         self.damaged.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether claims and visits under way may stay for ever, so that the tree is of no more use.
+    /// Claims and visits under way may stay for ever, which makes the tree useless.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Takes a run from `slab`. At the limit, and where all indices are in use, only what was given back
-    /// before.
+    /// A tree at its limit takes free runs only.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
@@ -216,7 +203,7 @@ impl Tree {
         Ok(id)
     }
 
-    /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
+    /// Ends the claim. `policy` is in the order of the move list.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let len = policy_cells(policy.len());
         let start = self.allocate(&self.policies, len)?;
@@ -239,7 +226,6 @@ impl Tree {
         }
     }
 
-    /// Returns the moves of an expanded node that have no child, in the order of the rules.
     pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
@@ -248,7 +234,6 @@ impl Tree {
         })
     }
 
-    /// Returns the unvisited move with the largest policy, among those that come after `last`.
     #[inline]
     pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
         Unvisited::ranked(match last {
@@ -257,9 +242,8 @@ impl Tree {
         })
     }
 
-    /// Makes the last node of `path` a leaf again and takes its visits back from the whole path, which begins
-    /// at the root: the node was taken for a draw because it repeats a position that the root has moved past
-    /// by now. Returns the number of those visits.
+    /// Makes the last node of `path`, a draw by repetition that the root has moved past, a leaf again. Its
+    /// visits are taken back from the whole path.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
@@ -271,15 +255,13 @@ impl Tree {
         visits
     }
 
-    /// Lets a node be searched as the root, whatever is proven of it. See [`Node::become_root`].
     pub(super) fn become_root(&self, id: NodeId) {
-        // A search that is over may still be backing up a batch through the node.
         let _alone = self.traffic.write();
         let node = self.node(id);
         node.become_root(self.children(node).map(|(_, child)| child));
     }
 
-    /// Joins free runs of nodes and policies. Returns whether that has made room for much.
+    /// True if that has made much room.
     pub(super) fn join_free_runs(&self) -> bool {
         let nodes = self.nodes.join_free_runs();
         let cells = self.policies.join_free_runs();
@@ -298,14 +280,13 @@ pub(super) fn policy_cells(moves: usize) -> u32 {
 
 pub(super) struct ChildRun {
     pub(super) run: Run,
-    /// The number of slots that hold children. The others are room for more.
+    /// Slots that hold children.
     pub(super) children: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
-    /// The next child, while `index < count`.
     id: u32,
     index: usize,
     count: usize,
@@ -327,7 +308,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// Returns the first child of the run that holds child `index`, and the length of that run.
+/// The first child of the run that holds child `index`, and its length.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
     if index < 4 {
@@ -338,7 +319,7 @@ fn run_of_child(index: usize) -> (usize, usize) {
     }
 }
 
-/// Returns whether child `index` (not 0) is the first of its run.
+/// True if child `index` (not 0) is the first of its run.
 #[inline]
 fn starts_run(index: usize) -> bool {
     let below_the_highest_bit = index << index.leading_zeros() << 1;
@@ -346,8 +327,7 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move. `None` if another worker is appending here right now, or has
-    /// made this child.
+    /// `None` if another worker is appending here, or has made this child.
     pub(crate) fn new_child(
         &self,
         node: &Node,
@@ -372,13 +352,11 @@ impl Tree {
         Ok(Some(child))
     }
 
-    /// Returns where the next child of a node goes, whose lock for growth is held.
     fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
         let count = node.child_count();
         let (start, len) = run_of_child(count);
         let last = self.children(node).last();
         if count != start {
-            // The run has room behind the last child.
             return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
         }
         let run = self.allocate(&self.nodes, len as u32)?;

@@ -1,10 +1,9 @@
-//! Making room: in a tree that has grown to its limit, and where the game has left a part of its tree behind.
+//! Frees memory: in a tree that has grown to its limit, and where the game has left a part of its tree.
 //!
-//! In a full tree the positions that were visited least become leaves again. A pruned node keeps its visits
-//! and their mean. What lay below it is freed, and found again when it is visited again. So a search goes on
-//! at its limit, with its best lines untouched. Everybody waits meanwhile: a pruning goes through a part of a
-//! large tree only, and the next one goes on where it ended. What the game has left the [`Reclaimer`] frees
-//! in the background, so that nobody waits for it.
+//! In a full tree the least visited positions become leaves again. A pruned node keeps its visits and their
+//! mean. What lay below it is freed, and found again by later visits. So a search goes on at its limit, with
+//! its best lines untouched. All threads wait meanwhile, so each pruning covers a part of a large tree, and
+//! the next one continues there. The [`Reclaimer`] frees what the game has left in the background.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,39 +18,37 @@ use crate::search::sync::atomic::Ordering;
 
 /// Nodes with more visits are never pruned.
 const MAX_PRUNED_VISITS: usize = 4096;
-/// Share of the nodes that a walk through the whole tree frees, if it can.
+/// Share of the nodes that a whole walk is to free.
 const FREED_SHARE: f64 = 0.25;
-/// The number of nodes between two looks at whether the search is over.
+/// Nodes between two checks whether the search is over.
 const NODES_PER_LOOK: u64 = 4096;
-/// The bounds of one pruning, for which all wait: together some hundredths of a second.
+/// Bounds of one pruning, for which all threads wait: some hundredths of a second.
 const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
-/// The number of places of the tree that are looked at to find out what a quarter of it is.
+/// Places sampled to find the least visited quarter.
 const SAMPLES: u64 = 1 << 14;
 
-/// Shows that nothing is pruned while it lives.
+/// Nothing is pruned while this guard lives.
 pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
 
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
-    /// Nodes that it frees. The last subtree may have more.
+    /// Nodes to free. The last subtree may exceed it.
     freed: u64,
-    /// Nodes with children that it looks at.
     seen: u64,
 }
 
 impl Tree {
-    /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned
-    /// meanwhile.
+    /// The guard to hold while nodes below the root's children are used.
     pub(crate) fn enter(&self) -> Inside<'_> {
         self.traffic.read()
     }
 
-    /// Returns the guard of [`Tree::enter`], unless the tree is being pruned or about to be.
+    /// The guard of [`Tree::enter`], unless a pruning is running or waiting.
     pub(crate) fn try_enter(&self) -> Option<Inside<'_>> {
         self.traffic.try_read()
     }
 
-    /// Returns the guard of [`Tree::enter`], unless the tree is being pruned for longer than `patience`.
+    /// The guard of [`Tree::enter`], unless a pruning takes longer than `patience`.
     pub(crate) fn enter_within(&self, patience: Duration) -> Option<Inside<'_>> {
         const TICK: Duration = Duration::from_micros(100);
         let began = Instant::now();
@@ -63,21 +60,19 @@ impl Tree {
         }
     }
 
-    /// Frees nodes below `root`, those in whose parents the fewest visits are: about a quarter of a small
-    /// tree, a part of that in a large one, or nothing if another thread has just done so. Gives up when
-    /// `is_over` says that the search is over. The caller must not be inside ([`Tree::enter`]). Nodes with
-    /// visits under way are left alone.
+    /// Frees nodes below `root` whose parents have the fewest visits: about a quarter of a small tree, a part
+    /// of that in a large one, nothing if another thread has just pruned. The caller must not hold
+    /// [`Tree::enter`]. Nodes with visits under way stay.
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
     }
 
     fn prune_within(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
         let _alone = self.traffic.write();
-        // Both can have changed while others pruned.
         if !self.is_full() || is_over() {
             return;
         }
-        // Where the game has moved on, what it left may have other lengths than what is needed now.
+        // When the game has moved on, the runs it left may have other lengths than needed.
         if !(self.begins_to_prune(root) && self.join_free_runs()) {
             self.walk_on(bounds, root, is_over);
             self.join_free_runs();
@@ -86,24 +81,22 @@ impl Tree {
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether nothing was pruned since `root` became the root.
     fn begins_to_prune(&self, root: NodeId) -> bool {
         self.pruning.lock().root != Some(root)
     }
 
-    /// Forgets how far prunings have come. What they have still to come to may be released now.
+    /// Nodes that the walk has still to visit may be released afterwards.
     pub(super) fn end_pruning_walk(&self) {
         *self.pruning.lock() = PruningWalk::default();
     }
 
-    /// Makes the next part of the walk through the tree below `root`, and prunes on the way.
     fn walk_on(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
         let mut walk = self.pruning.lock();
         if walk.root != Some(root) {
             *walk = PruningWalk { root: Some(root), ..PruningWalk::default() };
         }
         let (mut freed, mut seen) = (0, 0);
-        // The end of one walk may free nothing: then another one begins.
+        // The end of a walk may free nothing: then another one begins.
         for _ in 0..2 {
             if walk.open.is_empty() {
                 walk.open.push(root);
@@ -130,10 +123,8 @@ impl Tree {
         }
     }
 
-    /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in
-    /// memory.
+    /// The estimate takes nodes at equal distances in memory.
     fn visits_to_prune(&self) -> u32 {
-        // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
         let mut all = 0;
         let extent = self.nodes.extent();
@@ -157,59 +148,52 @@ impl Tree {
     }
 }
 
-/// Returns whether something lies below `node`. It does not below one that was given back.
+/// False for a node that was given back.
 fn has_children(node: &Node) -> bool {
     node.state() == NodeState::Expanded && node.child_count() > 0
 }
 
-/// Subtrees that the game has left.
 pub(super) struct Discard {
     pub(super) tree: Arc<Tree>,
-    /// Their roots, with the runs that hold them.
     pub(super) parts: Vec<(NodeId, Run)>,
     /// The root of the part to keep, if it lies inside of one of them.
     pub(super) keep: NodeId,
-    /// Waits until no worker of an earlier search can touch the discarded nodes any more.
+    /// Waits until no worker of an earlier search can touch the discarded nodes.
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
 }
 
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
-/// Walks discarded subtrees and gives their memory back, on a thread of its own or at once.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
-    /// `None` if everything is freed at once, on the thread that discards.
+    /// `None` frees at once, on the thread that discards.
     queue: Option<Sender<ReclaimTask>>,
 }
 
 impl Reclaimer {
-    /// Starts the thread. It ends when the reclaimer is dropped and its tasks are done.
+    /// The thread ends when the reclaimer is dropped and its tasks are done.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
         Reclaimer { queue: Some(queue) }
     }
 
-    /// Returns a reclaimer without a thread, for searches whose answer nobody waits for: what is discarded is
-    /// free at once.
+    /// Without a thread, for searches that nobody waits for.
     pub(crate) fn in_place() -> Reclaimer {
         Reclaimer { queue: None }
     }
 
     fn add(&self, task: impl FnOnce() + Send + 'static) {
         match &self.queue {
-            // The receiver lives as long as the queue.
             Some(queue) => drop(queue.send(Box::new(task))),
             None => task(),
         }
     }
 
-    /// Frees what a game has left, once nobody can touch it any more.
     pub(super) fn release(&self, discard: Discard) {
         self.add(|| discard.run());
     }
 
-    /// Drops a whole tree. Its workers may still hold on to it for a while.
     pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
         self.add(|| drop(tree));
     }
@@ -225,16 +209,12 @@ impl Discard {
     }
 }
 
-/// A step that is left to do of a walk through a discarded subtree.
 enum ReleaseStep {
-    /// Release what is below this node, then its policy.
     Below(NodeId),
-    /// Release this run of nodes. All of them have been dealt with.
     Nodes(Run),
 }
 
-/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how
-/// many nodes.
+/// `keep` and its subtree stay. Returns the number of freed nodes.
 fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
@@ -259,7 +239,7 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
             steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
         }
         tree.release_policy(node);
-        // Whoever looks at places of the tree without a way there finds nothing below it.
+        // Sampling the tree by memory finds nothing below it any more.
         node.collapse();
     }
     released
@@ -273,8 +253,6 @@ mod tests {
     use crate::search::tree::nodes::POLICY_RUNS;
     use crate::search::tree::slab::Slab;
 
-    /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of
-    /// `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
         let parent = tree.node(path[path.len() - 1]);
         let best = tree.best_unvisited(parent, None)?;
@@ -288,7 +266,7 @@ mod tests {
         Some(child)
     }
 
-    /// Returns a random path, more often to earlier children. It ends where a child is made.
+    /// The path prefers earlier children and ends where a child is made.
     fn random_path(tree: &Tree, root: NodeId, rng: &mut fastrand::Rng) -> Vec<NodeId> {
         let mut path = vec![root];
         while let Some(next) =
@@ -351,7 +329,6 @@ mod tests {
         assert!(grown > 40_000, "{grown}");
     }
 
-    /// Makes a tree of about `nodes` nodes below a new root, and says that the tree is full.
     fn grown(tree: &Tree, nodes: usize) -> NodeId {
         let root = tree.new_root().unwrap();
         assert!(tree.node(root).claim());
@@ -365,7 +342,7 @@ mod tests {
         root
     }
 
-    /// A regression: a pruning that heard at once that the search was over freed thousands of subtrees.
+    /// A regression: a pruning that learnt at once that the search was over freed thousands of subtrees.
     #[test]
     fn nothing_is_pruned_once_the_search_is_over() {
         let tree = Tree::new();
@@ -388,8 +365,7 @@ mod tests {
         assert!((present / 10..present / 2).contains(&freed), "{freed} of {present}");
     }
 
-    /// A regression: a pruning went through the whole tree at once, and in a large one all threads waited for
-    /// seconds.
+    /// A regression: a pruning went through a whole large tree at once, and all threads waited for seconds.
     #[test]
     fn a_pruning_is_bounded_and_the_next_one_goes_on_where_it_ended() {
         let tree = Tree::new();

@@ -1,9 +1,8 @@
 //! The tree of one game: it knows its root, and moves on as the game does.
 //!
-//! In an analysis the game also goes back, and forth again: then what lies outside the new root is kept, as
-//! long as there is memory. Visits to a root don't count for the positions above it, so a node that was
-//! searched as the root takes its visits of before again once a position above it is searched. What lies
-//! below it stays known.
+//! In an analysis the game also goes back and forth: then what lies outside the new root is kept while there
+//! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the
+//! root gets its earlier visits back once a position above it is searched. Its subtree stays.
 
 use std::sync::Arc;
 
@@ -15,47 +14,39 @@ use super::verdict;
 use crate::chess::History;
 use crate::search::sync::atomic::Ordering;
 
-/// Trees of positions that did not follow from each other, of which so many are kept.
+/// Trees kept for positions that did not follow from each other.
 const MAX_KEPT: usize = 8;
 
-/// What becomes of the parts of a tree that lie outside of its new root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// They stay while there is memory, as the game may come back. No worker of an earlier search may take
-    /// part any more.
+    /// They stay while there is memory, as the game may come back. No worker of an earlier search may still
+    /// take part.
     Keep,
     Release,
 }
 
-/// A tree with the game position that its root stands for.
 #[derive(Debug)]
 pub(crate) struct GameTree {
     tree: Arc<Tree>,
     root: NodeId,
     history: History,
-    /// All that is kept. The root lies in the last one.
+    /// The root lies in the last one.
     kept: Vec<KeptTree>,
-    /// The nodes from its top to the root.
     way: Vec<NodeId>,
-    /// Those of them that were searched as roots below others, with what they had been to these, from the top
-    /// on.
+    /// Nodes of the way that were searched as roots, from the top on, with what they were before.
     stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
-/// Nodes that can be reached from one.
 #[derive(Debug)]
 struct KeptTree {
     top: NodeId,
-    /// The run that holds the top. Released with it.
+    /// Released with the top.
     run: Run,
-    /// The game up to the top.
     history: History,
 }
 
-/// The way from the top of a kept tree to a position.
 struct Way {
     nodes: Vec<NodeId>,
-    /// The run that holds the last one.
     run: Run,
 }
 
@@ -92,9 +83,9 @@ impl GameTree {
         tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
     }
 
-    /// Makes the last position of `history` the root. If the game can have come there through what is kept,
-    /// its visits are kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has
-    /// returned: when no worker of an earlier search can touch it any more.
+    /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
+    /// rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no worker of an earlier
+    /// search can touch it.
     pub(crate) fn advance(
         &mut self,
         history: History,
@@ -150,25 +141,22 @@ impl GameTree {
         Ok(())
     }
 
-    /// Prepares the nodes on the way to the present root, but not on the way to the next one, to be visited
-    /// from above again.
+    /// Restores the nodes above the present root for visits from above, except on the way to the next root.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write();
         let shared = self.way.iter().zip(next).take_while(|(a, b)| a == b).count();
-        // Nothing is above a top.
         for depth in (shared.max(1)..self.way.len()).rev() {
             if let Some((id, before)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
                 self.tree.node(id).restore(before);
             }
-            // Visits to a root don't count above it, and what becomes of their worth does not either.
+            // Visits to a root don't count above it, so a correction of them stops there.
             let root = self.stepped_into.last().map(|(id, _)| *id);
             let from = self.way[..depth].iter().position(|id| Some(*id) == root).unwrap_or(0);
             verdict::judge(&self.tree, &self.way[from..=depth]);
         }
     }
 
-    /// Prepares the end of `way` to be searched as the root.
     fn step_into(&mut self, way: Way) {
         let tree = &self.tree;
         let is_below_others = way.nodes.len() > 1;
@@ -180,7 +168,7 @@ impl GameTree {
         self.way = way.nodes;
     }
 
-    /// Returns the way through `kept` to the last position of `history`, if the game led there through it.
+    /// The way through `kept` to the last position of `history`, if the game went through it.
     fn follow(&self, kept: &KeptTree, history: &History) -> Option<Way> {
         if !continues(history, &kept.history) {
             return None;
@@ -199,13 +187,11 @@ impl GameTree {
             way.run = self.tree.runs(node).map(|child_run| child_run.run).find(|run| run.contains(id.0))?;
             way.nodes.push(id);
         }
-        // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no
-        // use.
+        // After a draw that was not claimed, the tree's terminal node is of no use.
         (!self.tree.node(way.end()).is_terminal()).then_some(way)
     }
 }
 
-/// Returns whether `history` begins with all positions of `earlier`.
 pub(crate) fn continues(history: &History, earlier: &History) -> bool {
     history.len() >= earlier.len()
         && (0..earlier.len()).all(|index| {

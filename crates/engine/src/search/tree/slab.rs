@@ -1,13 +1,11 @@
-//! Memory of the tree: runs of slots addressed by 32-bit index, from blocks that never move.
+//! Memory of the tree: runs of slots addressed by 32-bit index, in blocks that never move.
 //!
-//! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that
-//! every thread may hold `&T` while others write. What a slot means, and when a run may be handed back, is
-//! the tree's business.
+//! [`super::Tree`] keeps nodes and cells of policies in slabs, and decides when a run may be handed back.
+//! Slots consist of atomics, so that every thread may hold `&T` while others write.
 //!
-//! Each block is twice as long as the one before. It comes from the system zeroed and untouched: its pages
-//! become resident when a slot in them is first written, large pages where the system has them, so that a
-//! descent through a large tree finds most of its way in the processor's table of pages. All `unsafe` code of
-//! the search is here.
+//! Each block is twice as long as the one before. It comes zeroed and untouched from the system: a page
+//! becomes resident when a slot in it is first written. Large pages, where the system has them, keep most of
+//! a large tree's descents within the TLB. All `unsafe` code of the search is here.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,13 +16,13 @@ use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, OnceLock, REGIONS, zeroed_block};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
-/// Slots that a thread takes for itself at once, so that threads seldom write to the same cache line.
+/// Slots that a thread takes at once, so that threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
-/// The number of chunks that threads take slots from at the same time. More threads than that share them.
+/// Chunks that threads take slots from at the same time. More threads share them.
 const SHARES: usize = 16;
 
 thread_local! {
-    /// Index of the chunk that this thread takes slots from, in `Slab::chunks`.
+    /// Index in `Slab::chunks`.
     static SHARE: usize = {
         use std::sync::atomic::AtomicUsize;
         static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -32,22 +30,21 @@ thread_local! {
     };
 }
 
-/// Slots that lie in the same region: so many in a row, then so many of the next region, and so on in turn.
+/// This many consecutive slots belong to one region, the next ones to the next region, in turn.
 const STRIPE: u32 = 1 << 16;
 
 pub(super) const CLASSES: usize = 128;
 
-/// The lengths of the runs of a slab's classes. A run of a higher class is longer.
 #[derive(Clone, Copy)]
 pub(super) struct RunClasses {
     pub(super) len: fn(usize) -> u32,
-    /// Returns the highest class whose runs are no longer than this, which is not 0.
+    /// The highest class of runs no longer than this, which is not 0.
     pub(super) within: fn(u32) -> usize,
 }
 
-/// A slot in which a free run can keep the index of the next free run.
+/// A slot that can hold the index of the next free run while its own run is free.
 pub(super) trait Slot: Zeroed {
-    /// Returns the cell for that index. Its content is meaningless while the run is in use.
+    /// The cell for that index, meaningless while the run is in use.
     fn link(&self) -> &AtomicU32;
 }
 
@@ -60,7 +57,6 @@ impl Slot for AtomicU32 {
     }
 }
 
-/// Slots that lie one after the other in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) start: u32,
@@ -77,26 +73,22 @@ impl Run {
     }
 }
 
-/// The number of free runs after which no further region is joined: to sort them takes some hundredths of a
-/// second.
+/// No further region is joined after this many free runs: sorting them takes some hundredths of a second.
 const MANY_RUNS: usize = 1 << 18;
 
-/// Free slots that lie in no size class.
 #[derive(Debug, Default)]
 struct Joined {
-    /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes
-    /// shorter then.
+    /// Joined free runs, the shortest first.
     chunks: Vec<Run>,
-    /// The ends of chunks that were too short for the run that was wanted.
+    /// Ends of chunks that were too short for the run wanted.
     leftovers: Vec<Run>,
-    /// The region that is joined next.
     region: usize,
 }
 
-/// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
+/// Slots that are handed out and taken back in runs. Index 0 means "none".
 pub(super) struct Slab<T> {
     blocks: [OnceLock<Box<[T]>>; BLOCKS],
-    /// The number of indices that may be handed out.
+    /// No index from here on is handed out.
     end: u32,
     classes: RunClasses,
     /// The first slot that no chunk contains so far.
@@ -104,14 +96,13 @@ pub(super) struct Slab<T> {
     /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the
     /// lower.
     chunks: [CachePadded<AtomicU64>; SHARES],
-    /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
     /// A stack of free runs per region and class: the index of the top, and above it a counter against the
     /// ABA problem.
     free: Box<[AtomicU64]>,
     /// For each class a bit for every region whose stack may hold runs.
     filled: [AtomicU64; CLASSES],
-    /// Free slots in no class. None but in a slab that has been full.
+    /// Empty until the slab has once been full.
     joined: Mutex<Joined>,
 }
 
@@ -126,7 +117,6 @@ impl<T: Slot> Slab<T> {
         Slab::ending_at(END, classes)
     }
 
-    /// Returns a slab without memory that has no indices from `end` on.
     pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
             blocks: std::array::from_fn(|_| OnceLock::new()),
@@ -158,7 +148,7 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// Asks the processor to fetch the cache lines of a slot, whose block exists. Nothing waits for it.
+    /// The block of the slot exists.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
         #[cfg(target_arch = "x86_64")]
@@ -175,9 +165,8 @@ impl<T: Slot> Slab<T> {
         let _ = index;
     }
 
-    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was
-    /// there before. `None` if nothing fits in what was given back and in the thread's chunk: then
-    /// [`Slab::grow`] and [`Slab::carve`] may help.
+    /// Takes a run of `len` slots, fewer than [`CHUNK`], with whatever content was there before. `None` if
+    /// neither a free run nor the thread's chunk has room. Then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
     pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
@@ -187,8 +176,7 @@ impl<T: Slot> Slab<T> {
         SHARE.with(|&share| cut(&self.chunks[share], len))
     }
 
-    /// Takes a run of `len` slots from a new chunk for the calling thread. `None` when all indices are in
-    /// use.
+    /// The run comes from a new chunk for this thread. `None` when all indices are in use.
     #[cold]
     pub(super) fn grow(&self, len: u32) -> Option<u32> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
@@ -196,14 +184,13 @@ impl<T: Slot> Slab<T> {
             let range = self.extend(len)?;
             let leftover = chunk.swap(packed(range), Ordering::Relaxed);
             self.park(unpacked(leftover));
-            // Another thread of the share may have been faster.
             if let Some(start) = cut(chunk, len) {
                 return Some(start);
             }
         }
     }
 
-    /// Keeps what is left of a chunk until free runs are joined.
+    /// Keeps the rest of a chunk until free runs are joined.
     fn park(&self, range: Range<u32>) {
         if let Some(len) = range.end.checked_sub(range.start).filter(|&len| len > 0) {
             self.joined.lock().leftovers.push(Run { start: range.start, len });
@@ -211,12 +198,11 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Returns the memory taken from the system, bytes.
     pub(super) fn reserved_bytes(&self) -> u64 {
         resident_bytes::<T>(self.extent())
     }
 
-    /// Returns how much more [`Slab::grow`] would take, bytes.
+    /// Bytes that [`Slab::grow`] would take from the system.
     pub(super) fn growth_bytes(&self) -> u64 {
         resident_bytes::<T>(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
@@ -225,9 +211,9 @@ impl<T: Slot> Slab<T> {
         self.next.load(Ordering::Relaxed).into()
     }
 
-    /// Gives a run back. Nobody may use its index any more.
+    /// Nobody may use its index any more.
     pub(super) fn release(&self, run: Run) {
-        // Counted first, so that nobody takes the run off the count before it is on it.
+        // Counted first, so that nobody subtracts the run before it is counted.
         self.idle.fetch_add(run.len.into(), Ordering::Relaxed);
         self.push((self.classes.within)(run.len), run.start);
     }
@@ -236,7 +222,6 @@ impl<T: Slot> Slab<T> {
         &self.free[region * CLASSES + class]
     }
 
-    /// Puts a free run on the stack of its region and class.
     fn push(&self, class: usize, start: u32) {
         let region = (start / STRIPE) as usize % REGIONS;
         let top = self.stack(region, class);
@@ -265,7 +250,6 @@ impl<T: Slot> Slab<T> {
         (self.extent() - 1).saturating_sub(unused)
     }
 
-    /// Takes a free run of a class, from any region.
     fn pop(&self, class: usize) -> Option<u32> {
         let filled = &self.filled[class];
         loop {
@@ -281,7 +265,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Takes a free run of a class from a region.
     fn pop_from(&self, region: usize, class: usize) -> Option<u32> {
         let top = self.stack(region, class);
         let mut old = top.load(Ordering::Acquire);
@@ -300,7 +283,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Takes a new chunk with room for `len` slots. It lies in one block.
     fn extend(&self, len: u32) -> Option<Range<u32>> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
@@ -318,12 +300,10 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Joining free runs to chunks, and cutting them anew to the lengths that are wanted: only a slab that can
-/// grow no more needs that.
+/// Needed only in a slab that can grow no more.
 impl<T: Slot> Slab<T> {
-    /// Joins free runs to chunks that are as long as possible, from which runs of any length can be taken:
-    /// all of a region, of as many regions as make for much work, and of the next ones the next time. Returns
-    /// the number of slots in chunks that any run fits into.
+    /// Joins the free runs of as many regions as are worth the work, and of the next ones next time. The
+    /// result counts the slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined.lock();
         let Joined { chunks, leftovers, region } = &mut *joined;
@@ -347,7 +327,7 @@ impl<T: Slot> Slab<T> {
             continues
         });
         chunks.sort_unstable_by_key(|chunk| chunk.len);
-        // The others go to their classes: short runs are not cut off a long chunk as long as there are short
+        // The others return to their classes: no short run is cut off a long chunk while there are short
         // ones.
         let short = chunks.partition_point(|chunk| chunk.len < CLASSES as u32);
         for chunk in chunks.drain(..short) {
@@ -357,15 +337,14 @@ impl<T: Slot> Slab<T> {
         chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
-    /// Takes a run of `len` slots off a chunk of those that were joined, or off a longer run that was given
-    /// back.
+    /// Cuts a run off a joined chunk, or off a longer free run.
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
         Some(start)
     }
 
-    /// Takes `len` slots off the longest joined chunk. A leftover that is too short is put aside.
+    /// Too short a rest is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined.lock();
         let Joined { chunks, leftovers, .. } = &mut *joined;
@@ -386,7 +365,6 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Takes `len` slots off the shortest free run of those that are longer.
     fn cut_run(&self, len: u32) -> Option<u32> {
         let mut longer = (self.classes.within)(len) + 1..CLASSES;
         let (class, start) = longer.find_map(|class| Some((class, self.pop(class)?)))?;
@@ -394,7 +372,6 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Puts a free chunk back as runs of classes.
     fn give_back_by_classes(&self, chunk: Run) {
         let Run { mut start, mut len } = chunk;
         while len > 0 {
@@ -406,7 +383,6 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Takes `len` slots off a chunk, if it has that many, and returns the first of them.
 #[inline]
 fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     let mut old = chunk.load(Ordering::Relaxed);
@@ -423,7 +399,7 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     }
 }
 
-/// Packs what is free of a chunk into the form of [`Slab::chunks`].
+/// The form of [`Slab::chunks`].
 fn packed(free: Range<u32>) -> u64 {
     u64::from(free.start) << 32 | u64::from(free.end)
 }
@@ -432,12 +408,11 @@ fn unpacked(chunk: u64) -> Range<u32> {
     (chunk >> 32) as u32..chunk as u32
 }
 
-/// Returns the top of a stack that was `old` with another run on it, and the counter raised.
 fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
 }
 
-/// The size in bytes from which on a block is put on large pages, by which its resident memory then grows.
+/// Blocks from this size on, bytes, lie on large pages, by which their resident memory grows.
 const LARGE: usize = 4 << 20;
 
 /// A value that a block can hold.
@@ -446,7 +421,6 @@ const LARGE: usize = 4 << 20;
 /// A value whose bytes are all zero must be valid and the same as the default.
 pub(super) unsafe trait Zeroed: Default {}
 
-/// Returns the block of a slot, and its place there.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + u64::from(FIRST);
@@ -454,7 +428,6 @@ fn place(index: u32) -> (usize, usize) {
     ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
 }
 
-/// Returns the number of slots from this one to the end of its block.
 pub(super) fn room(index: u32) -> u32 {
     let (block, place) = place(index);
     ((u64::from(FIRST) << block) - place as u64) as u32
@@ -466,7 +439,7 @@ fn share_block(a: u32, b: u32) -> bool {
 
 pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
-/// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
+/// An upper bound, bytes.
 fn resident_bytes<T>(slots: u64) -> u64 {
     (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
 }
@@ -498,7 +471,7 @@ mod tests {
     #[test]
     fn slots_are_zero_at_first_and_keep_what_is_written() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        // Into the first block that is put on large pages.
+        // Reaches into the first block on large pages.
         let indices = (0..40 * FIRST).step_by(4001);
         for index in indices.clone() {
             assert_eq!(slab.slot(index).swap(index + 1, Ordering::Relaxed), 0);
@@ -516,7 +489,6 @@ mod tests {
         slab.allocate(len).or_else(|| slab.grow(len))
     }
 
-    /// Takes a run, but only from slots that were given back.
     fn again(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
         slab.pop((slab.classes.within)(len)).or_else(|| slab.carve(len))
     }
@@ -571,8 +543,7 @@ mod tests {
         assert_eq!(again(&slab, 127), Some(runs[0]));
     }
 
-    /// A regression: of very many free runs those that had been freed last were joined, over and over,
-    /// neighbours or not.
+    /// A regression: of very many free runs the last freed were joined over and over, neighbours or not.
     #[test]
     fn neighbours_are_joined_however_many_runs_are_free() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);

@@ -1,16 +1,15 @@
-//! What is certain of a position's moves decides the position, or at least bounds it.
+//! Proves or bounds a position by what is known of its moves.
 //!
-//! One move that wins decides the position before it, and so do proofs of all moves. Short of that, a sure
-//! draw means that the side to move cannot lose any more, and where no move can win, that it cannot win. Such
-//! bounds let a draw be proven although some moves are open (Lc0's "sticky endgames"). Used by `root`, and by
-//! the search where a leaf is proven or its root is read.
+//! One winning move decides the position before it, and so do proofs of all moves. Short of that, a sure draw
+//! means that the side to move can no longer lose, and if no move can win, that it can no longer win. Such
+//! bounds let a draw be proven although some moves are open (Lc0's "sticky endgames").
 
 use std::cmp::Ordering::Equal;
 
 use super::node::{Bounds, Node, NodeState, Proof, ProofOutcome};
 use super::nodes::{NodeId, Tree};
 
-/// What is certain of one move, from the point of view of the side that makes it.
+/// What is proven of one move, for the side that makes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveProof {
     pub(crate) bounds: Bounds,
@@ -18,7 +17,7 @@ pub(crate) struct MoveProof {
 }
 
 impl MoveProof {
-    /// What is certain of a move that was never tried: nothing.
+    /// An unvisited move: nothing is proven.
     pub(crate) const OPEN: MoveProof = MoveProof { bounds: Bounds::OPEN, proof: None };
 
     pub(crate) fn of(node: &Node) -> MoveProof {
@@ -28,7 +27,7 @@ impl MoveProof {
     }
 }
 
-/// What its moves say of a position, from the point of view of the side that moved into it.
+/// What a position's moves prove, for the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Open,
@@ -42,13 +41,11 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     verdict(unvisited.into_iter().chain(children))
 }
 
-/// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new
-/// worth. Returns whether anything was learnt: of a proven node that can be a nearer mate.
+/// Revalues the node's visits in the nodes before it. True if anything changed: a nearer mate counts too.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     let Some((&last, ancestors)) = path.split_last() else { return false };
     let node = tree.node(last);
     if node.state() != NodeState::Expanded {
-        // Its moves are not listed.
         return false;
     }
     match of_moves(tree, node) {
@@ -69,10 +66,9 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     }
 }
 
-/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that
-/// decides them. Where they are proven already, a nearer mate counts: visits that were gathered together go
-/// on below a node that one of them has proven. The root itself stays open: it is searched whatever is known,
-/// and which of its moves count depends on the search.
+/// Proves or bounds the ancestors of the last node of `path`, which has just been proven. Proven ones can
+/// still get a nearer mate: visits that were gathered together go on below a node that one of them has
+/// proven. The root stays open, since the search decides which of its moves count.
 pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     for depth in (1..path.len() - 1).rev() {
         if !judge(tree, &path[..=depth]) {
@@ -84,7 +80,6 @@ pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
 pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
     let mut nearest_win: Option<Proof> = None;
-    // The side to move puts the end off as long as it can.
     let (mut longest_loss, mut longest_draw) = (0f32, 0f32);
     let mut all_mates = true;
     for MoveProof { bounds, proof } in moves {
@@ -112,8 +107,7 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
 }
 
-/// Returns whether the certain win `a` is to be preferred to `b`: a mate to what only the tables know, then
-/// the nearer one.
+/// Mates come before table wins, then the nearer win.
 fn is_nearer(a: Proof, b: Proof) -> bool {
     let key = |proof: Proof| (!proof.is_mate, proof.plies);
     key(a).partial_cmp(&key(b)).unwrap_or(Equal).is_lt()

@@ -1,4 +1,4 @@
-//! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
+//! The attention body: input planes to the rows of squares that encoders read.
 
 use super::encoder::{self, Encoder, EncoderScratch, FeedForward, Stack, Sublayer, Surroundings};
 use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
@@ -7,40 +7,35 @@ use super::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
 
-/// Epsilon of the layer norms in an embedding by pieces.
+/// Of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
-/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights
-/// more often.
+/// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
 #[derive(Debug)]
 pub(crate) struct AttentionBody {
-    /// Channels of a square, as the file says.
     width: usize,
-    /// The same with padding: the length of a row.
     stride: usize,
-    /// Bytes of a number that one layer hands to another.
     number_size: usize,
     source: Source,
-    /// The embedding, in fp32: it reads exact numbers, and is small.
+    /// In fp32: it reads exact numbers, and is small.
     embedding: Layer,
-    /// `[64][channels]`: added to what the embedding makes of each square.
+    /// `[64][channels]`, added to the embedding's outputs.
     constants: Option<Buffer>,
     activation: Activation,
-    /// `[64][channels]`: multiplied after the activation.
+    /// `[64][channels]`, multiplied after the activation.
     multiply_gate: Option<Buffer>,
-    /// `[64][channels]`: added after that.
+    /// `[64][channels]`, added after that.
     add_gate: Option<Buffer>,
     rest: Option<PieceRest>,
     encoders: Vec<Encoder>,
-    /// Turns what smolgens generate into logits.
     shared: Option<Layer>,
 }
 
 #[derive(Debug)]
 enum Source {
     Planes,
-    /// Planes, and what a dense layer makes of all pieces.
+    /// Planes, and the outputs of a dense layer over all pieces.
     Pieces(PieceLayer),
     Tower(Tower),
 }
@@ -54,7 +49,6 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-/// The layers of an embedding by pieces behind its activation.
 #[derive(Debug)]
 struct PieceRest {
     norm1: Norm,
@@ -65,9 +59,8 @@ struct PieceRest {
 
 #[derive(Debug)]
 pub(crate) struct BodyScratch {
-    /// `[positions][64][inputs of the embedding]`
     inputs: Buffer,
-    /// `[positions][64][channels]`: at last the body's output.
+    /// `[positions][64][channels]`, in the end the body's output.
     pub(crate) stream: Stream,
     /// `[64 · channels]` of a [`PieceLayer`].
     pieces: Buffer,
@@ -134,7 +127,6 @@ impl AttentionBody {
         format!("{}x{} encoders", self.width, self.encoders.len())
     }
 
-    /// Returns the length of a row with its padding.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
@@ -165,8 +157,7 @@ impl AttentionBody {
         }
     }
 
-    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's stream. `next` is the
-    /// layer that reads it.
+    /// The batch is no larger than the scratch. `next` reads the stream.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -179,7 +170,6 @@ impl AttentionBody {
         encoder::evaluate(&self.encoders, kernels, &mut scratch.stream, surroundings, &mut scratch.encoders);
     }
 
-    /// Turns input planes into the rows that the first encoder reads.
     fn embed(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.read(kernels, batch, scratch);
         let BodyScratch { inputs, stream, encoders, .. } = scratch;
@@ -202,7 +192,6 @@ impl AttentionBody {
         }
     }
 
-    /// Writes the input that the embedding reads.
     fn read(&self, kernels: Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs();
         if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
@@ -234,7 +223,6 @@ impl AttentionBody {
     }
 }
 
-/// Combines each number of rows of whole boards with the one of its square and channel, if there are such.
 fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&mut f32, f32)) {
     let Some(by_square) = by_square else { return };
     for board in x.chunks_exact_mut(by_square.len()) {
@@ -274,7 +262,6 @@ impl PieceLayer {
         PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
     }
 
-    /// Writes `[64][channels]` to `output`.
     fn evaluate(&self, kernels: Kernels, slot: &EvalSlot, output: &mut [f32]) {
         output.copy_from_slice(&self.bias);
         let planes = slot.planes.masks.iter().zip(&slot.planes.values).take(PIECE_PLANES);

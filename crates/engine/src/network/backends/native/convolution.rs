@@ -9,23 +9,19 @@ use super::kernels::{
 use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, pointwise, stride};
 use crate::network::weights::{self, Activation};
 
-/// Output channels of a convolution that are computed together, so that their products stay near.
+/// Outputs computed together, so that their products stay in the cache.
 const BLOCK: usize = 64;
-/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses
-/// of a tile would fall into the same few lines of the first cache.
+/// Extra numbers between the matrices of two Winograd points, so that the 36 addresses of a tile don't share
+/// a few lines of the L1 cache.
 const SKEW: usize = 16;
 
-/// Convolutions that follow each other. The weights of all lie one after the other, so that they share huge
-/// pages and the next are known.
+/// The weights lie one after the other, so that they share huge pages and the next ones can be fetched.
 #[derive(Debug)]
 pub(crate) enum Convolutions {
-    /// Winograd's algorithm, in fp32.
     Winograd(WinogradConvolutions),
-    /// Products of tiles, in bf16 with sums in fp32.
     Folded(FoldedConvolutions),
 }
 
-/// Scratch of convolutions, shared by all of them in an evaluator.
 #[derive(Debug)]
 pub(crate) enum Scratch {
     Winograd(WinogradScratch),
@@ -37,37 +33,29 @@ pub(crate) struct WinogradScratch {
     pub(crate) transformed: Transformed,
     /// Outputs of a block's second convolution, `[positions][10][10][channels]`.
     pub(crate) update: Buffer,
-    /// Their sums over the board, `[positions][channels]`.
     pub(crate) pool: Buffer,
 }
 
-/// Winograd's transformed inputs and their products with the weights.
 #[derive(Debug)]
 pub(crate) struct Transformed {
     tiles: Buffer,
     products: Buffer,
 }
 
-/// What folded convolutions read and write. The layouts are those of [`ConvolveFolded`].
+/// Folded convolutions' inputs and outputs, laid out as in [`ConvolveFolded`].
 #[derive(Debug)]
 pub(crate) struct FoldedScratch {
-    /// Boards in bf16: at the end the tower's output.
     pub(crate) boards: Buffer<u16>,
-    /// Outputs of a block's first convolution.
     pub(crate) inner: Buffer<u16>,
-    /// The boards in fp32.
     pub(crate) stream: Buffer,
-    /// Outputs of a block's second convolution.
     pub(crate) update: Buffer,
     pub(crate) pool: Buffer,
 }
 
 impl Scratch {
-    /// Makes scratch memory for convolutions with up to `channels` inputs and outputs of up to `positions`
-    /// boards.
     pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
         if tiles.is_some() {
-            // Borders and padding are 0 here and never written.
+            // Borders and padding are 0 and never written.
             let folded = || Buffer::zeros(positions * folded_length(channels));
             let stream = || Buffer::zeros(positions * stream_length(channels));
             return Scratch::Folded(FoldedScratch {
@@ -92,7 +80,6 @@ impl Scratch {
 }
 
 impl Convolutions {
-    /// Packs the weights: for tiles if there are any, else for Winograd's algorithm.
     pub(crate) fn new(arithmetic: Arithmetic, convolutions: &[&weights::Convolution]) -> Convolutions {
         match arithmetic.tiles {
             Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, convolutions)),
@@ -100,8 +87,7 @@ impl Convolutions {
         }
     }
 
-    /// Computes `output = activation(convolution(boards))` with the first convolution, where `boards` are a
-    /// tower's output, which `scratch` holds as well.
+    /// The first convolution of `boards`, a tower's output, which `scratch` holds as well.
     pub(crate) fn apply_to_tower(
         &self,
         kernels: Kernels,
@@ -133,15 +119,14 @@ pub(crate) struct Target<'a> {
     /// `[positions][10][10][outputs]`
     pub(crate) boards: &'a mut [f32],
     pub(crate) epilogue: Epilogue,
-    /// The sums for [`Epilogue::Pool`], `[positions][outputs]`. Else empty.
+    /// Sums for [`Epilogue::Pool`], `[positions][outputs]`, else empty.
     pub(crate) pool: &'a mut [f32],
 }
 
-/// Convolutions whose filters are transformed for Winograd's algorithm.
 #[derive(Debug)]
 pub(crate) struct WinogradConvolutions {
     list: Vec<WinogradConvolution>,
-    /// Of each convolution, `[36][inputs][outputs of the block]` for each block of outputs, packed.
+    /// Per convolution and block of outputs, packed `[36][inputs][outputs of the block]`.
     weights: Buffer,
 }
 
@@ -149,7 +134,6 @@ pub(crate) struct WinogradConvolutions {
 struct WinogradConvolution {
     inputs: usize,
     outputs: usize,
-    /// Where its weights begin.
     first: usize,
     bias: Buffer,
 }
@@ -172,7 +156,6 @@ impl WinogradConvolutions {
         WinogradConvolutions { list, weights }
     }
 
-    /// Computes `output = activation(convolution(input))` with the convolution number `index`.
     pub(crate) fn activate(
         &self,
         index: usize,
@@ -193,7 +176,6 @@ impl WinogradConvolutions {
         }
     }
 
-    /// Convolves boards `[10][10][inputs]` with the convolution number `index`.
     pub(crate) fn apply(
         &self,
         index: usize,
@@ -247,7 +229,7 @@ impl WinogradConvolutions {
     }
 }
 
-/// Transforms and packs the filters of a convolution, as [`WinogradConvolutions`] holds them.
+/// Transforms and packs a convolution's filters as in [`WinogradConvolutions`].
 fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [f32]) {
     let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
     let filters: Vec<[f32; POINTS]> =
@@ -266,12 +248,10 @@ fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [
     }
 }
 
-/// Convolutions as products of bf16 matrices: one for each of the nine taps and 32 input channels.
 #[derive(Debug)]
 pub(crate) struct FoldedConvolutions {
     tiles: Tiles,
     list: Vec<FoldedConvolution>,
-    /// The right operands of all.
     weights: Buffer<u16>,
 }
 
@@ -279,7 +259,6 @@ pub(crate) struct FoldedConvolutions {
 struct FoldedConvolution {
     outputs: usize,
     offsets: Vec<u32>,
-    /// Where its weights begin.
     first: usize,
     bias: Buffer,
 }
@@ -306,7 +285,6 @@ impl FoldedConvolutions {
         FoldedConvolutions { tiles, list, weights }
     }
 
-    /// Convolves folded boards with the convolution number `index`.
     pub(crate) fn apply(
         &self,
         index: usize,

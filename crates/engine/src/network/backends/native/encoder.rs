@@ -1,9 +1,8 @@
 //! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer
-//! norm. Smolgen makes additions to the logits of attention that depend on the whole position (Lc0, BT2 and
-//! later).
+//! norm. Smolgen adds logits of attention that depend on the whole position (Lc0, BT2 and later).
 //!
-//! A position's squares are rows of numbers. Rows of several positions follow one another. Attention bodies
-//! ([`super::body`]) and attention policies ([`super::heads`]) use them.
+//! Each square is a row of numbers, and rows of several positions follow one another. Attention bodies
+//! ([`super::body`]) and policies ([`super::heads`]) use encoders.
 
 use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
@@ -15,10 +14,8 @@ use crate::network::weights::{self, Dense, SQUARES};
 pub(crate) struct Encoder {
     tiles: Option<Tiles>,
     heads: usize,
-    /// Numbers of a head's query, as the file says.
     depth: usize,
-    /// Computes queries, keys and values side by side, with room for [`Encoder::head_width`] numbers of each
-    /// head.
+    /// Queries, keys and values side by side, [`Encoder::head_width`] numbers per head.
     project: Layer,
     smolgen: Option<Smolgen>,
     output: Layer,
@@ -34,25 +31,22 @@ pub(crate) struct FeedForward {
     output: Layer,
 }
 
-/// Scratch memory of encoders.
 #[derive(Debug)]
 pub(crate) struct EncoderScratch {
     projected: Activations,
-    /// The heads' results side by side.
     attended: Activations,
-    /// Results that are not added where they arise: only without tiles.
+    /// Results to be added later, without tiles only.
     branch: Buffer,
     hidden: Activations,
     of_smolgen: SmolgenScratch,
-    /// `[positions][heads][64][64]`: smolgen's additions.
+    /// `[positions][heads][64][64]`, from smolgen.
     additions: Activations,
     /// `[64][64]`
     scores: Buffer,
-    /// A head's keys, transposed, then its values. Packed.
+    /// A head's transposed keys, then its values, packed.
     packed: Buffer,
-    /// A head's keys and values, packed for tiles.
     packed_half: Buffer<u16>,
-    /// A head's result, `[64][depth]`.
+    /// `[64][depth]`
     result: Buffer,
 }
 
@@ -61,40 +55,33 @@ struct SmolgenScratch {
     compressed: Activations,
     squeezed: Buffer,
     generated: Buffer,
-    /// The generated numbers, a row for each head.
     by_head: Buffer,
-    /// What layers read of the last three.
+    /// What layers read of the three above.
     rounded: Activations,
 }
 
-/// One head's attention in one position of a group.
 #[derive(Clone, Copy, Debug)]
 struct HeadOfPosition {
     position: usize,
     head: usize,
 }
 
-/// Rows that begin `stride` numbers apart.
 #[derive(Clone, Copy, Debug)]
 struct StridedRows<'a> {
     rows: &'a [f32],
     stride: usize,
 }
 
-/// A stack of encoders, with the layers that use the same scratch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stack<'a> {
     pub(crate) encoders: &'a [Encoder],
-    /// The matrix that their smolgens share.
     pub(crate) shared: Option<&'a Layer>,
-    /// Dense layers beside those of the encoders.
     pub(crate) ffn: Option<&'a FeedForward>,
-    /// Length of the rows with their padding.
     pub(crate) width: usize,
 }
 
-/// Numbers between the additions of two heads in bf16, beyond their own: without them the same squares of all
-/// heads would fall into the same few lines of the first cache.
+/// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
+/// few lines of the L1 cache.
 const SKEW: usize = 32;
 
 impl EncoderScratch {
@@ -137,7 +124,6 @@ impl SmolgenScratch {
         let heads = stack.encoders.iter().map(|encoder| encoder.heads).max().unwrap_or(0);
         let squeezed = largest(|smolgen| smolgen.hidden.outputs());
         let by_head = heads * stack.shared.map_or(0, Layer::inputs);
-        // Rows of the hidden numbers, or of the heads
         let rows = positions * heads.max(1);
         SmolgenScratch {
             compressed: Activations::of_positions(
@@ -153,17 +139,13 @@ impl SmolgenScratch {
     }
 }
 
-/// What encoders of a stack are given beside the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) positions: usize,
-    /// The matrix that smolgens share.
     pub(crate) shared: Option<&'a Layer>,
-    /// The layer that follows the stack.
     pub(crate) next: Option<&'a Layer>,
 }
 
-/// Evaluates encoders one after the other on the stream's rows.
 pub(crate) fn evaluate(
     encoders: &[Encoder],
     kernels: Kernels,
@@ -202,7 +184,6 @@ impl Encoder {
         }
     }
 
-    /// Returns the length of the longest row that it writes.
     pub(crate) fn widest(&self) -> usize {
         self.project.outputs().max(self.ffn.hidden.outputs())
     }
@@ -211,7 +192,6 @@ impl Encoder {
         head_width(self.tiles, self.depth)
     }
 
-    /// Evaluates the layer on the rows of whole positions, in place.
     fn evaluate(
         &self,
         kernels: Kernels,
@@ -244,8 +224,7 @@ impl Encoder {
         ffn.evaluate(kernels, rows, stream, (hidden, branch));
     }
 
-    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads, side by side, into the scratch's
-    /// `attended`.
+    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side.
     fn attend(&self, kernels: Kernels, positions: usize, has_additions: bool, scratch: &mut EncoderScratch) {
         let EncoderScratch { projected, attended, additions, packed_half, .. } = &mut *scratch;
         if let (Some(tiles), Input::Half(projected), Output::Half(attended, _)) =
@@ -274,7 +253,6 @@ impl Encoder {
         }
     }
 
-    /// Computes the attention of one head in fp32.
     fn attend_single(
         &self,
         kernels: Kernels,
@@ -340,7 +318,6 @@ impl Encoder {
     }
 }
 
-/// Returns the numbers of a head's query with their padding.
 fn head_width(tiles: Option<Tiles>, depth: usize) -> usize {
     tiles.map_or(depth, |_| stride(depth))
 }
@@ -354,18 +331,15 @@ impl FeedForward {
     }
 }
 
-/// Two dense layers whose result is added to a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sublayer<'a> {
     pub(crate) ffn: &'a FeedForward,
     pub(crate) norm: &'a Norm,
     pub(crate) factor: f32,
-    /// As in [`Pass`].
     pub(crate) next: Option<&'a Layer>,
 }
 
 impl Sublayer<'_> {
-    /// Computes the first rows of the stream.
     fn evaluate(
         self,
         kernels: Kernels,
@@ -380,7 +354,6 @@ impl Sublayer<'_> {
         stream.add(kernels, rows, result, branch);
     }
 
-    /// Computes the first rows of the stream with the scratch of encoders.
     pub(crate) fn evaluate_with(
         self,
         kernels: Kernels,
@@ -392,8 +365,7 @@ impl Sublayer<'_> {
     }
 }
 
-/// Joins layers with the same inputs to one. Each head has `width` outputs of each layer. The outputs of each
-/// layer begin at a padded place.
+/// Each head has `width` outputs of each layer, which begin at a padded offset.
 fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     let pad = |all: &mut Dense, outputs: usize| {
@@ -415,7 +387,7 @@ fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width
     all
 }
 
-/// Packs the first `depth` columns of 64 rows, transposed, as a [`Product`] reads them.
+/// Packs the columns transposed, for [`Product`].
 fn pack_transposed(
     panel: usize,
     StridedRows { rows, stride }: StridedRows<'_>,
@@ -432,7 +404,7 @@ fn pack_transposed(
     }
 }
 
-/// Packs the first `depth` columns of 64 rows as a [`Product`] reads them, with padding.
+/// Packs the columns padded, for [`Product`].
 fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth: usize, to: &mut [f32]) {
     let columns = padded(depth);
     let mut to = to;
@@ -449,8 +421,7 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
 
 const SMOLGEN_EPSILON: f32 = 1e-3;
 
-/// Makes additions to the attention's logits that depend on the whole position. The matrix that all encoders
-/// share is not in it.
+/// All encoders share the last matrix, which is not in it.
 #[derive(Debug)]
 struct Smolgen {
     compress: Layer,
@@ -460,7 +431,6 @@ struct Smolgen {
     norm2: Norm,
 }
 
-/// The matrix that all smolgens share, with the heads that it is applied to.
 #[derive(Clone, Copy, Debug)]
 struct SharedMatrix<'a> {
     heads: usize,
@@ -491,7 +461,6 @@ impl Smolgen {
         }
     }
 
-    /// Evaluates it for the rows of whole positions. The additions come to `output`.
     fn evaluate(
         &self,
         kernels: Kernels,

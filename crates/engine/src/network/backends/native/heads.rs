@@ -1,5 +1,4 @@
-//! The heads: policy, value, moves left. Policies compute the logits of the legal moves only: some thirty of
-//! 1858.
+//! Policy, value and moves left heads. Policies compute the logits of legal moves only, some thirty of 1858.
 
 use super::convolution::{self, Convolutions};
 use super::encoder::{self, Encoder, EncoderScratch, Stack, Surroundings};
@@ -19,7 +18,6 @@ pub(crate) enum Policy {
     Classical(Classical),
     /// `conv2(act(conv1(x)))`
     Convolution(ConvolutionPolicy),
-    /// Attention between squares.
     Attention(Box<AttentionHead>),
 }
 
@@ -32,31 +30,28 @@ pub(crate) struct Classical {
     bias: Vec<f32>,
 }
 
-/// Two 3×3 convolutions. The second one only where a legal move starts.
+/// The second convolution is computed only at the origins of legal moves.
 #[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
     conv1: Convolutions,
     activation: Activation,
-    /// Padded channels of `conv1`'s output.
     channels: usize,
     /// `[73][3][3][channels]`
     filters: Buffer,
     bias: Vec<f32>,
 }
 
-/// What a body makes of positions, for the heads: 64 rows for each.
+/// A body's output for the heads, 64 rows per position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features<'a> {
     pub(crate) positions: usize,
     pub(crate) stream: &'a Stream,
 }
 
-/// Scratch memory of a body that its heads may use.
 #[derive(Debug)]
 pub(crate) enum Workspace<'a> {
-    /// A tower's: its boards, room for others as large, and for convolutions.
+    /// A tower's boards, room for others as large, and scratch of convolutions.
     OfTower(Boards<'a>, &'a mut [f32], &'a mut convolution::Scratch),
-    /// Nothing: there are no convolutions on attention bodies.
     Nothing,
 }
 
@@ -67,7 +62,6 @@ pub(crate) struct PolicyScratch {
 }
 
 impl Policy {
-    /// Packs the weights, those of 3×3 convolutions and attention for tiles if there are any.
     pub(crate) fn new(
         arithmetic: Arithmetic,
         head: &PolicyHead,
@@ -87,7 +81,6 @@ impl Policy {
         }
     }
 
-    /// Returns the layer that reads an attention body's rows.
     pub(crate) fn first_layer(&self) -> Option<&Layer> {
         match self {
             Policy::Attention(head) => Some(&head.embedding),
@@ -104,8 +97,6 @@ impl Policy {
         PolicyScratch { squares: Buffer::zeros(squares), attention }
     }
 
-    /// Evaluates the head for what the body made. Fills the slots' logits.
-    ///
     /// All policy indices of the slots must be below 1858.
     pub(crate) fn evaluate(
         &self,
@@ -173,7 +164,7 @@ impl Classical {
     }
 }
 
-/// Turns a 1×1 convolution into a layer that is applied to each square.
+/// A 1×1 convolution as a layer applied to each square.
 fn as_dense(convolution: &weights::Convolution) -> Dense {
     let &weights::Convolution { inputs, outputs, .. } = convolution;
     let (weights, bias) = (convolution.weights.clone(), convolution.bias.clone());
@@ -207,25 +198,22 @@ impl ConvolutionPolicy {
     }
 }
 
-/// Cells of a head's output before the promotions.
 const PLAIN_CELLS: usize = 64 * 64;
-/// Promotions from a file: to 8 files (of which at most three are neighbours), each to queen, rook or bishop.
+/// A pawn promotes on 8 files (at most three are neighbours), each to queen, rook or bishop.
 const PROMOTIONS_PER_FILE: usize = 24;
 
-/// An attention policy head with its weights packed.
 #[derive(Debug)]
 pub(crate) struct AttentionHead {
     embedding: Layer,
     encoders: Vec<Encoder>,
     query: Layer,
     key: Layer,
-    /// `[3][width]`: what a key on the last rank says of a promotion to queen, rook or bishop.
+    /// `[3][width]`: a last-rank key's part in a promotion to queen, rook or bishop.
     promotion: Buffer,
     /// `1 / sqrt(width)`
     scale: f32,
 }
 
-/// Scratch memory of an attention head's evaluator: rows of all positions.
 #[derive(Debug)]
 pub(crate) struct AttentionScratch {
     embedded: Stream,
@@ -266,7 +254,7 @@ impl AttentionHead {
         }
     }
 
-    /// Evaluates the head. Pushes the logits of the slots' moves.
+    /// Pushes the logits of the slots' moves.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -292,7 +280,7 @@ impl AttentionHead {
         }
     }
 
-    /// Pushes the logits of a position's moves: products of queries and keys, `[64][width]`.
+    /// Logits are products of queries and keys, `[64][width]`.
     fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
         let width = self.key.outputs();
         let row = |square: usize| square * width..(square + 1) * width;
@@ -312,8 +300,7 @@ impl AttentionHead {
     }
 }
 
-/// `output(act(hidden(act(input(x)))))`, its weights packed: in fp32, since rounding shows nowhere as much as
-/// in the value.
+/// `output(act(hidden(act(input(x)))))`, in fp32: rounding matters most in the value.
 #[derive(Debug)]
 pub(crate) struct Head {
     /// Per square.
@@ -331,7 +318,6 @@ pub(crate) struct HeadScratch {
 }
 
 impl HeadScratch {
-    /// Makes scratch memory for each of `heads`, up to `positions` at once.
     pub(crate) fn new<'a>(heads: impl Iterator<Item = &'a Head> + Clone, positions: usize) -> HeadScratch {
         let largest = |size: fn(&Head) -> usize| heads.clone().map(size).max().unwrap_or(0);
         HeadScratch {
@@ -343,7 +329,6 @@ impl HeadScratch {
 }
 
 impl Head {
-    /// Packs a head that reads rows of `inputs` numbers with their padding.
     pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation, inputs: usize) -> Head {
         let (dense, order) = match &head.input {
             HeadInput::Convolution(convolution) => (&as_dense(convolution), Order::ChannelMajor),
@@ -355,7 +340,7 @@ impl Head {
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
-    /// Evaluates the head for what the body made. Yields each position's outputs (and padding behind them).
+    /// Yields each position's outputs, with padding behind them.
     pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,

@@ -1,9 +1,8 @@
-//! The layers of which networks are made, in the form that the kernels take: weights packed once in aligned
-//! memory.
+//! The layers of networks as the kernels read them: weights packed once in aligned memory.
 //!
-//! [`Linear`] is a dense layer in fp32. [`Layer`] is one over rows of numbers with its activation, in bf16
-//! where the CPU multiplies such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a
-//! layer norm, [`Buffer`] the memory of all.
+//! [`Linear`] is a dense layer in fp32. [`Layer`] is one with its activation, in bf16 where the CPU
+//! multiplies such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a layer norm,
+//! [`Buffer`] the memory.
 
 use std::ops::{Deref, DerefMut};
 
@@ -14,7 +13,6 @@ use super::kernels::{
 use crate::network::weights::{Activation, Dense, LayerNorm};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
-/// Boards that a convolution or a head reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boards<'a> {
     pub(crate) positions: usize,
@@ -22,14 +20,13 @@ pub(crate) struct Boards<'a> {
     pub(crate) boards: &'a [f32],
 }
 
-/// A cache line, and the widest vector of any kernel, in bytes.
+/// A cache line, and the widest vector, in bytes.
 const LINE: usize = 64;
 
-/// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill
-/// a quarter of one.
+/// Aligned to a cache line, or to a huge page if the numbers fill a quarter of one.
 ///
-/// It is made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a
-/// move of the buffer leaves the numbers where they are.
+/// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
+/// buffer leaves the numbers where they are.
 #[derive(Debug)]
 pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
@@ -38,7 +35,6 @@ pub(crate) struct Buffer<T = f32> {
 }
 
 impl<T: Clone + Default> Buffer<T> {
-    /// Makes a buffer of `length` zeros.
     pub(crate) fn zeros(length: usize) -> Buffer<T> {
         let is_large = length * size_of::<T>() >= HUGE_PAGE / 4;
         let alignment = if is_large { HUGE_PAGE } else { LINE } / size_of::<T>();
@@ -69,12 +65,11 @@ impl<T> DerefMut for Buffer<T> {
     }
 }
 
-/// Returns `channels` rounded up to what the kernels take.
+/// Rounds `channels` up to what the kernels take.
 pub(crate) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-/// Returns the kernels' name for an activation, or `None` for the identity.
 pub(crate) fn pointwise(activation: Activation) -> Option<Pointwise> {
     Some(match activation {
         Activation::None => return None,
@@ -88,14 +83,13 @@ pub(crate) fn pointwise(activation: Activation) -> Option<Pointwise> {
     })
 }
 
-/// Applies `activation` to each of `values`.
 pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f32]) {
     if let Some(function) = pointwise(activation) {
         kernels.run(Apply { function, values });
     }
 }
 
-/// Applies `activation` to the squares of boards, whose borders stay 0.
+/// Borders stay 0.
 pub(crate) fn activate_boards(kernels: Kernels, activation: Activation, boards: &mut [f32], channels: usize) {
     for board in boards.chunks_exact_mut(BOARD_SQUARES * channels) {
         for rank in board.chunks_exact_mut(BOARD_STRIDE * channels).skip(1).take(8) {
@@ -104,7 +98,6 @@ pub(crate) fn activate_boards(kernels: Kernels, activation: Activation, boards: 
     }
 }
 
-/// Lays out an `[inner][width]` matrix as [`Product`] reads it.
 pub(crate) fn pack(
     panel: usize,
     inner: usize,
@@ -122,20 +115,17 @@ pub(crate) fn pack(
     }
 }
 
-/// A fully connected layer. Inputs and outputs are padded. Padding has weights and biases 0.
+/// Inputs and outputs are padded, with weights and biases 0.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// Padded length of an input row.
     pub(crate) inputs: usize,
-    /// Padded length of an output row.
     pub(crate) outputs: usize,
     weights: Buffer,
     bias: Buffer,
 }
 
 impl Linear {
-    /// Packs a layer whose input `i` of `inputs` stands at `source(i)` in the file's order, or `None` for
-    /// padding.
+    /// Input `i` of `inputs` is `source(i)` in the file's order, `None` for padding.
     pub(crate) fn new(
         kernels: Kernels,
         dense: &Dense,
@@ -154,13 +144,12 @@ impl Linear {
         Linear { inputs, outputs, weights, bias }
     }
 
-    /// Packs a layer whose inputs are in the file's order, padded at the end.
+    /// Inputs in the file's order.
     pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
         Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
     }
 
-    /// Packs a layer that reads the 64 squares of a [`Linear`] with `channels` outputs. `order` is the
-    /// file's.
+    /// `order` is the file's.
     pub(crate) fn after_squares(kernels: Kernels, dense: &Dense, channels: usize, order: Order) -> Linear {
         let stride = padded(channels);
         Linear::new(kernels, dense, 64 * stride, |input| {
@@ -169,7 +158,6 @@ impl Linear {
         })
     }
 
-    /// Computes `[rows][outputs]` from `[rows][inputs]`.
     pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.run(Product {
             count: 1,
@@ -187,7 +175,6 @@ impl Linear {
     }
 }
 
-/// The order in which a file flattens squares and channels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// `[channels][64]`
@@ -197,7 +184,6 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// Returns the place of a square's channel.
     pub(crate) fn flatten(self, square: usize, channel: usize, channels: usize) -> usize {
         match self {
             Order::ChannelMajor => channel * 64 + square,
@@ -206,7 +192,6 @@ impl Order {
     }
 }
 
-/// The means that layers compute with: kernels, and the tiles if products shall be in bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arithmetic {
     pub(crate) kernels: Kernels,
@@ -214,13 +199,13 @@ pub(crate) struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// Returns the length of a row of `size` numbers with its padding, which is 0.
+    /// Padding is 0.
     pub(crate) fn padded(self, size: usize) -> usize {
         if self.tiles.is_some() { stride(size) } else { padded(size) }
     }
 
-    /// Returns the square and the channel of number `i` of a layer's rows of `channels`, a position's 64 rows
-    /// being one: see [`Activations::flat`].
+    /// The place of number `i` where a position's 64 rows of `channels` are read as one, see
+    /// [`Activations::flat`].
     pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles {
             None => (i / channels, i % channels),
@@ -232,28 +217,22 @@ impl Arithmetic {
     }
 }
 
-/// Returns `size` rounded up to what tiles take.
 pub(crate) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-/// Rows that a layer reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input<'a> {
-    /// Row by row.
     Single(&'a [f32]),
     Half(HalfRows<'a>),
 }
 
-/// Rows that a layer writes.
 #[derive(Debug)]
 pub(crate) enum Output<'a> {
-    /// Row by row.
     Single(&'a mut [f32]),
     Half(&'a mut [u16], Layout),
 }
 
-/// Rows that one layer writes and another reads: in fp32, or in bf16 if there are tiles.
 #[derive(Debug)]
 pub(crate) enum Activations {
     Single(Buffer),
@@ -261,12 +240,10 @@ pub(crate) enum Activations {
 }
 
 impl Activations {
-    /// Makes room for rows of `width` numbers, in bf16 as blocks.
     pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Activations {
         Activations::with_layout(arithmetic, (rows, width), Layout::blocks(width))
     }
 
-    /// Makes room for `rows` rows of `width` numbers, in bf16 with this layout.
     pub(crate) fn with_layout(
         arithmetic: Arithmetic,
         (rows, width): (usize, usize),
@@ -281,8 +258,7 @@ impl Activations {
         }
     }
 
-    /// Makes room for the 64 rows of each position, each of `channels` numbers, which are also
-    /// [`Activations::flat`].
+    /// Room for each position's 64 rows, also readable by [`Activations::flat`].
     pub(crate) fn of_positions(arithmetic: Arithmetic, positions: usize, channels: usize) -> Activations {
         Activations::new(arithmetic, positions.next_multiple_of(TILE_ROWS) * BLOCK_ROWS, channels)
     }
@@ -301,7 +277,7 @@ impl Activations {
         }
     }
 
-    /// Returns each position's 64 rows of `channels` as one: see [`Arithmetic::square_and_channel`].
+    /// Each position's 64 rows of `channels` as one, see [`Arithmetic::square_and_channel`].
     pub(crate) fn flat(&self, channels: usize) -> Input<'_> {
         match self {
             Activations::Single(numbers) => Input::Single(numbers),
@@ -311,8 +287,7 @@ impl Activations {
         }
     }
 
-    /// Returns rows of `width` numbers as a layer reads them, which are rounded into this memory if they must
-    /// be.
+    /// The rows are rounded into this memory if the layer reads bf16.
     pub(crate) fn hold<'a>(
         &'a mut self,
         kernels: Kernels,
@@ -330,29 +305,25 @@ impl Activations {
     }
 }
 
-/// Rows that encoders change, and what layers read of them.
+/// Rows that encoders change, with a rounded copy for layers.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// Numbers of a row with its padding.
     width: usize,
     /// `[rows][width]`
     pub(crate) numbers: Buffer,
-    /// The same in bf16 if there are tiles.
     rounded: Option<Buffer<u16>>,
 }
 
-/// Rows of a [`Stream`] that are computed together, a multiple of a block: they stay in the cache until they
-/// are normalized.
+/// A multiple of a block: the rows stay in the cache until they are normalized.
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
-/// What is added to a [`Stream`]: `x = norm(x + factor * layer(input))`.
+/// `x = norm(x + factor * layer(input))`
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branch<'a> {
     pub(crate) layer: &'a Layer,
     pub(crate) input: Input<'a>,
     pub(crate) norm: &'a Norm,
     pub(crate) factor: f32,
-    /// As in [`Pass`].
     pub(crate) next: Option<&'a Layer>,
 }
 
@@ -362,7 +333,6 @@ impl Stream {
         Stream { width, numbers: Buffer::zeros(rows * width), rounded: arithmetic.tiles.map(half) }
     }
 
-    /// Reads the squares of a tower's boards of so many channels. Does not round them.
     pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
         let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
         for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
@@ -372,7 +342,6 @@ impl Stream {
         }
     }
 
-    /// Returns the rows as layers read them, once they are rounded.
     pub(crate) fn input(&self) -> Input<'_> {
         match &self.rounded {
             None => Input::Single(&self.numbers),
@@ -380,7 +349,6 @@ impl Stream {
         }
     }
 
-    /// Rounds the first rows, if layers read them in bf16.
     pub(crate) fn round(&mut self, kernels: Kernels, rows: usize) {
         if let Some(to) = &mut self.rounded {
             let layout = Layout::blocks(self.width);
@@ -388,12 +356,11 @@ impl Stream {
         }
     }
 
-    /// Applies a layer norm to the first rows.
     pub(crate) fn normalize(&mut self, kernels: Kernels, rows: usize, norm: &Norm) {
         norm.apply(kernels, &mut self.numbers[..rows * self.width], None, None);
     }
 
-    /// Adds `branch` to the first rows. `scratch` has room for as many.
+    /// `scratch` has room for as many.
     pub(crate) fn add(&mut self, kernels: Kernels, rows: usize, branch: Branch<'_>, scratch: &mut [f32]) {
         let Branch { layer, input, norm, factor, next } = branch;
         let numbers = &mut self.numbers[..rows * self.width];
@@ -420,7 +387,6 @@ impl Stream {
     }
 }
 
-/// A dense layer with its weights packed, and its activation: rows of `inputs` numbers to rows of `outputs`.
 #[derive(Debug)]
 pub(crate) struct Layer {
     activation: Activation,
@@ -430,11 +396,9 @@ pub(crate) struct Layer {
 #[derive(Debug)]
 enum Packed {
     Single(Linear),
-    /// Products in bf16, sums in fp32.
     Half(HalfLayer),
 }
 
-/// Weights rounded to bf16.
 #[derive(Debug)]
 struct HalfLayer {
     tiles: Tiles,
@@ -445,26 +409,23 @@ struct HalfLayer {
     bias: Buffer,
 }
 
-/// One application of a [`Layer`].
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     pub(crate) rows: usize,
     pub(crate) input: Input<'a>,
     pub(crate) output: Output<'a>,
-    /// The layer that comes next: the beginning of its weights is fetched meanwhile.
+    /// Its first weights are fetched meanwhile.
     pub(crate) next: Option<&'a Layer>,
 }
 
 impl Layer {
-    /// Packs a layer whose inputs are in the file's order, padded at the end.
     pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense) -> Layer {
         Layer::with_inputs(arithmetic, dense, arithmetic.padded(dense.inputs), |input| {
             (input < dense.inputs).then_some(input)
         })
     }
 
-    /// Packs a layer whose input `i` of `inputs`, a padded length, stands at `source(i)` in the file's order,
-    /// or `None` for padding.
+    /// Input `i` of `inputs`, a padded length, is `source(i)` in the file's order, `None` for padding.
     pub(crate) fn with_inputs(
         arithmetic: Arithmetic,
         dense: &Dense,
@@ -478,12 +439,10 @@ impl Layer {
         Layer { activation: Activation::None, packed }
     }
 
-    /// Returns the layer with this activation.
     pub(crate) fn activated(self, activation: Activation) -> Layer {
         Layer { activation, ..self }
     }
 
-    /// Returns the length of an input row with its padding.
     pub(crate) fn inputs(&self) -> usize {
         match &self.packed {
             Packed::Single(layer) => layer.inputs,
@@ -491,7 +450,6 @@ impl Layer {
         }
     }
 
-    /// Returns the length of an output row with its padding.
     pub(crate) fn outputs(&self) -> usize {
         match &self.packed {
             Packed::Single(layer) => layer.outputs,
@@ -499,7 +457,6 @@ impl Layer {
         }
     }
 
-    /// Returns the weights in bf16, if they are.
     pub(crate) fn half_weights(&self) -> &[u16] {
         match &self.packed {
             Packed::Single(_) => &[],
@@ -507,7 +464,7 @@ impl Layer {
         }
     }
 
-    /// Computes the rows of `pass.output`, whose inputs are of the layer's own precision.
+    /// The inputs have the layer's own precision.
     pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
         let Pass { rows, input, output, next } = pass;
         match (&self.packed, input, output) {
@@ -581,8 +538,7 @@ impl Norm {
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    /// Computes `rows = norm(rows + factor * branch)` with a branch and its factor, or `norm(rows)` without.
-    /// Padding becomes 0.
+    /// Computes `rows = norm(rows + factor * branch)`, or `norm(rows)` without a branch. Padding becomes 0.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,

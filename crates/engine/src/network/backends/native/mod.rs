@@ -1,10 +1,9 @@
 //! The native backend: evaluates networks on the CPU, with nothing but this crate.
 //!
-//! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine. The registry in
-//! [`super`] calls it. `Model` is the whole evaluation, in the order of the data: a residual `tower` or the
-//! `body` of an attention network (made of `encoder`s), then the `heads`. All are made of `layers` and
-//! `convolution`s, and those of the operations in `kernels`, the only place with `unsafe` code. Weights are
-//! immutable and shared. Each evaluator has its scratch.
+//! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
+//! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
+//! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
+//! with `unsafe` code. Weights are immutable and shared. Each evaluator has its own scratch.
 
 mod body;
 mod convolution;
@@ -33,19 +32,15 @@ use crate::network::{
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
-/// The name as in `--backend`.
 pub const NAME: &str = "native";
-/// Batches are cut into small groups anyway. More than this only costs the caller memory.
+/// Batches are cut into small groups anyway.
 const MAX_BATCH: usize = 1024;
-/// The batch size for the search, unless the caches suggest smaller groups. Shipped networks and maia-1900
-/// are then within 3 % of their fastest size on all kernels (`cargo bench --bench native`). 96×8 was 5 to 9 %
-/// slower, and small attention bodies in bf16 6 %.
+/// The search's batch size, unless the caches suggest smaller groups. It keeps shipped networks and maia-1900
+/// within 3 % of their fastest size on all kernels (`cargo bench --bench native`).
 const PREFERRED_BATCH: usize = 6;
-/// The environment variable that holds other defaults for [`NativeParams`], so that tests run as on other
-/// machines.
+/// Other defaults for [`NativeParams`], so that tests run as on other machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
-/// A network, ready on this CPU.
 #[derive(Debug)]
 pub struct Native {
     info: BackendInfo,
@@ -94,16 +89,12 @@ option_group! {
 }
 
 impl Native {
-    /// Packs `network`, called `name` in messages, for this CPU. `options` are [`NativeParams`].
-    ///
-    /// # Errors
-    /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow.
-    /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
+    /// `name` is for messages, `options` are [`NativeParams`]. Attention bodies with a policy of
+    /// convolutions, which Lc0 has never had, are an error.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?)
     }
 
-    /// Packs `network` for the arithmetic that was chosen.
     fn with_arithmetic(
         network: &Network,
         name: &str,
@@ -136,8 +127,8 @@ impl Native {
         Ok(Native { info, model: Arc::new(model) })
     }
 
-    /// Measures how many operations a second this thread can compute at most, two for each multiplication: of
-    /// convolutions (towers) or dense layers (attention) in their precision.
+    /// Peak operations per second of this thread, two for each multiplication, for convolutions (towers) or
+    /// dense layers (attention) in their precision.
     pub fn peak(&self) -> f64 {
         const ROUNDS: usize = 20_000;
         let Arithmetic { kernels, tiles } = self.model.arithmetic;
@@ -150,29 +141,24 @@ impl Native {
     }
 }
 
-/// Says whether the backend evaluates networks of this kind: all but attention bodies with a policy of
-/// convolutions.
+/// Attention bodies with a policy of convolutions are not evaluated.
 pub fn evaluates(network: &Network) -> bool {
     matches!(network.body, weights::Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
 
-/// Returns the names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
     Kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-/// Chooses the arithmetic that `options` ask for, with the defaults of the machine that tests may pretend to
-/// be.
 fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let defaults = Params::parse(&env::var(DEFAULTS_VARIABLE).unwrap_or_default())?;
     match arithmetic(&options.inheriting(&defaults), body) {
-        // What was asked for comes first, where the two do not go together.
+        // The user's options win over incompatible defaults.
         Err(_) if !options.is_empty() => arithmetic(options, body),
         chosen => chosen,
     }
 }
 
-/// Chooses kernels, and tiles if products shall be in bf16.
 fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let fault = |key: &str, value: &str, expected: String| {
@@ -198,7 +184,7 @@ fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, Para
             "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision.name(), expected.into());
     }
-    // What tiles do not compute is fp32 even there.
+    // What tiles do not compute stays fp32.
     let is_any = tiles.is_some() || kernel == WantedKernel::Auto;
     match Kernels::available().into_iter().find(|kernels| is_any || kernel.name() == kernels.name()) {
         Some(kernels) => Ok(Arithmetic { kernels, tiles }),
@@ -219,7 +205,6 @@ impl Backend for Native {
     }
 }
 
-/// Evaluates on the calling thread.
 #[derive(Debug)]
 struct NativeEvaluator {
     model: Arc<Model>,
@@ -238,18 +223,15 @@ impl Evaluator for NativeEvaluator {
     }
 }
 
-/// Memory that the Winograd tiles of positions evaluated together may take: they should stay in the second
-/// cache.
+/// Winograd tiles of positions evaluated together should stay in the L2 cache.
 const TILE_BYTES: usize = 600 << 10;
-/// Bytes of Winograd tiles for each channel of a position: 36 points of 4 tiles.
+/// Per channel of a position: 36 points of 4 tiles.
 const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
-/// Channels of a tower from which on reading Winograd's weights takes longer than anything else in fp32, and
-/// [`WIDE_GROUP`] positions share it. 256 filters became 1.5 times as fast with AVX-512, 1.2 times with AVX2.
-/// 128 were slower.
+/// From this width on, reading Winograd's weights takes longest in fp32, and [`WIDE_GROUP`] positions share
+/// it. 256 filters became 1.5 times as fast with AVX-512, 128 slower.
 const WIDE: usize = 192;
 const WIDE_GROUP: usize = 16;
 
-/// A network, immutable: shared by all evaluators.
 #[derive(Debug)]
 struct Model {
     arithmetic: Arithmetic,
@@ -260,7 +242,6 @@ struct Model {
     has_wdl: bool,
 }
 
-/// The body, which makes boards for the heads.
 #[derive(Debug)]
 enum Body {
     Tower(Box<Tower>),
@@ -274,7 +255,6 @@ enum BodyScratch {
     Attention(Box<body::BodyScratch>),
 }
 
-/// Scratch memory of one evaluator, for [`Model::group`] positions.
 #[derive(Debug)]
 struct Scratch {
     body: BodyScratch,
@@ -283,7 +263,7 @@ struct Scratch {
 }
 
 impl Model {
-    /// Packs the weights, or `None` if an attention body has a policy head with convolutions.
+    /// `None` if an attention body has a policy head with convolutions.
     ///
     /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
     fn new(arithmetic: Arithmetic, network: &Network) -> Option<Model> {
@@ -311,7 +291,6 @@ impl Model {
         })
     }
 
-    /// Describes the size of the body for people.
     fn description(&self) -> String {
         match &self.body {
             Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
@@ -319,8 +298,7 @@ impl Model {
         }
     }
 
-    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would
-    /// read the weights more often.
+    /// Positions evaluated together: more would leave the cache, fewer would read the weights more often.
     fn group(&self) -> usize {
         match &self.body {
             Body::Tower(_) if self.is_wide() => WIDE_GROUP,
@@ -329,18 +307,16 @@ impl Model {
         }
     }
 
-    /// Says whether the weights of a tower's convolutions are too many for the caches.
+    /// The weights don't fit the caches.
     fn is_wide(&self) -> bool {
         matches!(&self.body, Body::Tower(tower) if tower.channels() >= WIDE)
             && self.arithmetic.tiles.is_none()
     }
 
-    /// Returns the batch size for the search.
     fn preferred_batch(&self) -> usize {
         if self.is_wide() { WIDE_GROUP } else { PREFERRED_BATCH.min(self.group()) }
     }
 
-    /// Makes scratch memory for one evaluator.
     fn scratch(&self) -> Scratch {
         let positions = self.group();
         let body = match &self.body {
@@ -360,7 +336,7 @@ impl Model {
         }
     }
 
-    /// Evaluates a batch of any size. All policy indices must be below 1858.
+    /// All policy indices must be below 1858.
     fn evaluate(&self, batch: &mut [EvalSlot], scratch: &mut Scratch) {
         for group in batch.chunks_mut(self.group()) {
             self.evaluate_group(group, scratch);
@@ -405,7 +381,6 @@ impl Model {
     }
 }
 
-/// Computes an evaluation from the logits of win, draw and loss by softmax.
 fn from_wdl(logits: [f32; 3]) -> Evaluation {
     let largest = logits.iter().copied().fold(f32::MIN, f32::max);
     let [win, draw, loss] = logits.map(|logit| libm::expf(logit - largest));

@@ -1,5 +1,4 @@
-//! Compares bf16 with fp32 on whole networks, with the definition of tiles in place of a CPU's, so that it
-//! runs anywhere.
+//! Compares bf16 with fp32 on whole networks. The definition of tiles replaces a CPU's, so it runs anywhere.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +11,7 @@ use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, PositionEncoding};
 use crate::params::Params;
 
-/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths.
-/// Attention bodies with each kind of embedding, with and without smolgen.
+/// Towers with each kind of policy head, attention bodies with each kind of embedding.
 const NETWORKS: [&str; 10] = [
     "classical",
     "classical_conv_wdl",
@@ -26,7 +24,6 @@ const NETWORKS: [&str; 10] = [
     "hybrid_resnet_ab",
     "mh_bt4",
 ];
-/// Plies of the game in which networks are compared.
 const PLIES: usize = 60;
 
 fn network(name: &str) -> Network {
@@ -36,7 +33,7 @@ fn network(name: &str) -> Network {
     Arc::unwrap_or_clone(network)
 }
 
-/// Returns the positions of a game that only depends on the order of legal moves.
+/// Depends only on the order of legal moves.
 fn positions(network: &Network) -> Vec<EvalSlot> {
     let mut history = History::start();
     let mut slots = Vec::new();

@@ -1,10 +1,9 @@
 //! The residual tower: input planes to the boards that the heads read.
 //!
-//! Its first convolution, from bit planes, adds up the filters of the squares that are set, about 60 of
-//! 7,168. Three things make it cheap. Planes that are one everywhere only depend on how close a square is to
-//! the edges: nine classes of squares. A piece that stayed where it is through several boards of the history
-//! is one addition, of the filters' sum. And the sums over runs of boards are differences of prefix sums: two
-//! additions at most.
+//! Its first convolution, from bit planes, adds the filters of the squares that are set, about 60 of 7,168.
+//! Three things make it cheap. Planes of ones only depend on how close a square is to the edges: nine classes
+//! of squares. A piece that stayed in place through several boards of the history is one addition of the
+//! filters' sum. Sums over runs of boards are differences of prefix sums: two additions at most.
 
 use arrayvec::ArrayVec;
 
@@ -27,33 +26,29 @@ pub(crate) struct Tower {
     arithmetic: Arithmetic,
     filters: usize,
     first: FirstLayer,
-    /// Two for each block. Those of Winograd's algorithm read and write boards, the others folded boards.
+    /// Two per block. Winograd's read and write boards, the others folded boards.
     convolutions: Convolutions,
-    /// One for each block, if it has one.
     units: Vec<Option<SqueezeExcite>>,
     activation: Activation,
 }
 
-/// Sums over each channel to scales and shifts of the channels.
 #[derive(Debug)]
 struct SqueezeExcite {
     squeeze: Linear,
     excite: Linear,
 }
 
-/// Scratch memory of a tower's evaluator.
 #[derive(Debug)]
 pub(crate) struct TowerScratch {
-    /// `[positions][10][10][channels]`: the tower's output.
+    /// `[positions][10][10][channels]`: the output.
     pub(crate) boards: Buffer,
-    /// Boards of the same size: outputs of a block's first convolution in fp32. Free for heads afterwards.
+    /// Outputs of a block's first convolution in fp32, free for heads afterwards.
     pub(crate) inner: Buffer,
     pub(crate) convolution: convolution::Scratch,
     class_sums: ClassSums,
     gates: Gates,
 }
 
-/// What squeeze-and-excitation units compute.
 #[derive(Debug)]
 struct Gates {
     squeezed: Buffer,
@@ -62,7 +57,6 @@ struct Gates {
 }
 
 impl Tower {
-    /// Packs the weights, those of the 3×3 convolutions for tiles if there are any.
     pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
         let convolutions: Vec<_> =
             tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
@@ -80,7 +74,6 @@ impl Tower {
         }
     }
 
-    /// Returns the filters of the network, as its file says.
     pub(crate) fn filters(&self) -> usize {
         self.filters
     }
@@ -89,7 +82,6 @@ impl Tower {
         self.units.len()
     }
 
-    /// Returns the padded channels of its output.
     pub(crate) fn channels(&self) -> usize {
         self.first.channels()
     }
@@ -110,7 +102,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates the tower for `batch`, no larger than the scratch, into the scratch's boards.
     pub(crate) fn evaluate(&self, batch: &[EvalSlot], scratch: &mut TowerScratch) {
         let (kernels, channels) = (self.arithmetic.kernels, self.channels());
         let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
@@ -139,7 +130,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates the block number `index`, whose convolutions are two that follow each other.
     fn evaluate_block(
         &self,
         (convolutions, index): (&WinogradConvolutions, usize),
@@ -171,7 +161,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates the block number `index` likewise, on folded boards.
     fn evaluate_folded_block(
         &self,
         (convolutions, index): (&FoldedConvolutions, usize),
@@ -207,19 +196,17 @@ impl Tower {
     }
 }
 
-/// Boards of a residual block.
 struct Residuals<'a> {
     positions: usize,
     boards: &'a mut [f32],
-    /// Outputs of the first convolution.
     inner: &'a mut [f32],
 }
 
 impl SqueezeExcite {
-    /// Packs a unit for sums, scales and shifts of `channels`, which include padding.
+    /// Packs a unit for `channels`, including padding.
     fn new(kernels: Kernels, unit: &weights::SqueezeExcite, channels: usize) -> SqueezeExcite {
         let mut squeeze = unit.squeeze.clone();
-        // It reads sums over 64 squares, the file means means.
+        // The unit reads sums over 64 squares, the file expects means.
         squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
         let source = |input: usize| (input < squeeze.inputs).then_some(input);
         SqueezeExcite {
@@ -228,7 +215,6 @@ impl SqueezeExcite {
         }
     }
 
-    /// Computes scales and shifts from sums over the boards.
     fn evaluate(
         &self,
         kernels: Kernels,
@@ -248,7 +234,6 @@ impl SqueezeExcite {
     }
 }
 
-/// Pads a layer whose outputs come in two halves, each half to `channels`.
 fn pad_halves(dense: &Dense, channels: usize) -> Dense {
     let (half, inputs) = (dense.outputs / 2, dense.inputs);
     let outputs = 2 * channels;
@@ -262,42 +247,37 @@ fn pad_halves(dense: &Dense, channels: usize) -> Dense {
     result
 }
 
-/// Boards of the history in the input.
 const HISTORY: usize = 8;
-/// Planes of one board: twelve of pieces, one of repetition.
+/// Twelve of pieces, one of repetition.
 const PLANES_PER_BOARD: usize = 13;
 /// Kinds of pieces: the first planes of a board.
 const PIECES: usize = 12;
-/// Classes of squares: first, middle or last rank times first, middle or last file.
+/// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;
-/// Stamps that are handed to the kernel at once.
 const STAMPS: usize = 128;
 
-/// The first convolution, prepared for sparse planes.
 #[derive(Debug)]
 pub(crate) struct FirstLayer {
     channels: usize,
-    /// `[112 + 12 * 8][3][3][channels]`: the filter of each plane, mirrored. Then for each piece the sums of
-    /// its filters from now back to each board of the history.
+    /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then each piece's sums of filters
+    /// from now back to each board of the history.
     stamps: Buffer,
     /// `[112][9][channels]`: what a plane of ones adds to each class of squares.
     classes: Buffer,
     bias: Buffer,
 }
 
-/// Scratch of a [`FirstLayer`]: `[9][channels]`.
+/// Scratch of a [`FirstLayer`], `[9][channels]`.
 #[derive(Debug)]
 pub(crate) struct ClassSums(Buffer);
 
 impl ClassSums {
-    /// Makes scratch memory for a layer of `channels` padded channels.
     pub(crate) fn new(channels: usize) -> ClassSums {
         ClassSums(Buffer::zeros(CLASSES * channels))
     }
 }
 
 impl FirstLayer {
-    /// Prepares a 3×3 convolution of 112 planes.
     pub(crate) fn new(convolution: &weights::Convolution) -> FirstLayer {
         let channels = padded(convolution.outputs);
         let weight = |plane: usize, tap: usize, channel: usize| {
@@ -334,12 +314,11 @@ impl FirstLayer {
         FirstLayer { channels, stamps, classes, bias }
     }
 
-    /// Returns the padded outputs.
     pub(crate) fn channels(&self) -> usize {
         self.channels
     }
 
-    /// Convolves `planes` into `board`, `[10][10][channels]`. No activation.
+    /// Convolves `planes` into `board`, `[10][10][channels]`.
     pub(crate) fn apply(
         &self,
         kernels: Kernels,
@@ -366,7 +345,7 @@ impl FirstLayer {
         clear_border(board, self.channels);
     }
 
-    /// Writes the sum of the bias and the planes of ones, for each class of squares, into `sums`.
+    /// Bias and planes of ones, for each class of squares.
     fn sum_classes(&self, kernels: Kernels, planes: &InputPlanes, sums: &mut [f32]) {
         for sum in sums.chunks_exact_mut(self.channels) {
             sum.copy_from_slice(&self.bias);
@@ -379,7 +358,6 @@ impl FirstLayer {
     }
 }
 
-/// Stamps that wait to be added to a board.
 struct Pending<'a> {
     layer: &'a FirstLayer,
     kernels: Kernels,
@@ -388,7 +366,6 @@ struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Adds a kind of piece on all boards of the history.
     fn add_piece(&mut self, planes: &InputPlanes, piece: usize) {
         let plane = |board: usize| board * PLANES_PER_BOARD + piece;
         let value = planes.values[piece];
@@ -402,9 +379,9 @@ impl Pending<'_> {
         for board in 0..HISTORY {
             let mask = planes.masks[plane(board)];
             let older = if board + 1 < HISTORY { planes.masks[plane(board + 1)] } else { 0 };
-            // A run of boards ends here: all from now on …
+            // The run ends here: add the sum from now on …
             self.add_squares(mask & !older, prefix_entry(piece, board), value);
-            // … but not those newer than the run.
+            // … and subtract the boards newer than the run.
             if board > 0 {
                 self.add_squares(mask & !newer, prefix_entry(piece, board - 1), -value);
             }
@@ -412,7 +389,7 @@ impl Pending<'_> {
         }
     }
 
-    /// Adds `factor` times the table's `entry` around each square of `mask`.
+    /// Adds the entry around each square of `mask`.
     fn add_squares(&mut self, mut mask: u64, entry: usize, factor: f32) {
         while mask != 0 {
             let square = mask.trailing_zeros() as u8;
@@ -435,18 +412,17 @@ impl Pending<'_> {
     }
 }
 
-/// Says whether `plane` is none of the pieces' planes: repetitions, castling, en passant, side, rule 50,
-/// ones.
+/// Repetitions, castling, en passant, side, rule 50, ones.
 fn is_other(plane: usize) -> bool {
     plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
 }
 
-/// Returns the entry of the sum of a piece's filters from now back to `board`.
+/// The sum of a piece's filters from now back to `board`.
 fn prefix_entry(piece: usize, board: usize) -> usize {
     PLANES + piece * HISTORY + board
 }
 
-/// Returns 0 for the first of eight ranks or files, 2 for the last, 1 between.
+/// 0 for the first rank or file, 2 for the last, 1 between.
 fn edge(coordinate: usize) -> usize {
     match coordinate {
         0 => 0,
@@ -459,13 +435,12 @@ fn class_of(square: usize) -> usize {
     edge(square / 8) * 3 + edge(square % 8)
 }
 
-/// Says whether the filter's `tap` sees a square of the board from squares of `class`.
+/// Whether `tap` reaches a square of the board from squares of `class`.
 fn is_on_board(class: usize, tap: usize) -> bool {
     let inside = |edge: usize, offset: usize| !(edge == 0 && offset == 0 || edge == 2 && offset == 2);
     inside(class / 3, tap / 3) && inside(class % 3, tap % 3)
 }
 
-/// Sets the squares around the 8×8 to 0.
 fn clear_border(board: &mut [f32], channels: usize) {
     let row = BOARD_STRIDE * channels;
     let (first, rest) = board[..BOARD_SQUARES * channels].split_at_mut(row);

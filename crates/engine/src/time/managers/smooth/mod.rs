@@ -36,6 +36,9 @@ const BEST_SHARE_RATE: f64 = 4.0;
 struct PreviousMove {
     /// Nodes at its end, counted as the target counts them.
     nodes: f64,
+    /// Share of the tree's nodes at its end that were made on our own clock. Others are a gift: what is left
+    /// of them shortens no later move.
+    own_share: f64,
     /// Its time as a multiple of the average move time.
     weight: f64,
 }
@@ -49,6 +52,8 @@ pub struct Smooth {
     timeuse: LearnedShare,
     best_share: LearnedShare,
     previous: Option<PreviousMove>,
+    /// Nodes in the tree at the start of the move that were made while pondering, on this or an earlier move.
+    gift_nodes: f64,
     /// What the lead at the start of the current move was worth, in new nodes.
     lead_nodes: f64,
     piggybank: Piggybank,
@@ -77,6 +82,7 @@ impl Smooth {
             ),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
+            gift_nodes: 0.0,
             lead_nodes: 0.0,
             piggybank: Piggybank::default(),
             message: None,
@@ -87,7 +93,9 @@ impl Smooth {
 
     fn plan_move(&mut self, facts: &MoveFacts, clock: MoverClock) -> Box<dyn Stopper> {
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
-        let reused_nodes = self.counted_reuse(facts);
+        let own_share = self.previous.map_or(1.0, |previous| previous.own_share);
+        self.gift_nodes = facts.reused_nodes.as_f64() - facts.kept_nodes().as_f64() * own_share;
+        let reused_nodes = self.counted_reuse(facts) * own_share;
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
@@ -220,7 +228,8 @@ impl TimeManager for Smooth {
             NodeTarget::Tree => stats.nodes.as_f64(),
             NodeTarget::BestMove => best,
         };
-        self.previous = Some(PreviousMove { nodes, weight });
+        let own_share = 1.0 - (self.gift_nodes / stats.nodes.as_f64().max(1.0)).clamp(0.0, 1.0);
+        self.previous = Some(PreviousMove { nodes: nodes * own_share, own_share, weight });
         // Forced moves and those that the user stopped say nothing about how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;

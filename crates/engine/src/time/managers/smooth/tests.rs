@@ -77,6 +77,28 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
     assert_eq!(report.budget, report_of(&mut smooth(""), &alone).budget);
 }
 
+/// A regression: what was left of them two moves later did, and the first moves of a game got less time than
+/// without pondering.
+#[test]
+fn nodes_left_from_pondering_shorten_no_later_move() {
+    let budget = |gift: u64| {
+        let mut manager = smooth("");
+        let first = report_of(&mut manager, &facts(60_000.0, 600.0));
+        finish(&mut manager, first, 1_000.0, 1_000);
+        // Half of the tree is kept, and the gift comes on top.
+        let second = MoveFacts {
+            reused_nodes: Nodes(500 + gift),
+            pondered_nodes: Nodes(gift),
+            ..facts(59_000.0, 600.0)
+        };
+        let report = report_of(&mut manager, &second);
+        finish(&mut manager, report, 1_000.0, 1_500 + gift);
+        let third = MoveFacts { reused_nodes: Nodes(750 + gift / 2), ..facts(58_000.0, 600.0) };
+        report_of(&mut manager, &third).budget.0
+    };
+    assert!(close(budget(4_000), budget(0)), "{} {}", budget(4_000), budget(0));
+}
+
 /// Lc0's defect: with movestogo=1 most of the period's last move is thrown away.
 #[test]
 fn the_last_move_before_the_control_may_use_the_clock() {

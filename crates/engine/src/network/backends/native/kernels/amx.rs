@@ -1,8 +1,8 @@
 //! Intel's Advanced Matrix Extensions: products of 16×32 by 32×16 bf16 matrices in one instruction.
 //!
-//! The intrinsics are not stable, so the steps of a product are assembly. Sums stay in tiles from one step to
-//! the next: the compiler itself never uses tiles. Tiles must be allowed by CPU, system and, on Linux, by a
-//! request of the process.
+//! The intrinsics are not stable, so the steps of a product are assembly. Sums stay in tiles between steps:
+//! the compiler itself never uses tiles. CPU, system and, on Linux, a request of the process must allow
+//! tiles.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
@@ -10,35 +10,31 @@ use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use super::avx512_bf16::Avx512Bf16;
 use super::operands::{TILE_DEPTH, TILE_ROWS};
 
-/// The tiles of this CPU, proven by [`Amx::detect`], with the vectors of every CPU that has tiles.
+/// Proof by [`Amx::detect`] of tiles, and of the vectors that come with them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amx(Avx512Bf16);
 
-/// Bytes of a row of a tile.
 const ROW: usize = 64;
 
 impl Amx {
-    /// Returns the tiles, if CPU and system have them and the system allows their use.
     pub(super) fn detect() -> Option<Amx> {
         let vectors = Avx512Bf16::detect()?;
         let usable = cpu_has_bf16_tiles() && system_saves_registers() && process_may_use_tiles();
         usable.then_some(Amx(vectors))
     }
 
-    /// Returns the vectors that finish what tiles compute.
     pub(super) fn vectors(self) -> Avx512Bf16 {
         self.0
     }
 }
 
-/// Asks CPUID leaf 7 for AMX-BF16 and AMX-TILE.
+/// AMX-BF16 and AMX-TILE in CPUID leaf 7.
 fn cpu_has_bf16_tiles() -> bool {
     const BF16_AND_TILE: u32 = 1 << 22 | 1 << 24;
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILE == BF16_AND_TILE
 }
 
-/// Says whether the system saves and restores tile configuration (bit 17), tile data (bit 18) and AVX
-/// registers (bit 2).
+/// Whether the system saves tile configuration (bit 17), tile data (bit 18) and AVX registers (bit 2).
 fn system_saves_registers() -> bool {
     const STATES: u64 = 1 << 17 | 1 << 18 | 1 << 2;
 
@@ -51,7 +47,7 @@ fn system_saves_registers() -> bool {
     is_x86_feature_detected!("xsave") && unsafe { enabled_states() } & STATES == STATES
 }
 
-/// Asks Linux for the large register state, which it refuses where signal stacks have no room for it.
+/// Linux refuses the large register state where signal stacks have no room for it.
 fn process_may_use_tiles() -> bool {
     const SYS_ARCH_PRCTL: i64 = 158;
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
@@ -78,7 +74,7 @@ fn process_may_use_tiles() -> bool {
 struct TileConfig([u8; 64]);
 
 impl TileConfig {
-    /// Gives sums and left operands, tiles 0 to 5, so many rows. Right operands, tiles 6 and 7, have 16.
+    /// Sums and left operands, tiles 0 to 5, have `rows` rows. Right operands, tiles 6 and 7, have 16.
     fn new(rows: usize) -> TileConfig {
         let mut config = [0; 64];
         config[0] = 1;
@@ -91,7 +87,6 @@ impl TileConfig {
 }
 
 impl Amx {
-    /// Gives the tiles of this thread their shape: left operands of so many rows, 16 at most.
     pub(super) fn configure(self, rows: usize) {
         let config = TileConfig::new(rows);
         // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned. The compiler
@@ -99,14 +94,13 @@ impl Amx {
         unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
     }
 
-    /// Frees the tiles of this thread, so that the system need not save them.
+    /// Frees the tiles, so that the system need not save them.
     pub(super) fn release(self) {
         // SAFETY: `self` proves that tiles may be used. None is in use after this.
         unsafe { asm!("tilerelease", options(nostack, nomem)) }
     }
 }
 
-/// Bytes of a row of a block of sums.
 const SUMS_ROW: usize = TILE_DEPTH * size_of::<f32>();
 
 /// Sets the sums of a block of 32 by 32, which stay in tiles 0 to 3, to 0.

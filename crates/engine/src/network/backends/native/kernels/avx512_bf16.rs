@@ -1,19 +1,18 @@
 //! AVX512-BF16: an instruction that adds two products of bf16 numbers to each of 16 sums.
 //!
-//! Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so
-//! that it gains nothing and runs only when asked for. It computes what AMX computes, and tells on more CPUs
-//! what bf16 costs.
+//! Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, gains
+//! nothing, and runs only on request. The results are those of AMX.
 
 use std::arch::x86_64::*;
 
 use super::operands::{MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Avx512;
 
-/// AVX512-BF16, proven by [`Avx512Bf16::detect`], with AVX512BW.
+/// Proof by [`Avx512Bf16::detect`] of AVX512-BF16 and AVX512BW.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512Bf16(Avx512);
 
-/// Numbers in a row of a right operand: two for each of 16 columns.
+/// Two numbers for each of 16 columns.
 const PAIRS: usize = 32;
 
 impl Avx512Bf16 {

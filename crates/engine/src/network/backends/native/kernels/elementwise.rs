@@ -1,6 +1,5 @@
-//! All that is no product of matrices: activations, the end of a squeeze-and-excitation unit, the sparse
-//! first layer, single outputs of policy heads, and what encoders do with rows (layer norms, softmax,
-//! rounding to bf16).
+//! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding to
+//! bf16, the first layer, single outputs of policy heads.
 
 use super::operands::{Layout, TILE_DEPTH};
 use super::simd::Simd;
@@ -20,20 +19,18 @@ pub(crate) struct Residual<'a> {
     pub(crate) relu: bool,
 }
 
-/// `to += factor * from`, number by number.
 #[derive(Debug)]
 pub(crate) struct AddScaled<'a> {
-    /// The numbers that are changed: a multiple of a vector.
+    /// A multiple of a vector.
     pub(crate) to: &'a mut [f32],
-    /// The numbers that are read, as many as `to` has.
     pub(crate) from: &'a [f32],
     pub(crate) factor: f32,
 }
 
-/// A filter's 3×3 weights to be added around a square.
+/// A filter to add around a square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
-    /// The square that is not 0, `0..64`.
+    /// `0..64`
     pub(crate) square: u8,
     pub(crate) entry: u16,
     pub(crate) factor: f32,
@@ -41,23 +38,23 @@ pub(crate) struct Stamp {
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
-/// Squares of the border receive numbers too. The caller clears them.
+/// The border also receives numbers, which the caller clears.
 #[derive(Debug)]
 pub(crate) struct Stamps<'a> {
     pub(crate) channels: usize,
     pub(crate) stamps: &'a [Stamp],
-    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a
-    /// file left first.
+    /// `[entries][3][3][channels]`: a 1's contribution to the squares around it, a rank lower and a file left
+    /// first.
     pub(crate) table: &'a [f32],
     /// `[10][10][channels]`
     pub(crate) board: &'a mut [f32],
 }
 
-/// One output of a 3×3 convolution: the sum over the squares around `square` and all channels.
+/// The sum over the squares around `square` and all channels.
 #[derive(Debug)]
 pub(crate) struct Convolve<'a> {
     pub(crate) channels: usize,
-    /// The output's square, `0..64`.
+    /// `0..64`
     pub(crate) square: usize,
     /// `[10][10][channels]`
     pub(crate) board: &'a [f32],
@@ -65,15 +62,13 @@ pub(crate) struct Convolve<'a> {
     pub(crate) filter: &'a [f32],
 }
 
-/// Applies `function` to each of `values`.
 #[derive(Debug)]
 pub(crate) struct Apply<'a> {
     pub(crate) function: Pointwise,
     pub(crate) values: &'a mut [f32],
 }
 
-/// Calls `$name::<S, F>` with the number of an optional function: each has a loop of its own, without a
-/// branch.
+/// Each optional function gets a loop of its own, without a branch.
 macro_rules! with_function {
     ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
         match $function {
@@ -101,7 +96,6 @@ impl Job for Apply<'_> {
     }
 }
 
-/// Applies the function number `F` of [`with_function`].
 #[inline(always)]
 fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     let mut chunks = values.chunks_exact_mut(S::LANES);
@@ -117,7 +111,7 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     rest.copy_from_slice(&padded[..rest.len()]);
 }
 
-/// Computes the function number `F` of [`with_function`].
+/// The function number `F` of [`with_function`].
 #[inline(always)]
 pub(super) fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     let positive = simd.max(x, simd.zero());
@@ -157,8 +151,6 @@ impl Job for Residual<'_> {
     }
 }
 
-/// Computes `job` with or without ReLU.
-///
 /// # Safety
 /// `job` must have passed its check.
 #[inline(always)]
@@ -240,7 +232,6 @@ impl Job for Stamps<'_> {
     }
 }
 
-/// Returns the place on a board where the 3×3 squares around a square of `0..64` begin.
 #[inline(always)]
 fn corner(square: usize, channels: usize) -> usize {
     (square / 8 * BOARD_STRIDE + square % 8) * channels
@@ -305,13 +296,13 @@ impl Job for Dot<'_> {
 #[derive(Debug)]
 pub(crate) struct Normalize<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row that count.
+    /// Numbers of a row before its padding.
     pub(crate) size: usize,
-    /// Numbers from one row to the next. Those behind a row's end are padding.
+    /// From one row to the next, including padding.
     pub(crate) stride: usize,
     /// `[rows][stride]`
     pub(crate) x: &'a mut [f32],
-    /// `[rows][stride]`, if anything is to be added.
+    /// `[rows][stride]`
     pub(crate) branch: Option<&'a [f32]>,
     pub(crate) factor: f32,
     /// `[stride]`, 0 in the padding.
@@ -319,7 +310,7 @@ pub(crate) struct Normalize<'a> {
     /// `[stride]`, 0 in the padding.
     pub(crate) betas: &'a [f32],
     pub(crate) epsilon: f32,
-    /// Rows of `stride` numbers to which the result also goes, as bits of bf16.
+    /// The result in bf16, too.
     pub(crate) rounded: Option<(&'a mut [u16], Layout)>,
 }
 
@@ -327,20 +318,19 @@ pub(crate) struct Normalize<'a> {
 #[derive(Debug)]
 pub(crate) struct Softmax<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row: a multiple of a vector, not 0.
+    /// A multiple of a vector, not 0.
     pub(crate) width: usize,
     /// `[rows][width]`
     pub(crate) x: &'a mut [f32],
     pub(crate) scale: f32,
-    /// `[rows][width]`, if anything is to be added.
+    /// `[rows][width]`
     pub(crate) added: Option<&'a [f32]>,
 }
 
-/// Rounds rows to bf16.
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row: a multiple of 32.
+    /// A multiple of 32.
     pub(crate) width: usize,
     /// `[rows][width]`
     pub(crate) from: &'a [f32],

@@ -1,14 +1,12 @@
 //! Towers of 3×3 convolutions in bf16, for CPUs that multiply tiles of matrices.
 //!
-//! **Folded boards.** A board is cut into two halves of four ranks, and they lie interleaved: `[channel /
-//! 32][6 ranks][10 files][2 halves][channel % 32]` in bf16, with a border of zeros, and the rank of the other
-//! half where the halves meet. So for every tap of a filter a rank of both halves is a tile of 16 rows by its
-//! address alone: nothing is copied, and tiles are full even for one position. Channels are padded to a
-//! multiple of 32.
+//! **Folded boards.** The two halves of a board, four ranks each, lie interleaved: `[channel / 32][6
+//! ranks][10 files][2 halves][channel % 32]` in bf16, with a border of zeros, and the rank of the other half
+//! where the halves meet. So for every tap of a filter a rank of both halves is a tile of 16 rows without
+//! copying, and tiles are full even for one position. Channels are padded to a multiple of 32.
 //!
-//! **Streams** are what stays in fp32 between convolutions: `[channel / 32][64][channel % 32]`, squares in
-//! the same order and without a border. The order is that of the tiles' rows: by rank within a half, then
-//! file, then half.
+//! **Streams** stay in fp32 between convolutions: `[channel / 32][64][channel % 32]`, in the same order
+//! without a border: by rank within a half, then file, then half.
 
 use std::ops::Range;
 use std::ptr;
@@ -26,40 +24,35 @@ const FILES: usize = 10;
 const RANK: usize = FILES * 2 * TILE_DEPTH;
 /// bf16 numbers of 32 channels of a folded board: four ranks and one beyond each end.
 const FOLDED: usize = 6 * RANK;
-/// Numbers of 32 channels of a stream.
 const STREAM: usize = 64 * TILE_DEPTH;
-/// Rows of sums that are computed together: two ranks of both halves.
+/// Rows of sums computed together: two ranks of both halves.
 const ROWS: usize = 32;
-/// Numbers from the first to the last that a step reads of a folded board.
+/// A step reads this range of a folded board.
 const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
-/// Weights that are multiplied with all positions before the next, in numbers: they stay in the second cache.
-/// Up to 295 kB were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
+/// Weights multiplied with all positions before the next: they stay in the L2 cache. Up to 295 kB were
+/// equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
 
-/// Returns the length of a folded board of `channels`.
 pub(crate) fn folded_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * FOLDED
 }
 
-/// Returns the length of a stream of `channels` for one position.
 pub(crate) fn stream_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * STREAM
 }
 
-/// Returns the places in a folded board where the left operand of each step begins: nine taps for each 32
-/// channels.
+/// Each step's left operand begins here: nine taps for each 32 channels.
 pub(crate) fn folded_offsets(channels: usize) -> Vec<u32> {
     let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
     (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
 }
 
-/// Returns the row of a stream in which a square of `0..64` lies.
+/// The row of a stream for a square of `0..64`.
 fn row_of(square: usize) -> usize {
     let (rank, file) = (square / 8, square % 8);
     rank % 4 * 16 + file * 2 + rank / 4
 }
 
-/// Turns boards into streams and folded boards.
 #[derive(Debug)]
 pub(crate) struct Fold<'a> {
     pub(crate) positions: usize,
@@ -72,7 +65,6 @@ pub(crate) struct Fold<'a> {
     pub(crate) folded: &'a mut [u16],
 }
 
-/// Turns streams into boards, of which only the squares are written.
 #[derive(Debug)]
 pub(crate) struct Unfold<'a> {
     pub(crate) positions: usize,
@@ -90,7 +82,6 @@ pub(crate) struct FinishStream<'a> {
     pub(crate) positions: usize,
     /// A multiple of 32.
     pub(crate) channels: usize,
-    /// `None` for the identity.
     pub(crate) function: Option<Pointwise>,
     /// `[positions][`[`stream_length`]`]`
     pub(crate) update: &'a [f32],
@@ -99,7 +90,6 @@ pub(crate) struct FinishStream<'a> {
     pub(crate) folded: &'a mut [u16],
 }
 
-/// What an update is added to.
 #[derive(Debug)]
 pub(crate) struct ScaledResidual<'a> {
     /// `[positions][2][channels]`: scales, shifts.
@@ -113,16 +103,15 @@ pub(crate) struct ScaledResidual<'a> {
 pub(crate) struct ConvolveFolded<'a> {
     pub(crate) tiles: Tiles,
     pub(crate) positions: usize,
-    /// Outputs with their padding, a multiple of 32.
+    /// Padded, a multiple of 32.
     pub(crate) outputs: usize,
     /// [`folded_offsets`] of the inputs.
     pub(crate) offsets: &'a [u32],
     /// `[positions][`[`folded_length`]`]` of the inputs, bits of bf16.
     pub(crate) input: &'a [u16],
-    /// As [`pack_right`](super::pack_right) packs them. Behind them the weights that are read next, which are
-    /// brought near.
+    /// As [`pack_right`](super::pack_right) packs them, followed by the weights to prefetch.
     pub(crate) weights: &'a [u16],
-    /// The numbers that are added to each output, `[outputs]`.
+    /// `[outputs]`
     pub(crate) bias: &'a [f32],
     pub(crate) output: FoldedOutput<'a>,
 }
@@ -131,7 +120,7 @@ pub(crate) struct ConvolveFolded<'a> {
 pub(crate) enum FoldedOutput<'a> {
     /// The sums after ReLU, as folded boards. The border is not written and must be 0.
     Relu(&'a mut [u16]),
-    /// The sums as streams, and those over the board, `[positions][outputs]`.
+    /// The sums as streams, and over the board, `[positions][outputs]`.
     Sums { update: &'a mut [f32], pool: &'a mut [f32] },
 }
 
@@ -212,8 +201,6 @@ impl Job for FinishStream<'_> {
     }
 }
 
-/// Computes `job` with the function number `F`.
-///
 /// # Safety
 /// `job` must have passed its check.
 #[inline(always)]
@@ -292,7 +279,7 @@ impl Job for ConvolveFolded<'_> {
         assert!(steps > 0 && steps.is_multiple_of(9) && self.outputs.is_multiple_of(TILE_DEPTH));
         let inputs = steps / 9 * TILE_DEPTH;
         check_folded(self.input.len(), self.positions, inputs);
-        // The second pair of ranks is read two ranks further.
+        // The second pair of ranks is two ranks further.
         let furthest = folded_length(inputs) - 2 * RANK - ROWS_READ;
         assert!(self.offsets.iter().all(|&offset| offset as usize <= furthest));
         let columns = steps.checked_mul(TILE_DEPTH).expect("fits");
@@ -340,7 +327,7 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
     let steps = job.offsets.len();
     let (depths, blocks) = (steps / 9, job.outputs / TILE_DEPTH);
     let chunk = (CHUNK / (steps * MATRIX)).clamp(1, blocks.max(1));
-    // One is filled while the other goes to the output.
+    // One is filled while the other is output.
     let mut sums = [Sums::ZERO; 2];
     let mut current = 0;
     let mut pending = Pending::<S, RELU>::nothing(simd);
@@ -380,12 +367,11 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
     }
 }
 
-/// Operands of a block.
 struct Operands<'a> {
     offsets: &'a [u32],
     /// Where the offsets begin. A step reads 16 rows of 32 numbers there, and those a rank further.
     a: *const u16,
-    /// The weights of each step, 1,024 numbers.
+    /// 1,024 numbers for each step.
     b: *const u16,
 }
 
@@ -426,7 +412,7 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
             _ => {
                 pending.finish();
                 offsets.iter().for_each(|_| ahead.advance(pending.simd));
-                // Of each half's rank one after the other, as many rows as the units like.
+                // In each half's rank, as many rows at once as the unit takes.
                 for row in (0..ROWS).step_by(UNIT_ROWS) {
                     let a = a.add(row / 16 * RANK + row % 16 * TILE_DEPTH);
                     tiles.multiply_rows(offsets, a, b, sums.add(row * TILE_DEPTH));
@@ -436,13 +422,12 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
     }
 }
 
-/// The output of a convolution, or of a block of it: what it has not is null.
+/// Absent parts are null.
 #[derive(Clone, Copy)]
 struct Target {
     folded: *mut u16,
     update: *mut f32,
     pool: *mut f32,
-    /// The first row of the stream.
     first: usize,
 }
 
@@ -453,7 +438,6 @@ impl Default for Target {
 }
 
 impl Target {
-    /// Returns the output of 32 channels and a pair of ranks.
     fn of_block(self, block: usize, pair: usize) -> Target {
         Target {
             folded: self.folded.wrapping_add(block * FOLDED),
@@ -464,15 +448,13 @@ impl Target {
     }
 }
 
-/// Sums of a block that have yet to go to the output.
 struct Pending<S: Simd, const RELU: bool> {
     simd: S,
-    /// Rows that are left.
     rows: Range<usize>,
     sums: *const f32,
     bias: *const f32,
     target: Target,
-    /// Sums over the rows that are done: no vector is shorter than four numbers.
+    /// Sums over finished rows. Vectors have at least four numbers.
     pool: [S::Vector; TILE_DEPTH / 4],
 }
 
@@ -522,8 +504,6 @@ impl<S: Simd, const RELU: bool> Pending<S, RELU> {
         }
     }
 
-    /// Brings all rows that are left to the output.
-    ///
     /// # Safety
     /// The same as for [`Pending::finish_row`].
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Products of small dense matrices: all of the network's multiplications but the first layer's.
+//! Products of small dense matrices: all multiplications but the first layer's.
 
 use super::simd::Simd;
 use super::{Job, extent};
@@ -14,34 +14,32 @@ pub(crate) struct Product<'a> {
     pub(crate) rows: usize,
     /// Columns of `a`, rows of `b`.
     pub(crate) inner: usize,
-    /// Columns of `b` and `c`: a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
+    /// Columns of `b` and `c`, a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
     pub(crate) width: usize,
     pub(crate) a: &'a [f32],
-    /// Numbers from one row of `a` to the next.
+    /// From one row of `a` to the next.
     pub(crate) a_row: usize,
-    /// Numbers from one `a` to the next.
+    /// From one `a` to the next.
     pub(crate) a_step: usize,
-    /// Right operands, `inner * width` numbers each.
+    /// `inner * width` numbers each.
     pub(crate) b: &'a [f32],
-    /// Numbers from one `b` to the next, or 0 if all products share it.
+    /// From one `b` to the next, 0 if all products share it.
     pub(crate) b_step: usize,
-    /// `width` numbers added to each row of each product.
+    /// `width` numbers, added to each row.
     pub(crate) bias: Option<&'a [f32]>,
     pub(crate) c: &'a mut [f32],
-    /// Numbers from one row of `c` to the next.
+    /// From one row of `c` to the next.
     pub(crate) c_row: usize,
-    /// Numbers from one `c` to the next.
+    /// From one `c` to the next.
     pub(crate) c_step: usize,
 }
 
-/// Numbers of a cache line.
 const LINE: usize = 16;
-/// Numbers of a panel that are multiplied with all rows before the next: 32 KB, so that they stay in the
-/// first cache.
+/// Weights multiplied with all rows before the next: 32 KB, which stay in the L1 cache.
 const PANEL: usize = 8192;
-/// Numbers by which reading is ahead of multiplying where weights are multiplied once.
+/// How far prefetching is ahead where weights are used once.
 const DISTANCE: usize = 1024;
-/// In place of a number of lines: all lines of each row of a panel, into the first cache.
+/// Prefetches all lines of each row of a panel into the L1 cache.
 const ALL_NEAR: usize = usize::MAX;
 
 impl Job for Product<'_> {
@@ -58,11 +56,10 @@ impl Job for Product<'_> {
         assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
     }
 
-    /// Right operands are asked for ahead: the CPU's own prefetcher begins anew on each page. Line after
+    /// Right operands are prefetched, since the CPU's own prefetcher begins anew on each page. Line after
     /// line, 128 filters with AVX-512 are 1.5 times as fast as with a line of each row in turn. Those of
-    /// several products come into the second cache: with the first, 256 filters were 5 % slower one position
-    /// at a time. Those of a single product are a head's, and there the first cache made a network of 32
-    /// filters 9 % faster (Sapphire Rapids).
+    /// several products go to the L2 cache: L1 made 256 filters 5 % slower. A single product is a head's, and
+    /// there L1 made 32 filters 9 % faster (Sapphire Rapids).
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         let panel = S::LANES * S::COLUMNS;
@@ -95,12 +92,9 @@ impl Job for Product<'_> {
     }
 }
 
-/// How much a right operand serves.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Rows that it is multiplied with.
     rows: usize,
-    /// Whether there are no other products.
     is_alone: bool,
 }
 
@@ -112,8 +106,7 @@ struct Size {
 unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { rows, is_alone }: Size) {
     let columns = N * S::LANES;
     let lines = columns.div_ceil(LINE);
-    // Several tiles of rows read a part of the panel before the next, and each asks for its share of what
-    // comes then.
+    // Several tiles of rows read a part of the panel before the next, and each prefetches its share.
     let (part, distance, share) = if rows <= S::ROWS {
         (whole.inner, DISTANCE, lines)
     } else {
@@ -158,8 +151,8 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { 
     }
 }
 
-/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of the operand ahead with
-/// each row of `b`. Returns how many they were.
+/// Computes the next rows of a product, at most `left`, and prefetches `LINES` lines with each row of `b`.
+/// Returns their number.
 ///
 /// # Safety
 /// The same as for [`multiply_tile`], for `left` rows.
@@ -184,15 +177,13 @@ unsafe fn multiply_rows<S: Simd, const N: usize, const LINES: usize>(
     }
 }
 
-/// Operands of [`multiply_tile`].
 struct Tile {
     inner: usize,
     a: *const f32,
     a_row: usize,
     b: *const f32,
-    /// What is read next, if it is there: it is brought near meanwhile.
+    /// The operand to prefetch, if there is a next one.
     ahead: *const f32,
-    /// Whether sums go on from what `c` holds.
     resumes: bool,
     /// Null for none.
     bias: *const f32,

@@ -1,14 +1,13 @@
-//! The arithmetic of the native backend: a few operations, written once over vectors, compiled for each
-//! instruction set.
+//! The arithmetic of the native backend: operations written once over vectors and compiled for each
+//! instruction set. It knows nothing of networks.
 //!
-//! [`Kernels::run`] is the whole interface of this folder, beside [`Tiles`] for products of bf16 matrices.
-//! Each operation is a struct that names its operands. All sizes are checked before the unchecked code runs,
-//! so that a wrong size is a panic and never a wild write. Only this folder of the backend holds `unsafe`
-//! code. It knows nothing of networks.
+//! [`Kernels::run`] is the whole interface, beside [`Tiles`] for products of bf16 matrices. Each operation is
+//! a struct of its operands. All sizes are checked before the unchecked code runs, so that a wrong size is a
+//! panic and never a wild write. Only this folder of the backend holds `unsafe` code.
 //!
-//! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a
-//! border of zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
-//! Convolutions in bf16 have a layout of their own ([`folded`]).
+//! **Boards.** A position's activations lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border
+//! of zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
+//! Convolutions in bf16 have their own layout ([`folded`]).
 
 mod elementwise;
 mod folded;
@@ -52,17 +51,16 @@ pub(super) use rows::{Attend, Dense, DenseOutput};
 pub(super) use tiles::Tiles;
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
-/// Channels are padded to a multiple of this: no vector is longer.
+/// Channels are padded to a multiple of this, the longest vector.
 pub(super) const CHANNEL_STEP: usize = 16;
-/// Squares from one rank of a board to the next.
+/// From one rank of a board to the next.
 pub(super) const BOARD_STRIDE: usize = 10;
 pub(super) const BOARD_SQUARES: usize = BOARD_STRIDE * BOARD_STRIDE;
-/// Matrix products of a Winograd convolution: one per point of a transformed 6×6 tile.
+/// Matrix products of a Winograd convolution, one per point of a transformed 6×6 tile.
 pub(super) const POINTS: usize = 36;
-/// Winograd tiles of a board: 4×4 outputs each.
 pub(super) const TILES: usize = 4;
 
-/// Returns the place of square `square` (0 a1 … 63 h8) on a board of `channels` channels.
+/// Offset of `square` (0 a1 … 63 h8) on a board.
 pub(super) fn board_offset(square: usize, channels: usize) -> usize {
     ((square / 8 + 1) * BOARD_STRIDE + square % 8 + 1) * channels
 }
@@ -87,7 +85,7 @@ pub(super) enum Pointwise {
 pub(super) trait Job {
     type Output;
 
-    /// Panics unless all operands are as long as the operation needs, with vectors of `lanes` numbers.
+    /// Panics unless all operands fit vectors of `lanes` numbers.
     fn check(&self, lanes: usize);
 
     /// # Safety
@@ -95,18 +93,15 @@ pub(super) trait Job {
     unsafe fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// Lists the instruction sets, the fastest first: the name as in the option `kernel=`, and what the compiler
-/// must enable.
+/// Instruction sets, fastest first: the name as in the option `kernel=`, and what the compiler must enable.
 macro_rules! kernels {
     ($($(#[$cfg:meta])? $set:ident $name:literal [$($attribute:tt)*];)*) => {
-        /// The instruction set with which operations run.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Kernels {
             $($(#[$cfg])? $set($set),)*
         }
 
         impl Kernels {
-            /// Returns all that this CPU can run, the fastest first.
             pub(super) fn available() -> Vec<Kernels> {
                 let all = [$($(#[$cfg])? $set::detect().map(Kernels::$set),)*];
                 all.into_iter().flatten().collect()
@@ -118,14 +113,13 @@ macro_rules! kernels {
                 }
             }
 
-            /// Returns the columns of a full panel of packed weights: see [`Product`].
+            /// See [`Product`].
             pub(super) fn panel(self) -> usize {
                 match self {
                     $($(#[$cfg])? Kernels::$set(_) => $set::LANES * $set::COLUMNS,)*
                 }
             }
 
-            /// Checks the operands and computes.
             pub(super) fn run<J: Job>(self, job: J) -> J::Output {
                 match self {
                     $($(#[$cfg])? Kernels::$set(simd) => {
@@ -154,10 +148,7 @@ kernels! {
     Portable "portable" [];
 }
 
-/// Returns the length that `count` blocks need which start `step` apart and hold `length` numbers each.
-///
-/// # Panics
-/// Panics if that exceeds `usize`.
+/// The length of `count` blocks of `length` numbers, `step` apart. Panics if that exceeds `usize`.
 fn extent(count: usize, step: usize, length: usize) -> usize {
     let Some(last) = count.checked_sub(1) else { return 0 };
     last.checked_mul(step).and_then(|start| start.checked_add(length)).expect("sizes fit in memory")

@@ -1,32 +1,29 @@
-//! Operands of products in bf16: where rows lie, how weights are packed, and how they are brought near.
-//! Also the sums of a block.
+//! Operands of products in bf16: the layout of rows, packed weights, prefetching, and the sums of a block.
 
 use half::bf16;
 
 use super::extent;
 use super::simd::Simd;
 
-/// Numbers of a row that a step of a product reads, also the outputs that are computed together.
+/// Inputs of a step, and outputs that are computed together.
 pub(crate) const TILE_DEPTH: usize = 32;
-/// Rows that are read together: a left operand has memory for a multiple of them.
+/// Rows read together: a left operand has memory for a multiple of them.
 pub(crate) const TILE_ROWS: usize = 16;
-/// Rows that stand together in blocks of rows: those of a board's squares.
+/// Rows of a block, one per square.
 pub(crate) const BLOCK_ROWS: usize = 64;
-/// Rows whose sums a unit for vectors keeps in registers together.
+/// Rows whose sums stay in registers together.
 pub(super) const UNIT_ROWS: usize = 8;
-/// Numbers of a matrix in a right operand: 32 by 32.
 pub(super) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
-/// Numbers of a block of rows that one step of a product reads.
+/// Numbers that one step reads.
 const BLOCK_STEP: usize = BLOCK_ROWS * TILE_DEPTH;
 
-/// Where rows of bf16 numbers lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Numbers from one row to the next.
+    /// From one row to the next.
     pub(super) row: usize,
-    /// Numbers from 32 numbers of a row to the next 32.
+    /// From 32 numbers of a row to the next 32.
     pub(super) step: usize,
-    /// Numbers from 64 rows to the next 64.
+    /// From 64 rows to the next 64.
     pub(super) block: usize,
 }
 
@@ -41,10 +38,7 @@ impl Layout {
         Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
     }
 
-    /// Returns the length of memory that holds `rows` rows of `width` numbers.
-    ///
-    /// # Panics
-    /// Panics if that exceeds `usize`.
+    /// Panics if the length exceeds `usize`.
     pub(crate) fn length(self, rows: usize, width: usize) -> usize {
         let Some(last) = rows.checked_sub(1) else { return 0 };
         let row = extent(width / TILE_DEPTH, self.step, TILE_DEPTH);
@@ -53,31 +47,28 @@ impl Layout {
         whole.max(extent(last / BLOCK_ROWS + 1, self.block, block))
     }
 
-    /// Returns the place of a row's first number.
     #[inline(always)]
     pub(crate) fn at(self, row: usize) -> usize {
         row / BLOCK_ROWS * self.block + row % BLOCK_ROWS * self.row
     }
 
-    /// Returns the place of a number.
     #[inline(always)]
     pub(super) fn place(self, row: usize, column: usize) -> usize {
         self.at(row) + column / TILE_DEPTH * self.step + column % TILE_DEPTH
     }
 }
 
-/// Rows of bits of bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfRows<'a> {
     pub(crate) numbers: &'a [u16],
     pub(crate) layout: Layout,
 }
 
-/// Fills `b`, a right operand for so many steps of 32 inputs, with `weight(step, k, column)`. `None` is
+/// Fills `b`, a right operand for `steps` steps of 32 inputs, with `weight(step, k, column)`. `None` is
 /// padding.
 ///
-/// It holds bits of bf16, `[columns / 32][steps][2][16][16][2]`: 32 by 32 weights as two matrices of 16
-/// columns, whose rows hold two inputs for each column.
+/// Bits of bf16, `[columns / 32][steps][2][16][16][2]`: 32 by 32 weights as two matrices of 16 columns, whose
+/// rows hold two inputs for each column.
 pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usize, usize) -> Option<f32>) {
     for (matrix, tiles) in b.chunks_exact_mut(MATRIX).enumerate() {
         let (block, step) = (matrix / steps, matrix % steps);
@@ -91,7 +82,6 @@ pub(crate) fn pack_right(b: &mut [u16], steps: usize, weight: impl Fn(usize, usi
     }
 }
 
-/// Sums of 32 rows and 32 columns.
 #[repr(C, align(64))]
 pub(super) struct Sums(pub(super) [f32; MATRIX]);
 
@@ -99,20 +89,15 @@ impl Sums {
     pub(super) const ZERO: Sums = Sums([0.0; MATRIX]);
 }
 
-/// Numbers of weights in a cache line.
 const LINE: usize = 64 / size_of::<u16>();
 
-/// Weights that are asked for while others are multiplied.
 pub(super) struct Ahead {
     next: *const u16,
-    /// Cache lines that are left.
     lines: usize,
-    /// Lines to ask for at each step.
     each: usize,
 }
 
 impl Ahead {
-    /// Asks for the first `length` of `weights` within `steps`.
     pub(super) fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
         let lines = weights.len().min(length).div_ceil(LINE);
         Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }

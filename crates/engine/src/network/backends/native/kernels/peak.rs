@@ -1,4 +1,4 @@
-//! The peak of a CPU: what its units for products compute when nothing else is in their way.
+//! The peak of a CPU: what its multiplication units compute undisturbed.
 
 use std::hint::black_box;
 
@@ -9,16 +9,15 @@ use super::operands::{MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
 use super::tiles::Tiles;
 
-/// Multiplies numbers in registers, or matrices that the first cache holds, `rounds` times. Returns how many
-/// operations those were, two for each multiplication.
+/// Multiplies in registers, or matrices in the L1 cache, and counts the operations, two for each
+/// multiplication.
 #[derive(Debug)]
 pub(crate) struct Peak {
-    /// The unit for products in bf16, if they are not in fp32.
+    /// For bf16, else fp32.
     pub(crate) tiles: Option<Tiles>,
     pub(crate) rounds: usize,
 }
 
-/// Numbers whose rows lie in one cache line each.
 #[repr(align(64))]
 struct Aligned<const N: usize>([u16; N]);
 
@@ -30,7 +29,7 @@ impl Job for Peak {
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) -> usize {
         let Some(tiles) = self.tiles else { return multiply_registers(simd, self.rounds) };
-        // Numbers of varied bits below 1: zeros take less power, and then a CPU may be faster.
+        // Varied bits: zeros take less power, and then a CPU may be faster.
         let number = |i: usize| (i * 7919 % 0x3f80) as u16;
         let (a, b) = (Aligned(std::array::from_fn(number)), Aligned(std::array::from_fn(number)));
         let (a, b): (&[u16; MATRIX], &[u16; MATRIX]) = (&a.0, &b.0);
@@ -53,7 +52,7 @@ impl Job for Peak {
     }
 }
 
-/// Adds products to as many registers as a tile of [`Product`](super::Product) has.
+/// Uses as many registers as a tile of [`Product`](super::Product).
 #[inline(always)]
 fn multiply_registers<S: Simd>(simd: S, rounds: usize) -> usize {
     let factor = simd.splat(black_box(0.5));

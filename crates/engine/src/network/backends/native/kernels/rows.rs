@@ -1,7 +1,7 @@
-//! Dense layers and attention in bf16 over rows of numbers: products of bf16, sums in fp32, results rounded
-//! to bf16 where another product reads them.
+//! Dense layers and attention in bf16 over rows of numbers, with sums in fp32, and results in bf16 where
+//! another product reads them.
 //!
-//! [`Layout`](super::Layout) says where the rows lie, [`pack_right`](super::pack_right) packs the weights.
+//! [`Layout`](super::Layout) places the rows, [`pack_right`](super::pack_right) packs the weights, and
 //! [`Tiles`](super::Tiles) computes what [`Dense`] and [`Attend`] define.
 
 use half::bf16;
@@ -9,16 +9,15 @@ use half::bf16;
 use super::operands::{HalfRows, Layout, MATRIX, TILE_DEPTH, TILE_ROWS};
 use super::{Apply, Kernels, Pointwise};
 
-/// Squares of a board.
 const SQUARES: usize = 64;
 
 /// A dense layer: `output[row] = function(a[row] weights + bias)`.
 #[derive(Debug)]
 pub(crate) struct Dense<'a> {
     pub(crate) rows: usize,
-    /// Numbers of a row of `a`: a multiple of 32, not 0.
+    /// A multiple of 32, not 0.
     pub(crate) inputs: usize,
-    /// Columns of the output: a multiple of 32.
+    /// A multiple of 32.
     pub(crate) outputs: usize,
     /// With memory for a multiple of [`TILE_ROWS`] rows.
     pub(crate) a: HalfRows<'a>,
@@ -28,45 +27,44 @@ pub(crate) struct Dense<'a> {
     pub(crate) bias: &'a [f32],
     pub(crate) function: Option<Pointwise>,
     pub(crate) output: DenseOutput<'a>,
-    /// The weights that are needed next: their beginning is brought near meanwhile.
+    /// The first weights of the next layer are fetched meanwhile.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }
 
-/// Where a dense layer's results go.
 #[derive(Debug)]
 pub(crate) enum DenseOutput<'a> {
-    /// Rounded to bf16.
     Half(&'a mut [u16], Layout),
     /// `[rows][outputs]`
     Single(&'a mut [f32]),
     /// `[rows][outputs]`: `to += factor * result`.
-    Added { to: &'a mut [f32], factor: f32 },
+    Added {
+        to: &'a mut [f32],
+        factor: f32,
+    },
 }
 
-/// Attention between the 64 squares of positions: each head's `softmax(scale Q Kᵀ + additions) V`.
+/// `softmax(scale Q Kᵀ + additions) V` of each head, between the 64 squares.
 #[derive(Debug)]
 pub(crate) struct Attend<'a> {
     pub(crate) positions: usize,
     pub(crate) heads: usize,
-    /// Numbers of a head's query, with padding of 0: a multiple of 32, not 0.
+    /// Numbers of a head's query, padded with 0 to a multiple of 32, not 0.
     pub(crate) depth: usize,
     /// Queries, keys and values, bits of bf16: `[positions][3][heads][depth / 32][64][32]`.
     pub(crate) projected: &'a [u16],
     pub(crate) scale: f32,
-    /// Bits of bf16 that are added to the logits: a row `[64][64]` for each head of each position.
+    /// Bits of bf16, added to the logits: a row `[64][64]` for each head of each position.
     pub(crate) additions: Option<HalfRows<'a>>,
     /// Bits of bf16: `[positions][heads][depth / 32][64][32]`.
     pub(crate) attended: &'a mut [u16],
     /// `[2][64 · depth]`
     pub(crate) scratch: &'a mut [u16],
-    /// As in [`Dense`].
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }
 
 impl Dense<'_> {
-    /// Panics unless all operands are as long as the layer needs.
     pub(super) fn check(&self) {
         let product = |a: usize, b: usize| a.checked_mul(b).expect("fits");
         assert!(self.inputs > 0 && self.inputs.is_multiple_of(TILE_DEPTH));
@@ -86,7 +84,6 @@ impl Dense<'_> {
 }
 
 impl Attend<'_> {
-    /// Panics unless all operands are as long as the attention needs.
     pub(super) fn check(&self) {
         let product = |numbers: &[usize]| {
             numbers.iter().try_fold(1usize, |product, &number| product.checked_mul(number)).expect("fits")

@@ -1,5 +1,4 @@
-//! The units that multiply blocks of bf16 numbers: AMX, and AVX512-BF16, whose instruction adds two products
-//! of bf16 numbers to each of 16 sums.
+//! The units that multiply blocks of bf16 numbers: AMX, and AVX512-BF16.
 
 use std::arch::x86_64::*;
 
@@ -86,7 +85,7 @@ impl Unit for Avx512Bf16 {
                     multiply_step(from, a.row, b, &mut sums);
                 }
                 store_sums(&sums, c.add(first * TILE_DEPTH));
-                // As many as the block has steps, about
+                // About as many as the block has steps.
                 for _ in 0..steps.div_ceil(BLOCK / UNIT_ROWS) {
                     meanwhile.step();
                 }

@@ -1,9 +1,9 @@
-//! Dense layers and attention in bf16 with AVX-512, whose products AMX or AVX512-BF16 computes in blocks of
-//! 32 by 32.
+//! Dense layers and attention in bf16 with AVX-512. AMX or AVX512-BF16 computes the products in blocks of 32
+//! by 32.
 //!
-//! The results of a block are finished (bias, activation, rounding) between the steps of the next block: AMX
+//! A block's results are finished (bias, activation, rounding) between the steps of the next block: AMX
 //! leaves the vector units free, and its stores wait for vector instructions. Weights are read in chunks that
-//! stay in the second cache for all rows, and the next chunk is fetched meanwhile, also across layers.
+//! stay in the L2 cache for all rows, while the next chunk is fetched, also across layers.
 
 use std::arch::x86_64::*;
 
@@ -13,45 +13,38 @@ use super::operands::{Ahead, BLOCK_ROWS, HalfRows, Layout, MATRIX, Sums, TILE_DE
 use super::rows::{Attend, Dense, DenseOutput};
 use super::simd::Avx512;
 
-/// Weights that stay in the second cache while all rows pass, in numbers.
+/// A chunk of weights stays in the L2 cache for all rows.
 const CHUNK: usize = (128 << 10) / size_of::<u16>();
-/// Rows of a block of a product.
 pub(super) const BLOCK: usize = 32;
-/// Squares of a board.
 const SQUARES: usize = 64;
 
-/// Left operand of a block: 32 numbers of up to 32 rows for each step.
+/// A block's left operand: 32 numbers of up to 32 rows for each step.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
     pub(super) first: *const u16,
     pub(super) rows: usize,
-    /// Numbers from one row to the next.
+    /// From one row to the next.
     pub(super) row: usize,
-    /// Numbers from one step to the next.
+    /// From one step to the next.
     pub(super) step: usize,
 }
 
-/// What is done between the steps of a product.
 pub(super) trait Meanwhile {
-    /// Does some of it.
-    ///
     /// # Safety
     /// The CPU must have AVX512F and AVX512-BF16.
     unsafe fn step(&mut self);
 }
 
-/// Nothing.
 impl Meanwhile for () {
     #[inline(always)]
     unsafe fn step(&mut self) {}
 }
 
-/// A unit that multiplies blocks of 32 rows by 32 columns. Whoever holds one has AVX512F, AVX512BW and
-/// AVX512-BF16.
+/// Multiplies blocks of 32 rows by 32 columns. Whoever holds one has AVX512F, AVX512BW and AVX512-BF16.
 pub(super) trait Unit: Copy {
     fn simd(self) -> Avx512;
 
-    /// Prepares for blocks. All but the last have 32 rows, and `rows` is at most the number of all.
+    /// All but the last block have 32 rows, and `rows` is at most the number of all.
     fn begin(self, rows: usize);
 
     fn end(self);
@@ -72,7 +65,6 @@ pub(super) trait Unit: Copy {
     );
 }
 
-/// Where results of a block go.
 #[derive(Clone, Copy)]
 enum Target {
     Half(*mut u16),
@@ -80,17 +72,14 @@ enum Target {
     Added(*mut f32, f32),
 }
 
-/// Finishes a dense layer's blocks: adds the bias, applies the function, writes the results.
 struct Finish {
     simd: Avx512,
     function: Option<Pointwise>,
-    /// Numbers from one row of the target to the next.
+    /// From one row of the target to the next.
     stride: usize,
-    /// Rows that are finished in a step.
     rows_a_step: usize,
-    /// What is brought near meanwhile.
     ahead: Ahead,
-    /// The block in work: its sums, biases, the target's first row, the next row and the number of all.
+    /// The current block: its sums, biases, the target's first row, the next row and the number of all.
     sums: *const f32,
     bias: *const f32,
     target: Target,
@@ -214,7 +203,7 @@ unsafe fn exp2(y: __m512) -> __m512 {
 unsafe fn mish(x: __m512) -> __m512 {
     // SAFETY: the caller's.
     unsafe {
-        // Above 20 the factor is 1. Below -60 the result is 0 for all that reads it.
+        // Above 20 the factor is 1. Below -60 the result is 0 in bf16.
         let bounded = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-60.0)), _mm512_set1_ps(20.0));
         let e = exp2(_mm512_mul_ps(bounded, _mm512_set1_ps(std::f32::consts::LOG2_E)));
         let two = _mm512_set1_ps(2.0);
@@ -237,7 +226,7 @@ unsafe fn swish(x: __m512) -> __m512 {
     }
 }
 
-/// Computes a dense layer. The job must have been checked.
+/// The job must have been checked.
 pub(super) fn dense(unit: impl Unit, job: Dense<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { dense_with(unit, job) }
@@ -252,7 +241,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     let chunk = (CHUNK / (steps * MATRIX)).max(1);
     let (stride, layout) = match &job.output {
         DenseOutput::Half(_, layout) => (layout.row, *layout),
-        // The place of a row in fp32 is that of a row of as many bf16 numbers.
+        // An fp32 row has the offset of a row of as many bf16 numbers.
         _ => (job.outputs, Layout::rows(job.outputs)),
     };
     let target = match job.output {
@@ -283,7 +272,7 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
             job.next
         };
         finish.ahead = Ahead::new(after, CHUNK, blocks * (end - first) * steps);
-        // In this order: block by block, and columns within
+        // Block by block, and columns within
         for i in 0..blocks * (end - first) {
             let (block, column) = (i / (end - first), first + i % (end - first));
             let row = block * BLOCK;
@@ -318,13 +307,12 @@ unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     unit.end();
 }
 
-/// Computes attention. The job must have been checked.
+/// The job must have been checked.
 pub(super) fn attend(unit: impl Unit, job: Attend<'_>) {
     // SAFETY: the unit proves that the CPU has the instructions.
     unsafe { attend_with(unit, job) }
 }
 
-/// Logits, then probabilities, of a head.
 #[repr(C, align(64))]
 struct HeadScratch {
     /// `[2][2][32][32]`: blocks of rows, blocks of columns.
@@ -485,8 +473,7 @@ unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
     }
     // SAFETY: the caller's.
     unsafe {
-        // Each step joins two rows, or parts of them, so that a vector of as many numbers holds twice the
-        // rows.
+        // Each step joins two rows, or parts of them, so that a vector holds twice the rows.
         let mut quarters = [_mm512_setzero_ps(); 4];
         for (i, quarter) in quarters.iter_mut().enumerate() {
             let mut pairs = [_mm512_setzero_ps(); 2];
@@ -558,7 +545,7 @@ unsafe fn transpose(from: *const u16, to: *mut u16) {
 /// The CPU must have AVX512F and AVX512BW. Both must be valid for a matrix.
 #[inline(always)]
 unsafe fn interleave(from: *const u16, to: *mut u16) {
-    /// The numbers that come to each place: `i` of the first row, `32 + i` of the second.
+    /// Sources of each place: `i` of the first row, `32 + i` of the second.
     const LOW: [u16; 32] = {
         let mut places = [0; 32];
         let mut i = 0;

@@ -1,5 +1,4 @@
-//! Vector instruction sets: the operations that the kernels need of each, and functions of vectors built on
-//! them.
+//! The vector operations that the kernels need, and functions built on them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
 /// constructor asks the CPU. So arithmetic is safe. Only memory access is not.
@@ -10,9 +9,9 @@ pub(crate) trait Simd: Copy {
     /// [`Simd::LANES`] `f32`s.
     type Vector: Copy;
     const LANES: usize;
-    /// Vectors side by side in a tile of a matrix product: a panel of weights is at most this wide.
+    /// Vectors side by side in a tile of a matrix product, and in a panel of weights at most.
     const COLUMNS: usize;
-    /// Rows of such a tile: as many as registers allow, at most 6.
+    /// Rows of such a tile, at most 6, by the number of registers.
     const ROWS: usize;
 
     fn splat(self, x: f32) -> Self::Vector;
@@ -31,10 +30,10 @@ pub(crate) trait Simd: Copy {
     fn div(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Computes `a * b + c`, rounded once where the CPU can.
+    /// `a * b + c`, rounded once where the CPU can.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     fn sum(self, v: Self::Vector) -> f32;
-    /// Returns `x` rounded to the nearest integer `n`, and `2^n`. For `x` in `-126..=127`.
+    /// `x` rounded to the nearest integer `n`, and `2^n`, for `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
 
     /// Writes [`Simd::LANES`] numbers as bf16, rounded to nearest even. NaN may become infinite.
@@ -54,8 +53,8 @@ pub(crate) trait Simd: Copy {
         }
     }
 
-    /// Asks for the cache line at `from` to be brought into the second cache, or into the first if `NEAR`.
-    /// Any address will do.
+    /// Prefetches the cache line at `from`, into the L1 cache if `NEAR`, else into L2. Any address is
+    /// allowed.
     #[inline(always)]
     fn prefetch<const NEAR: bool>(self, _from: *const f32) {}
 
@@ -64,7 +63,7 @@ pub(crate) trait Simd: Copy {
         self.splat(0.0)
     }
 
-    /// Computes `e^x`, relative error below 1e-6. `x` is clamped to `-87..=87`.
+    /// `e^x`, relative error below 1e-6. `x` is clamped to `-87..=87`.
     #[inline(always)]
     fn exp(self, x: Self::Vector) -> Self::Vector {
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(87.0));
@@ -86,14 +85,14 @@ pub(crate) trait Simd: Copy {
         self.div(one, self.add(one, self.exp(self.sub(self.zero(), x))))
     }
 
-    /// Computes `tanh x = 1 - 2 / (e^2x + 1)`
+    /// `tanh x = 1 - 2 / (e^2x + 1)`
     #[inline(always)]
     fn tanh(self, x: Self::Vector) -> Self::Vector {
         let (one, two) = (self.splat(1.0), self.splat(2.0));
         self.sub(one, self.div(two, self.add(self.exp(self.mul(two, x)), one)))
     }
 
-    /// Computes `x tanh(ln(1 + e^x))`, written with `n = e^x (e^x + 2)` as `x n / (n + 2)`
+    /// `x tanh(ln(1 + e^x))`, with `n = e^x (e^x + 2)` as `x n / (n + 2)`
     #[inline(always)]
     fn mish(self, x: Self::Vector) -> Self::Vector {
         // Above 20 the factor is 1 in f32. The limit keeps e^2x finite.
@@ -102,7 +101,7 @@ pub(crate) trait Simd: Copy {
         self.mul(x, self.div(n, self.add(n, self.splat(2.0))))
     }
 
-    /// Computes `λ x` for positive `x`, `λ α (e^x - 1)` for negative (Klambauer et al. 2017)
+    /// `λ x` for positive `x`, `λ α (e^x - 1)` for negative (Klambauer et al. 2017)
     #[inline(always)]
     fn selu(self, x: Self::Vector) -> Self::Vector {
         const LAMBDA: f32 = 1.050_701;
@@ -113,11 +112,11 @@ pub(crate) trait Simd: Copy {
     }
 }
 
-/// Plain Rust, for any CPU. The others are tested against it. The compiler vectorises it.
+/// The others are tested against it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable(());
 
-/// Four numbers: what SSE2 and NEON hold in a register.
+/// The size of an SSE2 or NEON register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Four([f32; 4]);
 
@@ -214,7 +213,6 @@ impl Simd for Portable {
     }
 }
 
-/// Declares an instruction set with its intrinsics, and what differs more than by names.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! instruction_set {
     (
@@ -283,7 +281,6 @@ mod x86 {
 
     use super::Simd;
 
-    /// See [`Simd::prefetch`].
     #[inline(always)]
     fn prefetch<const NEAR: bool>(from: *const f32) {
         // SAFETY: every such CPU has the instructions. They read nothing that a program could see.
@@ -297,7 +294,7 @@ mod x86 {
     }
 
     instruction_set! {
-        /// AVX2 and FMA, which come together in every CPU since 2013 that has the former: 16 registers.
+        /// AVX2 and FMA, which every CPU since 2013 has together: 16 registers.
         Avx2 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         __m256, 8 lanes, tiles of 6 x 2;
         _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps;
@@ -330,7 +327,7 @@ mod x86 {
     }
 
     instruction_set! {
-        /// AVX512F alone, which every CPU with AVX-512 has: 32 registers.
+        /// AVX512F alone, in every CPU with AVX-512: 32 registers.
         Avx512 if is_x86_feature_detected!("avx512f");
         __m512, 16 lanes, tiles of 6 x 4;
         _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps;
@@ -380,7 +377,7 @@ mod arm {
     use super::Simd;
 
     instruction_set! {
-        /// NEON, which practically every 64-bit ARM has: 32 registers.
+        /// NEON, in practically every 64-bit ARM CPU: 32 registers.
         Neon if std::arch::is_aarch64_feature_detected!("neon");
         float32x4_t, 4 lanes, tiles of 4 x 4;
         vdupq_n_f32, vld1q_f32, vst1q_f32;

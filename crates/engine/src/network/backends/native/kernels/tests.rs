@@ -1,11 +1,10 @@
-//! Tests every kernel against plain loops, on random numbers and sizes. The operations on rows against their
-//! definitions in f64.
+//! Tests every kernel against plain loops or definitions in f64, on random numbers and sizes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Random sizes per property: Miri is a thousand times slower.
+/// Per property: Miri is a thousand times slower.
 const MOST_CASES: u32 = if cfg!(miri) { 4 } else { 64 };
 
 /// `PROPTEST_CASES` may ask for fewer, as under emulation.
@@ -14,7 +13,6 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: default.cases.min(MOST_CASES), failure_persistence: None, ..default }
 }
 
-/// Returns `count` numbers of `-1..1` that a seed determines, by a linear congruential generator.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
@@ -33,7 +31,6 @@ fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) -> 
     Ok(())
 }
 
-/// Returns a random board whose border is 0.
 fn board(seed: u64, channels: usize) -> Vec<f32> {
     let mut board = vec![0.0; BOARD_SQUARES * channels];
     for (square, values) in numbers(seed, 64 * channels).chunks_exact(channels).enumerate() {
@@ -42,7 +39,7 @@ fn board(seed: u64, channels: usize) -> Vec<f32> {
     board
 }
 
-/// Folds a board with its border by the definition: half `h` are the six bordered ranks from `4 h` on.
+/// Folds a board by the definition: half `h` are the six bordered ranks from `4 h` on.
 fn folded(board: &[f32], channels: usize) -> Vec<u16> {
     let number = |i: usize| {
         let (channel, half, file) = (i % 32 + i / 3840 * 32, i / 32 % 2, i / 64 % 10);
@@ -52,7 +49,6 @@ fn folded(board: &[f32], channels: usize) -> Vec<u16> {
     (0..folded_length(channels)).map(|i| half::bf16::from_f32(number(i)).to_bits()).collect()
 }
 
-/// Returns all kernels with the definition of tiles, and the fastest with all tiles of this CPU.
 fn pairs() -> Vec<(Kernels, Tiles)> {
     let all = Kernels::available();
     let fastest = all[0];
@@ -60,7 +56,6 @@ fn pairs() -> Vec<(Kernels, Tiles)> {
     with_definition.chain(Tiles::available().into_iter().map(|tiles| (fastest, tiles))).collect()
 }
 
-/// Packs `b` as [`Product`] reads it.
 fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
     let mut packed = Vec::new();
     for first in (0..width).step_by(panel) {
@@ -77,8 +72,7 @@ fn product(a: &[f32], b: &[f32], (rows, inner, width): (usize, usize, usize)) ->
     (0..rows * width).map(cell).collect()
 }
 
-/// Computes a 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition, and returns
-/// `[64][outputs]`.
+/// A 3×3 convolution by its definition, `filters[output][input][3][3]` to `[64][outputs]`.
 fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)) -> Vec<f32> {
     let mut result = vec![0.0; 64 * outputs];
     for (i, result) in result.iter_mut().enumerate() {
@@ -96,7 +90,6 @@ fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)
 const EPILOGUES: [Epilogue; 5] =
     [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool];
 
-/// Returns what becomes of an output `v` where `before` stood.
 fn finished(epilogue: Epilogue, v: f32, before: f32) -> f32 {
     let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before } else { v };
     if matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu) { v.max(0.0) } else { v }
@@ -486,7 +479,6 @@ proptest! {
         }
     }
 
-    /// Whatever sizes a layer or an attention claims, it only runs if they fit its slices.
     #[test]
     fn layers_of_wrong_sizes_panic(
         sizes in proptest::collection::vec(
@@ -535,7 +527,6 @@ proptest! {
         }
     }
 
-    /// Whatever sizes a job claims, it only runs if they fit its slices.
     #[test]
     fn wrong_sizes_panic(
         sizes in proptest::collection::vec(
@@ -606,13 +597,11 @@ fn a_peak_counts_its_operations() {
     }
 }
 
-/// The definition is plain loops, many times slower than any kernel.
 #[test]
 fn slow_tiles_do_not_outrun_products() {
     assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
 }
 
-/// Returns `count` numbers of `-scale..scale` as bits of bf16.
 fn half_numbers(seed: u64, count: usize, scale: f32) -> Vec<u16> {
     numbers(seed, count).iter().map(|v| half::bf16::from_f32(v * scale).to_bits()).collect()
 }
@@ -621,12 +610,10 @@ fn single(bits: u16) -> f32 {
     half::bf16::from_bits(bits).to_f32()
 }
 
-/// Returns the units of this CPU, and the definition.
 fn all_tiles() -> Vec<Tiles> {
     Tiles::available().into_iter().chain([Tiles::Definition]).collect()
 }
 
-/// Compares a convolution on folded boards with plain loops.
 fn check_folded(
     seed: u64,
     positions: usize,
@@ -692,7 +679,6 @@ fn check_folded(
     Ok(())
 }
 
-/// Weights that fill several chunks, each read for every position.
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
 fn large_convolutions_are_those_of_the_definition() {
@@ -713,7 +699,7 @@ struct DenseCase {
     out_rows: bool,
 }
 
-/// Compares a dense layer in bf16 with plain loops. What lies beside its results must stay as it is.
+/// What lies beside the results must stay as it is.
 fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
     const FUNCTIONS: [Option<Pointwise>; 8] = [
         None,
@@ -771,7 +757,6 @@ fn check_dense(case: DenseCase) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Weights that fill several chunks, each read by several blocks of rows.
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
 fn large_dense_layers_are_those_of_the_definition() {

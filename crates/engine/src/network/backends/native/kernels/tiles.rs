@@ -1,7 +1,5 @@
-//! A CPU's units for products of bf16 matrices: [`Tiles`].
-//!
-//! What they compute is defined in [`rows`](super::rows) (dense layers and attention) and
-//! [`folded`](super::folded) (convolutions).
+//! A CPU's units for products of bf16 matrices. [`rows`](super::rows) and [`folded`](super::folded) define
+//! what they compute.
 
 use std::time::{Duration, Instant};
 
@@ -18,23 +16,20 @@ use super::operands::TILE_ROWS;
 use super::operands::{BLOCK_ROWS, HalfRows, Layout, MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::rows::{Attend, Dense, DenseOutput, attend_by_definition, dense_by_definition};
 
-/// A CPU's unit for products of bf16 matrices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tiles {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Amx(Amx),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512Bf16),
-    /// Plain loops, against which the others are checked.
-    // Only AMX checks itself by it outside of tests.
+    // Outside of tests only AMX checks itself by it.
     #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
     Definition,
 }
 
 impl Tiles {
-    /// Returns the units of this CPU, the fastest first. Matrix tiles are here only if the system lets us use
-    /// them and they compute what they should, so that a machine that computes anything else falls back to
-    /// fp32.
+    /// The units of this CPU, fastest first. Matrix tiles must be allowed by the system and compute a test
+    /// correctly, or the machine falls back to fp32.
     pub(crate) fn available() -> Vec<Tiles> {
         let all: Vec<Option<Tiles>> = Vec::from([
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -45,7 +40,7 @@ impl Tiles {
         all.into_iter().flatten().collect()
     }
 
-    /// Says whether a layer with varied numbers comes out as defined, but for the order of additions.
+    /// Results may differ by the order of additions.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     fn agrees_with_definition(self) -> bool {
         const INPUTS: usize = 3 * TILE_DEPTH;
@@ -62,7 +57,6 @@ impl Tiles {
         pairs.into_iter().all(|(found, expected)| (found - expected).abs() < 1e-3)
     }
 
-    /// Computes a dense layer of 64 rows in blocks and 64 outputs without a bias.
     fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
         self.dense(Dense {
             rows: BLOCK_ROWS,
@@ -77,7 +71,6 @@ impl Tiles {
         });
     }
 
-    /// Returns the name as in the option `kernel=`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -88,14 +81,13 @@ impl Tiles {
         }
     }
 
-    /// Says whether a convolution this way is faster than Winograd's in fp32.
+    /// Whether a convolution is faster than Winograd's in fp32.
     pub(crate) fn outruns_winograd(self) -> bool {
         self.name() == "amx"
     }
 
-    /// Says whether dense layers this way are faster than in fp32 with `kernels`. All but AMX are measured
-    /// for less than a millisecond: the instruction of AVX512-BF16 has half the rate of multiplications in
-    /// fp32 on Intel's CPUs.
+    /// Whether dense layers are faster than in fp32 with `kernels`. All but AMX are measured for less than a
+    /// millisecond: on Intel's CPUs AVX512-BF16 has half the multiplication rate of fp32.
     pub(crate) fn outruns_products(self, kernels: Kernels) -> bool {
         const ROUNDS: usize = 16;
         const SIZE: usize = BLOCK_ROWS;
@@ -128,7 +120,6 @@ impl Tiles {
         best[0] < best[1]
     }
 
-    /// Makes the unit ready for a convolution.
     pub(super) fn begin(self) {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if let Tiles::Amx(amx) = self {
@@ -136,7 +127,6 @@ impl Tiles {
         }
     }
 
-    /// Frees the unit after [`Tiles::begin`].
     pub(super) fn end(self) {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if let Tiles::Amx(amx) = self {
@@ -177,7 +167,6 @@ impl Tiles {
         }
     }
 
-    /// Computes a dense layer.
     pub(crate) fn dense(self, job: Dense<'_>) {
         job.check();
         match self {
@@ -189,7 +178,6 @@ impl Tiles {
         }
     }
 
-    /// Computes the attention of all heads.
     pub(crate) fn attend(self, job: Attend<'_>) {
         job.check();
         match self {

@@ -1,5 +1,4 @@
-//! Winograd's F(4×4, 3×3): 36 multiplications for 16 outputs of a 3×3 convolution, where the direct way takes
-//! 144.
+//! Winograd's F(4×4, 3×3): 36 multiplications for 16 outputs of a 3×3 convolution, 144 directly.
 //!
 //! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V)
 //! A` are the 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels
@@ -18,7 +17,7 @@ const FILTER: [[f64; 3]; 6] = [
     [0.0, 0.0, 1.0],
 ];
 
-/// Transforms a 3×3 filter (rows first), in double precision since it is done only once.
+/// The filter (rows first) is transformed in double precision, since only once.
 pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     let mut half = [[0.0; 3]; 6];
     for (to, g) in half.iter_mut().zip(&FILTER) {
@@ -34,7 +33,7 @@ pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     points
 }
 
-/// Transforms boards to tiles: `tiles[point][position * 4 + tile][channel]`.
+/// Boards to tiles: `tiles[point][position * 4 + tile][channel]`.
 #[derive(Debug)]
 pub(crate) struct InputTransform<'a> {
     pub(crate) positions: usize,
@@ -43,26 +42,24 @@ pub(crate) struct InputTransform<'a> {
     pub(crate) boards: &'a [f32],
     /// `[36][positions * 4][channels]`
     pub(crate) tiles: &'a mut [f32],
-    /// Numbers from one point of `tiles` to the next, at least `positions * 4 * channels`.
+    /// From one point of `tiles` to the next, at least `positions * 4 * channels`.
     pub(crate) step: usize,
 }
 
-/// The operation on the outputs of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epilogue {
     Store,
-    /// They are stored after ReLU.
+    /// Stored after ReLU.
     Relu,
-    /// They are added to what the board holds.
+    /// Added to the board.
     Add,
-    /// They are added to what the board holds, then ReLU.
+    /// Added to the board, then ReLU.
     AddRelu,
-    /// They are stored, and their sums over the board go to `pool`.
+    /// Stored, with sums over the board in `pool`.
     Pool,
 }
 
-/// Calls `$function::<S, ADD, RELU, POOL>` as an [`Epilogue`] says: each has a loop of its own, without a
-/// branch.
+/// Each [`Epilogue`] gets a loop of its own, without a branch.
 macro_rules! with_flags {
     ($epilogue:expr, $function:ident::<$simd:ident>($($argument:expr),*)) => {
         match $epilogue {
@@ -101,7 +98,7 @@ unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
     }
 }
 
-/// Transforms products of tiles to boards, for a panel of channels.
+/// Products of tiles become boards, for a panel of channels.
 #[derive(Debug)]
 pub(crate) struct OutputTransform<'a> {
     pub(crate) positions: usize,
@@ -109,21 +106,20 @@ pub(crate) struct OutputTransform<'a> {
     pub(crate) width: usize,
     /// `[36][positions * 4][width]`
     pub(crate) products: &'a [f32],
-    /// Numbers from one point of `products` to the next.
+    /// From one point of `products` to the next.
     pub(crate) step: usize,
-    /// The numbers that are added to each output, `[width]`.
+    /// `[width]`
     pub(crate) bias: &'a [f32],
     pub(crate) epilogue: Epilogue,
     /// `[positions][10][10][channels]`
     pub(crate) boards: &'a mut [f32],
     pub(crate) channels: usize,
-    /// The panel's first channel.
     pub(crate) first: usize,
-    /// The sums for [`Epilogue::Pool`], `[positions][channels]`. Else unused.
+    /// Sums for [`Epilogue::Pool`], `[positions][channels]`.
     pub(crate) pool: &'a mut [f32],
 }
 
-/// Computes `Bᵀ d` for one column of a tile.
+/// `Bᵀ d` for one column of a tile.
 #[inline(always)]
 fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
     let (two, four) = (simd.splat(2.0), simd.splat(4.0));
@@ -142,7 +138,7 @@ fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
     ]
 }
 
-/// Computes `Aᵀ m` for one column of products.
+/// `Aᵀ m` for one column of products.
 #[inline(always)]
 fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
     let (sum1, difference1) = (simd.add(m[1], m[2]), simd.sub(m[1], m[2]));
@@ -155,7 +151,6 @@ fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
     ]
 }
 
-/// Returns column `x` of six rows.
 #[inline(always)]
 fn column<V: Copy, const N: usize>(rows: &[[V; N]; 6], x: usize) -> [V; 6] {
     [rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x]]
