@@ -105,12 +105,13 @@ impl BusyMeter {
         let mut state = self.state.lock();
         let passed = now.saturating_duration_since(state.until);
         state.until = state.until.max(now);
-        state.busy += match self.processor {
+        let busy = match self.processor {
             // Each evaluator has a core for itself.
             Processor::Cpu => passed * state.active / state.evaluators.max(1),
             // All share one device.
             Processor::Accelerator => passed * state.active.min(1),
         };
+        state.busy += busy;
         state
     }
 }
