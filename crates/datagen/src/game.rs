@@ -25,7 +25,6 @@ impl MoveChoice {
 /// A move that was considered, with its evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeacherMove {
-    /// The move.
     pub r#move: Move,
     /// Centipawns from the side to move. A mate in n plies is 32000 − n, being mated n − 32000.
     pub centipawns: i16,
@@ -34,7 +33,6 @@ pub struct TeacherMove {
 /// One ply: the move played and the evaluations before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelledPly {
-    /// The move played.
     pub played: Move,
     /// The reason why it was played.
     pub choice: MoveChoice,

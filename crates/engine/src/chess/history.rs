@@ -91,7 +91,6 @@ impl History {
         &self.entries[index].position
     }
 
-    /// Returns the current position.
     pub fn current(&self) -> &Position {
         &self.last().position
     }

@@ -67,14 +67,7 @@ fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
 }
 
 impl GameState {
-    pub(super) fn new(settings: &Settings) -> Result<GameState, EngineError> {
-        GameState::with_reclaimer(settings, Reclaimer::new())
-    }
-
-    pub(super) fn with_reclaimer(
-        settings: &Settings,
-        reclaimer: Reclaimer,
-    ) -> Result<GameState, EngineError> {
+    pub(super) fn new(settings: &Settings, reclaimer: Reclaimer) -> Result<GameState, EngineError> {
         Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
@@ -486,7 +479,7 @@ mod tests {
             is_done: Arc::default(),
         });
         let workers = WorkerPool::new(&*backend, 1).unwrap();
-        let mut game = GameState::new(&settings).unwrap();
+        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
         let position = History::start();
         let tables = TablesInForce::default();
         let cache = Arc::new(EvalCache::new(0));
@@ -518,7 +511,7 @@ mod tests {
         let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
         let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
         let resources = resources(&settings, &tables, &cache, &backend);
-        let mut game = GameState::new(&settings).unwrap();
+        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
         // Returns the nodes on the clock. Each move uses 4,000.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();

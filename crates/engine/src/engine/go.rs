@@ -20,6 +20,7 @@ use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
+use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
@@ -163,7 +164,8 @@ impl Engine {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let mut game = self.game.take().map_or_else(|| GameState::new(&self.settings), Ok)?;
+        let new = || GameState::new(&self.settings, Reclaimer::new());
+        let mut game = self.game.take().map_or_else(new, Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
@@ -414,7 +416,6 @@ fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
 pub struct FinishedSearch {
     /// The move to play.
     pub best: Move,
-    /// The result of the search.
     pub result: SearchResult,
     /// What people were told meanwhile.
     pub notes: Vec<Note>,

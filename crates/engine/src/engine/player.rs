@@ -135,7 +135,6 @@ pub struct PlayerMove {
     pub best: Option<Move>,
     /// The time that the clock lost. Under `nodestime` what the new nodes count for.
     pub used: Millis,
-    /// The result of the search.
     pub result: SearchResult,
     /// The report on the move's budget, if a clock was watched.
     pub report: Option<MoveReport>,
@@ -169,7 +168,7 @@ impl EnginePlayer {
         settings: Settings,
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
-        let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
+        let game = GameState::new(&settings, Reclaimer::in_place())?;
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, expected: None, ponder_time: None })
     }
 

@@ -276,18 +276,14 @@ struct Level {
     temperature: f64,
 }
 
-const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
-    Level { elo, nodes, temperature }
-}
-
 /// The scale. `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the
 /// nodes change evenly.
 const LEVELS: [Level; 5] = [
-    level(700.0, 1.0, 1.0),
-    level(1335.0, 1.0, 0.3),
-    level(1470.0, 2.0, 0.3),
-    level(1785.0, 20.0, 0.3),
-    level(2090.0, 200.0, 0.3),
+    Level { elo: 700.0, nodes: 1.0, temperature: 1.0 },
+    Level { elo: 1335.0, nodes: 1.0, temperature: 0.3 },
+    Level { elo: 1470.0, nodes: 2.0, temperature: 0.3 },
+    Level { elo: 1785.0, nodes: 20.0, temperature: 0.3 },
+    Level { elo: 2090.0, nodes: 200.0, temperature: 0.3 },
 ];
 
 /// The level from which on mates in one and endings against a bare king are not spoiled.

@@ -49,7 +49,6 @@ pub const AUTO: &str = "auto";
 /// A backend that the option `Backend` can name.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
-    /// Its name.
     pub name: &'static str,
     /// Whether it evaluates with a network. A simulated device and several devices say so themselves.
     needs_network: bool,
@@ -155,6 +154,7 @@ fn several_devices(
                 backend,
                 threads: device.threads,
                 join_up_to: device.join_up_to,
+                is_alive: true.into(),
             }),
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {

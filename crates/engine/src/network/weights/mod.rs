@@ -54,7 +54,6 @@ pub struct NetworkFile {
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
     pub value_heads: Vec<ValueHeadName>,
-    /// The network.
     pub model: Model,
 }
 

@@ -33,8 +33,8 @@ pub const DEMUX: &str = "demux";
 /// The name of the backend that joins batches.
 pub const MULTIPLEXING: &str = "multiplexing";
 
-/// A device that a backend of several is to use.
-#[derive(Clone, Debug)]
+/// A device of a backend of several.
+#[derive(Debug)]
 pub struct Device {
     /// Its name in messages.
     pub label: String,
@@ -44,6 +44,8 @@ pub struct Device {
     pub threads: usize,
     /// Positions up to which waiting batches are joined. Only `multiplexing` joins.
     pub join_up_to: usize,
+    /// True at first. It becomes false once and stays so. A thread that reads it late only fails once more.
+    pub is_alive: AtomicBool,
 }
 
 /// Makes one backend of several devices, at least one. `notes` come before those of the backend, such as
@@ -52,16 +54,7 @@ pub struct Device {
 /// # Errors
 /// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
-    Ok(Arc::new(Dispatch::new(DevicePool::new(name, &devices, notes), &devices)?))
-}
-
-/// A device of the pool. `is_alive` becomes false once and stays so. A thread that reads it late only fails
-/// once more.
-#[derive(Debug)]
-struct PooledDevice {
-    label: String,
-    backend: Arc<dyn Backend>,
-    is_alive: AtomicBool,
+    Ok(Arc::new(Dispatch::new(DevicePool::new(name, devices, notes))?))
 }
 
 #[derive(Debug, Error)]
@@ -72,7 +65,7 @@ enum DeviceFailure {
     Panic,
 }
 
-impl PooledDevice {
+impl Device {
     fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
@@ -97,24 +90,17 @@ impl PooledDevice {
 struct DevicePool {
     name: String,
     /// All, also those that have failed.
-    devices: Vec<Arc<PooledDevice>>,
+    devices: Vec<Arc<Device>>,
     notes: Mutex<Vec<Note>>,
 }
 
 impl DevicePool {
     /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several
     /// devices, a description of each.
-    fn new(name: &str, devices: &[Device], mut notes: Vec<Note>) -> Arc<DevicePool> {
-        let pooled = |device: &Device| {
-            Arc::new(PooledDevice {
-                label: device.label.clone(),
-                backend: device.backend.clone(),
-                is_alive: AtomicBool::new(true),
-            })
-        };
-        let devices: Vec<_> = devices.iter().map(pooled).collect();
+    fn new(name: &str, devices: Vec<Device>, mut notes: Vec<Note>) -> Arc<DevicePool> {
+        let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
         let describe =
-            |device: &Arc<PooledDevice>| format!("{name}: {}: {}", device.label, device.info().description);
+            |device: &Arc<Device>| format!("{name}: {}: {}", device.label, device.info().description);
         let is_list = devices.len() > 1;
         notes.extend(devices.iter().flat_map(|device| {
             let inner = device.backend.take_notes();
@@ -157,7 +143,7 @@ impl DevicePool {
 
     /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with
     /// a note.
-    fn evaluate(&self, device: &PooledDevice, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
+    fn evaluate(&self, device: &Device, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
         let result = device.evaluate(evaluator, batch);
         if let Err(failure) = &result {
             self.drop_out(device, failure);
@@ -167,7 +153,7 @@ impl DevicePool {
 
     /// Takes `device` out of service and adds a note on that. Threads of one device fail together. One note
     /// is enough.
-    fn drop_out(&self, device: &PooledDevice, reason: &dyn Display) {
+    fn drop_out(&self, device: &Device, reason: &dyn Display) {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (name, label, count) = (&self.name, &device.label, self.devices.len());
@@ -221,14 +207,14 @@ struct DispatchState {
 #[derive(Debug)]
 struct Route {
     queue: Arc<Queue>,
-    devices: Vec<Arc<PooledDevice>>,
+    devices: Vec<Arc<Device>>,
     /// The part of a batch that goes this way, relative to the weights of other routes.
     weight: usize,
 }
 
 impl Route {
     /// Returns a route to `devices`, whose queue `threads` threads serve.
-    fn to(devices: &[Arc<PooledDevice>], threads: usize) -> Route {
+    fn to(devices: &[Arc<Device>], threads: usize) -> Route {
         Route {
             queue: Arc::new(Queue::new(threads)),
             devices: devices.to_vec(),
@@ -242,32 +228,34 @@ impl Route {
 }
 
 impl Dispatch {
-    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of
-    /// `pool`.
-    fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
+    /// Returns the backend that `pool` names, `demux` or `multiplexing`.
+    fn new(pool: Arc<DevicePool>) -> Result<Dispatch, BackendError> {
         let joins = pool.name == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
         let mut info = pool.joint_info(how)?;
+        let threads = || pool.devices.iter().map(|device| device.threads);
         let routes = if joins {
-            vec![Route::to(&pool.devices, devices.iter().map(|device| device.threads).sum())]
+            vec![Route::to(&pool.devices, threads().sum())]
         } else {
             info.max_batch = pool.devices.iter().map(|device| device.info().max_batch).sum();
             info.preferred_batch = pool.devices.iter().map(|device| device.info().preferred_batch).sum();
-            let each = pool.devices.chunks(1).zip(devices);
-            each.map(|(pooled, device)| Route::to(pooled, device.threads)).collect()
+            pool.devices
+                .chunks(1)
+                .zip(threads())
+                .map(|(device, threads)| Route::to(device, threads))
+                .collect()
         };
         if info.queues > 0 {
-            let threads = devices.iter().map(|device| device.threads);
-            info.queues = if joins { threads.sum() } else { threads.max().unwrap_or(1) };
+            info.queues = if joins { threads().sum() } else { threads().max().unwrap_or(1) };
         }
         // From here on a failure drops the routes, which ends the threads that were started.
         let state = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
-        for (index, (device, pooled)) in devices.iter().zip(&state.pool.devices).enumerate() {
+        for (index, device) in state.pool.devices.iter().enumerate() {
             let (route, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
             for _ in 0..device.threads {
                 let thread = DeviceThread {
                     pool: state.pool.clone(),
-                    device: pooled.clone(),
+                    device: device.clone(),
                     queue: state.routes[route].queue.clone(),
                     join_up_to,
                 };
@@ -364,7 +352,7 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'
 /// A thread that evaluates on one device the positions of one queue.
 struct DeviceThread {
     pool: Arc<DevicePool>,
-    device: Arc<PooledDevice>,
+    device: Arc<Device>,
     queue: Arc<Queue>,
     /// Positions up to which waiting batches are joined. 0 joins none.
     join_up_to: usize,
