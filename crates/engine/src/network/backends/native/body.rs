@@ -35,7 +35,6 @@ pub(crate) struct AttentionBody {
 #[derive(Debug)]
 enum Source {
     Planes,
-    /// Planes, and the outputs of a dense layer over all pieces.
     Pieces(PieceLayer),
     Tower(Tower),
 }
@@ -157,7 +156,7 @@ impl AttentionBody {
         }
     }
 
-    /// The batch is no larger than the scratch. `next` reads the stream.
+    /// `batch` is no larger than the scratch. `next` reads the stream.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -238,7 +237,6 @@ fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Transposes a gate `[channels][64]` to `[64][stride]`.
 fn by_square(gate: &[f32], stride: usize) -> Buffer {
     let mut turned = Buffer::zeros(SQUARES * stride);
     for (channel, gate) in gate.chunks_exact(SQUARES).enumerate() {

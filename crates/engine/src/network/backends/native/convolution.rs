@@ -42,7 +42,6 @@ pub(crate) struct Transformed {
     products: Buffer,
 }
 
-/// Folded convolutions' inputs and outputs, laid out as in [`ConvolveFolded`].
 #[derive(Debug)]
 pub(crate) struct FoldedScratch {
     pub(crate) boards: Buffer<u16>,
@@ -87,7 +86,7 @@ impl Convolutions {
         }
     }
 
-    /// The first convolution of `boards`, a tower's output, which `scratch` holds as well.
+    /// The boards are a tower's output, which `scratch` holds as well.
     pub(crate) fn apply_to_tower(
         &self,
         kernels: Kernels,
@@ -229,7 +228,6 @@ impl WinogradConvolutions {
     }
 }
 
-/// Transforms and packs a convolution's filters as in [`WinogradConvolutions`].
 fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [f32]) {
     let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
     let filters: Vec<[f32; POINTS]> =

@@ -1,8 +1,7 @@
 //! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer
 //! norm. Smolgen adds logits of attention that depend on the whole position (Lc0, BT2 and later).
 //!
-//! Each square is a row of numbers, and rows of several positions follow one another. Attention bodies
-//! ([`super::body`]) and policies ([`super::heads`]) use encoders.
+//! Each square is a row of numbers, and rows of several positions follow one another.
 
 use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
@@ -35,7 +34,6 @@ pub(crate) struct FeedForward {
 pub(crate) struct EncoderScratch {
     projected: Activations,
     attended: Activations,
-    /// Results to be added later, without tiles only.
     branch: Buffer,
     hidden: Activations,
     of_smolgen: SmolgenScratch,
@@ -56,7 +54,6 @@ struct SmolgenScratch {
     squeezed: Buffer,
     generated: Buffer,
     by_head: Buffer,
-    /// What layers read of the three above.
     rounded: Activations,
 }
 
@@ -365,7 +362,7 @@ impl Sublayer<'_> {
     }
 }
 
-/// Each head has `width` outputs of each layer, which begin at a padded offset.
+/// Each head has `width` outputs of each layer, from a padded offset on.
 fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     let pad = |all: &mut Dense, outputs: usize| {

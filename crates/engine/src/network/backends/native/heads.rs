@@ -164,7 +164,6 @@ impl Classical {
     }
 }
 
-/// A 1×1 convolution as a layer applied to each square.
 fn as_dense(convolution: &weights::Convolution) -> Dense {
     let &weights::Convolution { inputs, outputs, .. } = convolution;
     let (weights, bias) = (convolution.weights.clone(), convolution.bias.clone());
@@ -254,7 +253,6 @@ impl AttentionHead {
         }
     }
 
-    /// Pushes the logits of the slots' moves.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,

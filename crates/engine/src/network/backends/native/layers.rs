@@ -1,8 +1,7 @@
 //! The layers of networks as the kernels read them: weights packed once in aligned memory.
 //!
 //! [`Linear`] is a dense layer in fp32. [`Layer`] is one with its activation, in bf16 where the CPU
-//! multiplies such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a layer norm,
-//! [`Buffer`] the memory.
+//! multiplies such matrices. [`Stream`] holds the rows that encoders change.
 
 use std::ops::{Deref, DerefMut};
 
@@ -144,12 +143,10 @@ impl Linear {
         Linear { inputs, outputs, weights, bias }
     }
 
-    /// Inputs in the file's order.
     pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
         Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
     }
 
-    /// `order` is the file's.
     pub(crate) fn after_squares(kernels: Kernels, dense: &Dense, channels: usize, order: Order) -> Linear {
         let stride = padded(channels);
         Linear::new(kernels, dense, 64 * stride, |input| {
@@ -199,7 +196,6 @@ pub(crate) struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// Padding is 0.
     pub(crate) fn padded(self, size: usize) -> usize {
         if self.tiles.is_some() { stride(size) } else { padded(size) }
     }

@@ -3,7 +3,7 @@
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
 //! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
-//! with `unsafe` code. Weights are immutable and shared. Each evaluator has its own scratch.
+//! with `unsafe` code. Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;
@@ -307,7 +307,6 @@ impl Model {
         }
     }
 
-    /// The weights don't fit the caches.
     fn is_wide(&self) -> bool {
         matches!(&self.body, Body::Tower(tower) if tower.channels() >= WIDE)
             && self.arithmetic.tiles.is_none()

@@ -345,7 +345,7 @@ impl FirstLayer {
         clear_border(board, self.channels);
     }
 
-    /// Bias and planes of ones, for each class of squares.
+    /// The sum of the bias and the planes of ones, for each class of squares.
     fn sum_classes(&self, kernels: Kernels, planes: &InputPlanes, sums: &mut [f32]) {
         for sum in sums.chunks_exact_mut(self.channels) {
             sum.copy_from_slice(&self.bias);
@@ -389,7 +389,6 @@ impl Pending<'_> {
         }
     }
 
-    /// Adds the entry around each square of `mask`.
     fn add_squares(&mut self, mut mask: u64, entry: usize, factor: f32) {
         while mask != 0 {
             let square = mask.trailing_zeros() as u8;
@@ -417,7 +416,6 @@ fn is_other(plane: usize) -> bool {
     plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
 }
 
-/// The sum of a piece's filters from now back to `board`.
 fn prefix_entry(piece: usize, board: usize) -> usize {
     PLANES + piece * HISTORY + board
 }
