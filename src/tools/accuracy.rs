@@ -1,7 +1,7 @@
-//! `zeitnot accuracy`: measures the distance of a backend's evaluations from those of a reference.
+//! `zeitnot accuracy`: compares a backend's evaluations with a reference.
 //!
-//! The positions are those of games that the reference plays against itself, each move drawn from its policy:
-//! what a search meets, with the network's own weaknesses.
+//! The positions come from the reference's games against itself with moves drawn from its policy, as a search
+//! meets them.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(super) struct AccuracyArgs {
 }
 
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    // The tested one first: it may need a library of its own, and a program has but one. Any will do for the
+    // First, because it may need a library of its own, and a program has only one. Any will do for the
     // reference.
     let tested = args.network.backend()?;
     let mut settings = args.network.settings.clone();
@@ -54,11 +54,11 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
-/// Games that are played side by side, also the batch size.
+/// Games side by side, also the batch size.
 const GAMES: usize = 32;
-/// The greatest length of a game, plies.
+/// Longest game, plies.
 const GAME_PLIES: usize = 120;
-/// The seed for the draws of moves, so that the positions are the same each time.
+/// The same positions each time.
 const SEED: u64 = 1;
 
 pub(super) fn self_play(
@@ -87,7 +87,7 @@ pub(super) fn self_play(
     Ok(positions)
 }
 
-/// Evaluates `slots` in batches of at most `batch`, each evaluator on a thread of its own.
+/// Batches of at most `batch`, one thread per evaluator.
 pub(super) fn evaluate_all(
     evaluators: &mut [Box<dyn Evaluator>],
     slots: &mut [EvalSlot],
@@ -126,19 +126,18 @@ pub(super) struct AccuracyReport {
     backend: String,
     reference: String,
     positions: usize,
-    /// Kullback-Leibler divergence of the policy from the reference's, nats.
+    /// Kullback-Leibler divergence from the reference's policy, nats.
     pub(super) policy_kl: ErrorSpread,
-    /// Difference of the expected result, of `-1..=1`.
+    /// Expected result, `-1..=1`.
     pub(super) q_error: ErrorSpread,
-    /// Difference of the probability of a draw.
+    /// Probability of a draw.
     d_error: ErrorSpread,
-    /// Difference of the moves left, plies.
+    /// Moves left, plies.
     m_error: ErrorSpread,
-    /// Share of positions in which both find the same move likeliest.
+    /// Share of positions with the same likeliest move.
     pub(super) top1_agreement: f64,
 }
 
-/// Positions as a backend has evaluated them.
 type EvaluatedBy<'a> = (&'a dyn Backend, &'a [EvalSlot]);
 
 impl AccuracyReport {
@@ -168,7 +167,7 @@ fn likeliest(slot: &EvalSlot) -> Option<usize> {
     (0..slot.logits.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b]))
 }
 
-/// Returns the Kullback-Leibler divergence of `q` from `p`, `Σ p ln(p / q)`, in nats.
+/// Kullback-Leibler divergence of `q` from `p`, `Σ p ln(p / q)`, in nats.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(&p, &q): (&f32, &f32)| {
         if p > 0.0 { f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln() } else { 0.0 }

@@ -1,8 +1,7 @@
-//! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
+//! `zeitnot backendbench`: measures a backend's evaluations per second by batch size.
 //!
-//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a machine
-//! that slows down or has other work meets all of them. What was measured becomes a row per size. What to set
-//! `benchmark` tells.
+//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a change of
+//! the machine's speed affects all of them. `benchmark` recommends settings.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,11 +19,10 @@ use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
 use zeitnot_lab::report::{Page, Plot, Table};
 
-/// Sizes that are measured unless the user names others: around every multiple where devices are known to
-/// have cliffs.
+/// Default sizes: around every multiple where devices are known to have cliffs.
 const SIZES: [usize; 24] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256];
-/// The largest size unless the user names another. Lc0's default.
+/// Default of the largest size, as in Lc0.
 const LARGEST: usize = 256;
 
 #[derive(Debug, Args)]
@@ -130,29 +128,27 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
-/// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on
-/// its thread.
+/// Rates are of all threads together, times of one batch on its thread.
 #[derive(Clone, Debug, Serialize)]
 struct BatchSizeRow {
     batch: usize,
-    /// Evaluations per second, of the rounds.
+    /// Mean over the rounds.
     mean_nps: f64,
     median_nps: f64,
     min_nps: f64,
     max_nps: f64,
-    /// Standard deviation of the rounds' rates, or 0 for a single round.
+    /// Standard deviation over the rounds, 0 for a single one.
     deviation_nps: f64,
-    /// Median of the rounds' evaluations per second of CPU time, or `None` where the system doesn't measure
-    /// CPU time.
+    /// Median over the rounds, per second of CPU time, if the system measures it.
     cpu_nps: Option<f64>,
-    /// Duration of the first batch of this size.
+    /// Of this size.
     first_ms: f64,
     mean_ms: f64,
     deviation_ms: f64,
     p50_ms: f64,
     p90_ms: f64,
     p99_ms: f64,
-    /// Batches that were timed.
+    /// Timed batches.
     batches: usize,
 }
 
@@ -177,7 +173,7 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
     }
 }
 
-/// The relative deviation of the rounds' rates from which the report warns of noise.
+/// Relative deviation from which the report warns of noise.
 const NOISY: f64 = 0.05;
 
 #[derive(Debug, Serialize)]

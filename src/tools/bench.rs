@@ -1,4 +1,4 @@
-//! `zeitnot bench`: searches a set of positions and reports speed and a fingerprint of the search.
+//! `zeitnot bench`: reports speed and a fingerprint of the search over a set of positions.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use zeitnot_engine::network::backends::{AUTO, native};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-/// The number of nodes per position unless the user says something else …
+/// Default nodes per position …
 const DEFAULT_NODES: Nodes = Nodes(2000);
-/// … and the time at which a slower machine ends each search, so that all of them take some seconds.
+/// … and the time that ends each search on slower machines.
 const DEFAULT_MOVE_TIME: Millis = Millis(700.0);
-/// The backends whose answers are the same on every machine.
+/// Backends with the same answers on every machine.
 const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
 
 #[derive(Debug, Args)]
@@ -34,21 +34,21 @@ pub(super) struct BenchArgs {
 struct BenchReport {
     #[serde(flatten)]
     speed: SpeedReport,
-    /// The number that tells one search from another on any machine, if it was computed.
+    /// Fingerprint of the search on any machine.
     bench: Option<u64>,
-    /// A hash over the root visits of all positions, where the search is reproducible.
+    /// Hash over the root visits of all positions, for reproducible backends.
     signature: Option<String>,
 }
 
 pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.network.backend);
-    // A backend that says the same everywhere also searches the same everywhere.
+    // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
     let positions = args.positions.or(&BENCH)?;
     let mut engine = engine(&args.settings)?;
     let is_cpu = engine.backend().is_some_and(|backend| backend.processor == Processor::Cpu);
-    // One core unless the user wants more.
+    // One core by default.
     if args.settings.network.threads.is_none() && is_cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;
@@ -84,18 +84,16 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// The depth to which each position is searched for the bench number …
+/// Depth of each position for the bench number …
 const NUMBER_DEPTH: u32 = 5;
-/// … unless that takes more visits than this.
+/// … and its limit in visits.
 const NUMBER_NODES: u64 = 800;
-/// The multiply-adds of an evaluation up to which plain kernels are fast enough for this, about twice those
-/// of our own network.
+/// Most multiply-adds of an evaluation for plain kernels, about twice those of our network.
 const MAX_MACS: u64 = 60_000_000;
 
-/// Returns the number by which OpenBench and commit messages tell one search from another: the visits that
-/// the positions take to a fixed depth, with the network and with the search's options. It changes with the
-/// search, and it is the same on every machine, as kernels in plain Rust compute it: one thread, batches of
-/// one size, fp32. `None` where the network is too large, or the backend evaluates another way.
+/// The number by which OpenBench and commit messages identify a search: the visits to a fixed depth, with the
+/// network and the search's options. It is the same on every machine: kernels in plain Rust, one thread,
+/// batches of one size, fp32. `None` for a large network or a backend with other kernels.
 fn number(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, Failure> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
     if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
@@ -133,8 +131,7 @@ fn is_small(settings: &Settings) -> Result<bool, Failure> {
 mod tests {
     use super::*;
 
-    /// A regression: the number was that of the visits that were asked for, whatever the search and the
-    /// network were.
+    /// A regression: the number was that of the requested visits, whatever search and network.
     #[test]
     fn the_number_depends_on_search_and_network_alone() {
         let number = |options: &[(&str, &str)]| {

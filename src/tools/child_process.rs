@@ -1,6 +1,5 @@
-//! Runs commands of this program in processes of their own: a driver that crashes takes only its own process
-//! along, and each process can load another ONNX Runtime. `doctor` and `benchmark --backends` try backends
-//! this way.
+//! Runs commands of this program in child processes: a driver's crash ends only the child, and each can load
+//! another ONNX Runtime. Used by `doctor` and `benchmark --backends`.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,7 +12,7 @@ use thiserror::Error;
 use super::lc0_flags::NO_CONFIG;
 use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
 
-/// The time between two looks at a process.
+/// Between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Error)]
@@ -22,15 +21,14 @@ pub(super) enum ChildError {
     Late(Duration),
     #[error("crashed ({0}); {1}")]
     Crashed(ExitStatus, String),
-    /// The command's own message, and what libraries and the system said in theirs.
+    /// The command's own message, and those of libraries and the system.
     #[error("{message}")]
     Refused { message: String, foreign: String },
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
-/// Runs a command of this program, which is told all on its command line, and returns the document that it
-/// writes.
+/// Runs a command of this program, configured on its command line alone, and parses its JSON.
 pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
     let mut command = Command::new(std::env::current_exe()?);
     let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");
@@ -39,13 +37,13 @@ pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration
         .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })
 }
 
-/// Returns what libraries and the system said in their own words.
+/// Messages of libraries and the system.
 fn foreign(stderr: &str) -> String {
     let is_foreign = |line: &&str| [ONNX_RUNTIME, SYSTEM].iter().any(|speaker| line.starts_with(speaker));
     stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs `command` to its end, whatever its exit code, and returns what it wrote to stdout and stderr.
+/// Waits for the end, whatever the exit code, and returns stdout and stderr.
 fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String), ChildError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
@@ -56,7 +54,7 @@ fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)
             Some(status) => break status,
             None if start.elapsed() < patience => thread::sleep(TICK),
             None => {
-                // It may have ended by itself meanwhile.
+                // It may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ChildError::Late(patience));
@@ -64,7 +62,7 @@ fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)
         }
     };
     let [stdout, stderr] = [stdout, stderr].map(|text| text.join().unwrap_or_default());
-    // A process that ends without a code was ended by a signal.
+    // Ended by a signal.
     if status.code().is_none() {
         return Err(ChildError::Crashed(status, last_message(&stderr)));
     }
@@ -74,13 +72,13 @@ fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)
 fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What cannot be read is missing in a message or makes no JSON, no more.
+        // Unreadable output is missing in a message or is no JSON.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Returns the last message of the program's own in what it wrote to stderr, or the last line.
+/// The program's last message on stderr, or else the last line.
 fn last_message(stderr: &str) -> String {
     let own = stderr.rfind("zeitnot: ").map(|at| &stderr[at + "zeitnot: ".len()..]);
     own.or_else(|| stderr.lines().last()).unwrap_or("it said nothing").trim().to_owned()

@@ -1,6 +1,6 @@
-//! The configuration file, as Lc0 has it: a flag to a line, `--threads=2` or `threads=2`. Empty lines and
-//! those that begin with `#` are passed over. `lc0_flags` puts its lines before what stands on the command
-//! line. `setup --auto` and `benchmark --write` write lines of ours into one ([`WritableConfig`]).
+//! Lc0's configuration file: a flag on each line, `--threads=2` or `threads=2`. Empty lines and `#` comments
+//! are skipped. `lc0_flags` puts its lines before the command line. `setup --auto` and `benchmark --write`
+//! write lines of ours ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader};
@@ -13,14 +13,13 @@ use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::folders;
 use zeitnot_engine::options::unquoted;
 
-/// The configuration files that are looked for beside the program. The first that is there is read.
+/// Looked for beside the program, in this order.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 
-/// The flags whose values are files to read, or several folders. Relative ones are looked for beside the
-/// configuration first: a GUI starts the engine in whatever folder it likes.
+/// Flags for files or folders to read. Relative paths are first looked up beside the configuration, because a
+/// GUI may start the engine in any folder.
 const FILES: [&str; 2] = ["weights", "syzygy-paths"];
 
-/// Returns the configuration file that is read in `folder`.
 fn config_file(folder: &Path) -> Option<PathBuf> {
     CONFIG_FILES.iter().map(|name| folder.join(name)).find(|path| path.is_file())
 }
@@ -29,15 +28,14 @@ fn config_file(folder: &Path) -> Option<PathBuf> {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Flags with the numbers of their lines, from 1.
+    /// Flags with line numbers from 1.
     pub(super) lines: Vec<(u64, OsString)>,
-    /// What is no flag, or why the file cannot be read. Each with file and line.
+    /// Malformed lines or the reason why the file is unreadable, with file and line.
     pub(super) mistakes: Vec<String>,
 }
 
 impl ConfigFile {
-    /// Reads the file that `--config` names, or else one that lies in `folder`, the program's. An empty name
-    /// means none.
+    /// The file of `--config`, or else one in the program's `folder`. An empty name means none.
     pub(super) fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Option<ConfigFile> {
         let path = match named {
             Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
@@ -84,13 +82,13 @@ impl ConfigFile {
         file
     }
 
-    /// Names a line in messages.
+    /// A line's place for messages.
     pub(super) fn place(&self, number: u64) -> String {
         format!("configuration file {}, line {number}", self.path.display())
     }
 }
 
-/// Says what keeps a line, without dashes, from being a flag with a value, as far as its form shows that.
+/// Why a line, without dashes, is not a flag with a value.
 fn wrong_form(line: &str) -> Option<&'static str> {
     let (flag, value) = line.split_once('=').unwrap_or((line, ""));
     if flag.starts_with('-') {
@@ -104,7 +102,7 @@ fn wrong_form(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns a flag with its value, in which relative files that lie in `folder` have their whole paths.
+/// Completes relative paths of files that lie in `folder`.
 fn with_files_found(line: &str, folder: &Path) -> String {
     let Some((flag, value)) = line.split_once('=').filter(|(flag, _)| FILES.contains(&flag.trim())) else {
         return line.into();
@@ -117,28 +115,28 @@ fn with_files_found(line: &str, folder: &Path) -> String {
         "weights" => Ok(found(value.into()).into_os_string()),
         _ => std::env::join_paths(std::env::split_paths(value).map(found)),
     };
-    // What cannot be joined stays as it is.
+    // Unjoinable paths stay.
     joined.map_or_else(|_| line.into(), |value| format!("{flag}={}", value.to_string_lossy()))
 }
 
-/// The first line of ours in a configuration file …
+/// First line of our block …
 const BEGIN: &str = "# Set by Zeitnot, which replaces these lines:";
-/// … and the last.
+/// … and its last.
 const END: &str = "# End of what Zeitnot has set.";
 
-/// A flag with the value that it is to have, or `None` if it is to have no line.
+/// A flag with its new value, `None` to remove it.
 pub(super) type Change<'a> = (&'a str, Option<String>);
 
-/// A configuration file into which lines of ours are written. All others stay as they are.
+/// A configuration file with a block of our lines. All others stay.
 #[derive(Debug)]
 pub(super) struct WritableConfig {
     path: PathBuf,
-    /// What is in the file, or `None` if it is not there.
+    /// `None` if the file does not exist.
     text: Option<String>,
 }
 
 impl WritableConfig {
-    /// The file `path`, or else the one that is read in the program's folder, or that will be.
+    /// `path`, or else the program's configuration file, existing or not.
     pub(super) fn open(path: Option<&Path>) -> Result<WritableConfig, Failure> {
         let of_program = || {
             let folder = folders::executable().unwrap_or_default();
@@ -155,15 +153,14 @@ impl WritableConfig {
         }
     }
 
-    /// Says which of the user's own lines set one of `flags`. They stay, so that nothing may be written
-    /// beside them.
+    /// The user's lines that set one of `flags`. They prevent ours.
     pub(super) fn taken_lines(&self, flags: &[&str]) -> Vec<String> {
         let path = self.path.display();
         let lines = users_lines(self.text.as_deref().unwrap_or_default(), flags);
         lines.map(|(number, line)| format!("{path}, line {number}, is yours and stays: {line}")).collect()
     }
 
-    /// Writes our lines: those that are there, with `changes`. Returns what was written, for people.
+    /// Writes our block with `changes`. Returns what was written, for people.
     pub(super) fn write(&self, changes: &[Change]) -> Result<String, Failure> {
         let old = self.text.as_deref().unwrap_or_default();
         let own = changed_lines(old, changes);
@@ -187,13 +184,13 @@ impl fmt::Display for WritableConfig {
     }
 }
 
-/// Returns where our lines begin and end, if a file has them.
+/// Start and end of our block.
 fn own_block(text: &str) -> Option<(usize, usize)> {
     let begin = text.find(BEGIN)?;
     Some((begin, begin + text[begin..].find(END)? + END.len()))
 }
 
-/// Returns our lines in `text` with `changes`.
+/// The lines of our block in `text` with `changes`.
 fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     let block = own_block(text).map_or("", |(begin, end)| &text[begin..end]);
     let is_kept = |line: &&str| {
@@ -204,8 +201,7 @@ fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
     kept.chain(new).collect()
 }
 
-/// Returns the text of a configuration file with `own` lines at its end, or in the place of those that an
-/// earlier run wrote.
+/// Replaces our block in `text`, or appends one.
 fn with_own_lines(text: &str, own: &[String]) -> String {
     let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
     match own_block(text) {
@@ -220,7 +216,7 @@ fn with_own_lines(text: &str, own: &[String]) -> String {
     }
 }
 
-/// Returns the user's own lines about `flags`, with their numbers.
+/// The user's lines about `flags`, with their numbers.
 fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize, &'a str)> {
     let mut is_ours = false;
     let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {
@@ -230,7 +226,7 @@ fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize
     lines.filter(|(_, line)| flags.contains(&flag_of(line)))
 }
 
-/// Returns the flag that a line sets, without dashes.
+/// Without dashes.
 fn flag_of(line: &str) -> &str {
     line.split('=').next().unwrap_or_default().trim().trim_start_matches('-')
 }
@@ -302,8 +298,8 @@ mod tests {
         assert_eq!(ConfigFile::find(None, Some(&folder.path().join("none"))), None);
     }
 
-    /// Regressions: `--write` refused what the engine reads, as PowerShell and older editors write it, and
-    /// the quotation marks of a copied path were a part of it.
+    /// Regressions: `--write` refused files of PowerShell and older editors that the engine reads, and kept
+    /// the quotation marks of a copied path.
     #[test]
     fn files_of_windows_are_read_and_written() {
         let folder = tempfile::tempdir().unwrap();

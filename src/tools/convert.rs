@@ -1,5 +1,5 @@
-//! `zeitnot convert`: writes a network as an ONNX model that any program can run. `onnx2leela` puts an ONNX
-//! model into a file of Lc0's format, with the flags of Lc0's mode of this name.
+//! `zeitnot convert`: writes a network as an ONNX model. `onnx2leela` puts an ONNX model into a file of Lc0's
+//! format, with the flags of Lc0's mode of this name.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -55,7 +55,7 @@ enum ConvertPrecision {
 #[derive(Serialize)]
 struct Conversion {
     output: String,
-    /// Bytes on disk.
+    /// On disk.
     size: usize,
     input: String,
     policy: String,
@@ -94,7 +94,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     Ok(ExitStatus::Success)
 }
 
-/// Returns what is said of a file of `size` bytes that holds `model`.
+/// Describes a file of `size` bytes that holds `model`.
 fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
     Conversion {
         output: path.display().to_string(),
@@ -124,7 +124,7 @@ fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
     if model.weights_folder.is_some() { Err(refusal) } else { Ok(()) }
 }
 
-/// Writes a file so that no other program ever sees it half done.
+/// Other programs never see the file half written.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");

@@ -33,20 +33,20 @@ pub(super) struct DescribeArgs {
 struct Description {
     file: String,
     sha256: String,
-    /// Bytes on disk.
+    /// On disk.
     size: u64,
     input_format: i32,
     input: String,
     body: String,
     policy: String,
     value: String,
-    /// The Moves Left Head, or `None` without one.
+    /// `None` without a Moves Left Head.
     moves_left: Option<String>,
-    /// The activation function, or `None` for ONNX models.
+    /// `None` for ONNX models.
     activation: Option<String>,
     policy_heads: Vec<&'static str>,
     value_heads: Vec<&'static str>,
-    /// The cost of an evaluation, or `None` for ONNX models.
+    /// Per evaluation, `None` for ONNX models.
     cost: Option<CostReport>,
     #[serde(flatten)]
     metadata: NetworkMetadata,

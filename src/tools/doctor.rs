@@ -1,8 +1,8 @@
-//! `zeitnot doctor`: what this machine has, which backends work on it, how fast and how right they are, and
-//! what would help. Which one to take `benchmark` tells.
+//! `zeitnot doctor`: describes the machine, tries each backend for correctness and speed, and names remedies.
+//! `benchmark` recommends one.
 //!
-//! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes
-//! would take this one along, and since a process can have but one ONNX Runtime.
+//! The doctor fetches nothing. Each trial is a process of its own: a driver may crash, and a process can load
+//! only one ONNX Runtime.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use zeitnot_engine::network::{Backend, BackendError, Processor};
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Align, Table, terminal_width, write_fact_in};
 
-/// The word of a description that says that a backend computes in single precision.
+/// In the description of a backend with single precision.
 const SINGLE: &str = "fp32";
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(super) struct Candidate {
     pub(super) options: String,
 }
 
-/// Runs the command. Exit code 1 if a backend was asked for and does not work.
+/// Exit code 1 if a backend was asked for and does not work.
 pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if args.trial {
         let trial = Trial::run(&args.network)?;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Returns what may work on `machine`. What NVIDIA's GPUs need is named only where there is one.
+/// Backends that may work on `machine`. Those for NVIDIA's GPUs only where there is one.
 fn all_candidates(machine: &Machine) -> Vec<Candidate> {
     let has_nvidia = machine.has_nvidia();
     let is_of_system = |provider: &Provider| {
@@ -107,7 +107,7 @@ fn all_candidates(machine: &Machine) -> Vec<Candidate> {
     all.map(|backend| Candidate { backend, options: String::new() }).collect()
 }
 
-/// Returns a report as JSON, in which each path is only the name of its file.
+/// JSON in which each path is reduced to its file name.
 fn without_paths(report: &DoctorReport) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(report).map_err(io::Error::from)?;
     let homes = ["HOME", "USERPROFILE"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
@@ -125,8 +125,7 @@ fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
     }
 }
 
-/// Leaves of each path in `text` the last part. The folders `own` may have blanks in their names, which end
-/// other paths.
+/// Reduces each path in `text` to its last part. Only the folders `own` may contain blanks.
 fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
     let known = |text: String, folder: &PathBuf| match folder.to_str() {
         Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
@@ -150,8 +149,8 @@ fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
 }
 
 impl Candidate {
-    /// The providers of ONNX Runtime that it asks for, under whatever name, or none if the texts cannot be
-    /// read, which the trial will say.
+    /// The providers of ONNX Runtime it asks for. None if the texts cannot be read, which the trial will
+    /// report.
     fn providers(&self) -> Vec<Provider> {
         BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
     }
@@ -162,7 +161,7 @@ impl Candidate {
         Candidate { options, ..self.clone() }
     }
 
-    /// Tries it in its default precision, and in single precision if that is another one.
+    /// Tries its default precision, and single precision if that differs.
     pub(super) fn examine(&self, network: &NetworkArgs) -> Vec<BackendReport> {
         let config = BackendConfig::parse(&self.backend, &self.options);
         if config.is_ok_and(|config| !config.needs_network()) {
@@ -209,8 +208,7 @@ impl Candidate {
         BackendReport { backend, works: false, verdict, remedy, foreign, trial: Trial::default() }
     }
 
-    /// Tells a backend that should work and does not from one that has nothing to compute with on this
-    /// machine.
+    /// Distinguishes a failing backend from one without hardware on this machine.
     fn judge_fault(&self, report: BackendReport, machine: &Machine) -> BackendReport {
         if ![FAILS, NOT_INSTALLED].contains(&report.verdict) {
             return report;
@@ -222,25 +220,24 @@ impl Candidate {
     }
 }
 
-/// Positions on which numbers are compared. They are the same in each trial.
+/// Positions for comparing outputs, the same in each trial.
 const POSITIONS: usize = 64;
-/// Batch sizes whose speed is measured, on cores and on devices beside them.
+/// Batch sizes to time, on cores and on devices.
 const CPU_SIZES: [usize; 3] = [1, 8, 32];
 const ACCELERATOR_SIZES: [usize; 3] = [1, 32, 256];
-/// A round of a measurement, at least one batch.
+/// At least one batch.
 const ROUND: RoundLength = RoundLength::Time(Duration::from_millis(150));
 const ROUNDS: u32 = 3;
-/// A size is left out if one batch would take longer than this, s.
+/// Sizes whose batches would take longer are skipped, s.
 const LONGEST_BATCH: f64 = 2.0;
-/// The time within which a trial must end.
+/// Time limit of a trial.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What the trial of a backend found. All is empty if it did not come to that.
+/// Findings of a trial, empty if it failed before.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Trial {
-    /// Network, library, device, precision.
     pub(super) description: String,
-    /// Time from the beginning to the first evaluation. Builds what is built once.
+    /// From the beginning to the first evaluation, including one-time builds.
     first_ms: Option<f64>,
     throughput: Vec<BatchSpeed>,
     pub(super) q_error_max: Option<f64>,
@@ -248,7 +245,6 @@ pub(super) struct Trial {
     pub(super) top1_agreement: Option<f64>,
 }
 
-/// Evaluations per second with one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct BatchSpeed {
     batch: usize,
@@ -290,8 +286,7 @@ impl Trial {
     }
 }
 
-/// Makes the backend that others are compared with: the native one, or for ONNX models ONNX Runtime on the
-/// CPU.
+/// The reference to compare with: the native backend, or ONNX Runtime on the CPU for ONNX models.
 fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     let options = &network.settings.network;
     let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
@@ -329,41 +324,40 @@ struct Limits {
     top1_agreement: f64,
 }
 
-/// In single precision only the order of additions differs.
+/// Single precision differs only in the order of additions.
 const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, top1_agreement: 0.98 };
-/// In half precision or bfloat16 figures are rounded. A wrong layout or operator is off by tenths.
+/// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
-/// The verdict on a backend that should work and does not …
+/// Should work and does not.
 const FAILS: &str = "FAILS";
-/// … on one that is not installed, or whose driver is not …
+/// Backend or driver is missing.
 const NOT_INSTALLED: &str = "not installed";
-/// … and on one that has nothing to compute with here.
+/// Has no hardware here.
 const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 
-/// The verdict on a backend that evaluates no network.
+/// Evaluates no network.
 const FOR_TESTS: &str = "for tests only";
 
 #[derive(Debug, Serialize)]
 struct DoctorReport {
     version: &'static str,
     machine: Machine,
-    /// Drivers and libraries.
     parts: Vec<Part>,
     backends: Vec<BackendReport>,
-    /// What `setup --auto` would set up for this machine's GPU, if it has one.
+    /// The choice of `setup --auto` for this machine's GPU.
     recommended: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct BackendReport {
     pub(super) backend: String,
-    /// Whether it evaluates, and rightly.
+    /// Evaluates, and correctly.
     pub(super) works: bool,
     pub(super) verdict: &'static str,
-    /// What to do, empty if nothing needs to be done.
+    /// Empty if nothing needs to be done.
     pub(super) remedy: String,
-    /// What libraries and the system said of a failure, in their words.
+    /// A failure in the words of libraries and the system.
     foreign: String,
     #[serde(flatten)]
     pub(super) trial: Trial,
@@ -402,7 +396,7 @@ impl fmt::Display for DoctorReport {
 }
 
 impl DoctorReport {
-    /// Writes the report in at most `width` characters, if that is given.
+    /// Wraps at `width` characters, if given.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         let mut facts = self.machine.facts().into_iter();
         facts.try_for_each(|(name, value)| write_fact_in(f, name, 11, &value, width))?;
@@ -445,7 +439,7 @@ impl DoctorReport {
 struct Part {
     name: String,
     is_here: bool,
-    /// Where it is, or why it is not.
+    /// Where it is, or why it is missing.
     detail: String,
 }
 
@@ -456,7 +450,6 @@ impl Part {
 }
 
 fn parts(machine: &Machine) -> Vec<Part> {
-    // Builds for other devices lie elsewhere.
     let (plain, refused) = finder::look_for(Provider::Cpu);
     let with_cuda = finder::look_for(Provider::Cuda).0;
     let mut libraries = Vec::new();

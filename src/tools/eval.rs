@@ -1,5 +1,5 @@
-//! `zeitnot eval`: evaluates positions, one line each, with the network alone. `zeitnot perft`: counts the
-//! paths of legal moves from a position, which tests the move generator.
+//! `zeitnot eval`: evaluates positions with the network alone. `zeitnot perft`: counts legal paths, which
+//! tests the move generator.
 
 use std::fmt;
 use std::io::{BufReader, Cursor, Read};
@@ -18,7 +18,7 @@ use zeitnot_engine::engine::{PositionEvaluation, Settings};
 use zeitnot_engine::files::Lines;
 use zeitnot_engine::network::{Backend, BatchEvaluator};
 
-/// The largest batch. More would only delay the first answers.
+/// More would only delay the first answers.
 const MAX_BATCH: usize = 256;
 
 #[derive(Debug, Args)]
@@ -72,11 +72,11 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(status)
 }
 
-/// Opens what the words name: standard input, a file, or the position that they are.
+/// Opens standard input, a file, or the position in the words.
 fn open(words: &[String]) -> Result<(String, Box<dyn Read + Send>), Failure> {
     let file = match words {
         [] => "-",
-        // A file that is called like this comes first.
+        // A file of this name comes first.
         [text, rest @ ..] if is_position(text, rest) => {
             return Ok((words.join(" "), Box::new(Cursor::new(words.join(" ")))));
         }
@@ -101,7 +101,7 @@ struct Queued {
     legal: MoveList,
 }
 
-/// Collects positions into batches and reports their evaluations, in their order.
+/// Batches positions and reports their evaluations in order.
 struct PositionEvaluator {
     batch: BatchEvaluator<Queued>,
     has_moves_left: bool,

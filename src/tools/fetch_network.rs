@@ -1,4 +1,4 @@
-//! `zeitnot setup --network`: fetches one of the networks that others publish, and `--networks` lists them.
+//! `zeitnot setup --network`: fetches a published network. `--networks` lists them.
 
 use clap::Args;
 
@@ -23,18 +23,18 @@ pub(super) struct FetchNetworkArgs {
     backend: Option<String>,
 }
 
-/// What the other flags of `setup` say of the fetching.
+/// The other flags of `setup` that matter.
 pub(super) struct FetchRules<'a> {
     pub(super) is_rehearsal: bool,
     pub(super) is_offline: bool,
-    /// The network that is named elsewhere, so that a fetched one is not used.
+    /// A network named elsewhere, which takes precedence over a fetched one.
     pub(super) weights: Option<&'a str>,
     /// Another machine than this one.
     pub(super) machine: Option<Machine>,
 }
 
 impl FetchNetworkArgs {
-    /// True if the command is about networks, and not about libraries.
+    /// The command is about networks, not libraries.
     pub(super) fn are_given(&self) -> bool {
         self.networks || self.network.is_some()
     }
@@ -88,7 +88,7 @@ fn suitable(args: &FetchNetworkArgs, other: Option<Machine>) -> Result<Published
     Ok(choose(None, if is_cpu { 0 } else { machine().evaluating_gpu_mb(is_other) })?)
 }
 
-/// Names the command that fetches a network for this memory of a GPU, MiB, while the built-in one is in use.
+/// The command that fetches a network for a GPU with this memory, MiB, if the built-in one is in use.
 pub(super) fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
     let in_use = load_network(&settings.network)?.network.path;
     if !discover::is_built_in(&in_use.display().to_string()) {

@@ -1,6 +1,6 @@
-//! Translates command lines as Lc0 takes them into ours before they are parsed, so that people's scripts keep
-//! working: `-w FILE`, `--no-two-fold-draws`, the configuration file, the names of its modes, and the flags
-//! of options that this engine does not need.
+//! Translates Lc0's command lines into ours before they are parsed, so that scripts keep working: `-w FILE`,
+//! `--no-two-fold-draws`, the configuration file, the names of modes, and flags that this engine does not
+//! need.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::{Cli, Failure};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OTHER_NAMES, OptionKind, ignored_option};
 
-/// Our flags that may stand before the command, too.
+/// Our flags that may also precede the command.
 const EVERYWHERE: [&str; 2] = ["--json", "--offline"];
 
-/// Lc0's flags of one letter, with our flags.
+/// Lc0's one-letter flags and ours.
 const LETTERS: [(char, &str); 8] = [
     ('w', "weights"),
     ('b', "backend"),
@@ -26,21 +26,21 @@ const LETTERS: [(char, &str); 8] = [
     ('c', CONFIG),
     ('v', "verbose-move-stats"),
 ];
-/// The letters that no command of ours uses for something else.
+/// Letters that mean nothing else in any of our commands.
 const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
-/// The commands without letters of their own. No command at all means `uci`.
+/// Commands without letters of their own. No command means `uci`.
 const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
 
 const UCI: &str = "uci";
-/// The flag that names a configuration file …
+/// Names a configuration file …
 const CONFIG: &str = "config";
-/// … and the one that leaves it out.
+/// … or skips it.
 pub(super) const NO_CONFIG: &str = "--no-config";
 
-/// Lc0's flags that are spelt otherwise here.
+/// Lc0's spelling and ours.
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 
-/// Flags that Lc0 had once, with those that have replaced them.
+/// Former flags of Lc0 and their successors.
 const REPLACED: [(&str, &str); 9] = [
     ("debuglog", "--logfile"),
     ("fpu-reduction", "--fpu-value"),
@@ -53,18 +53,18 @@ const REPLACED: [(&str, &str); 9] = [
     ("time-midpoint-move", "--time-manager"),
 ];
 
-/// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
+/// Lc0's flags without effect in any command, and why.
 const WITHOUT_EFFECT: [(&str, &str); 3] = [
     ("preload", "the network is loaded at isready"),
     ("header-only-once", ""),
     ("clippy", "zeitnot benchmark recommends a batch size"),
 ];
-/// The flag that shows what Lc0 hides. Other commands than `uci` have nothing to hide but in their help.
+/// Shows what Lc0 hides. Only the help of commands other than `uci` hides anything.
 const SHOW_HIDDEN: &str = "show-hidden";
-/// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
+/// Search options among the flags of Lc0's `backendbench`, which does not apply to ours.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
 
-/// Lc0's modes that are searches: what they are called here, and a message.
+/// Lc0's modes that are searches: our name and a message.
 const SEARCHES: [(&str, &str); 2] = [
     ("classic", ""),
     (
@@ -72,7 +72,7 @@ const SEARCHES: [(&str, &str); 2] = [
         "the search of dag-preview is not here: this is a tree, whose positions share evaluations",
     ),
 ];
-/// Lc0's modes that are not here, with what to use instead.
+/// Lc0's modes that are missing, and what to use instead.
 const MISSING_MODES: [(&str, &str); 4] = [
     ("leela2onnx", "writes ONNX models: use zeitnot convert FILE --output FILE.onnx"),
     ("selfplay", "plays games: see zeitnot match"),
@@ -80,29 +80,28 @@ const MISSING_MODES: [(&str, &str); 4] = [
     ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
 ];
 
-/// The flags that belong to a backend: one that the command line names comes with its own.
+/// Flags that belong to a backend: a backend on the command line comes with its own.
 pub(super) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
-/// Flags of `benchmark` with which it sets backend, threads and batch size itself.
+/// Set by `benchmark` itself.
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
-    /// The program's name and the command, if there is one.
+    /// The program's name and the command.
     head: Vec<OsString>,
-    /// The configuration file, if one is read. Of its lines those that have an effect here, as our flags.
+    /// Only the lines with an effect here, as our flags.
     config: Option<ConfigFile>,
-    /// What stands behind the command.
+    /// The arguments after the command.
     flags: Vec<OsString>,
-    /// Messages for the user on flags that were left out, and on the configuration file.
+    /// Messages on dropped flags and on the configuration file.
     pub(super) notes: Vec<String>,
-    /// Whether the help that was asked for is to show all options.
+    /// The help shows all options.
     pub(super) shows_all: bool,
-    /// Whether this is the engine itself, which a GUI may have started.
+    /// This is the engine itself, possibly started by a GUI.
     pub(super) plays: bool,
 }
 
-/// Translates the arguments of the process, the first of which is the program's name. `folder` is the
-/// program's.
+/// Translates the process's arguments, beginning with the program's name. `folder` is the program's.
 pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
     folder: Option<&Path>,
@@ -134,16 +133,16 @@ pub(super) fn translated(
 }
 
 impl Translation {
-    /// Returns all arguments in their order: what stands on the command line comes last, and wins.
+    /// All arguments, those of the command line last, so that they win.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let lines = self.config.iter().flat_map(|config| config.lines.iter().map(|(_, flag)| flag));
         self.head.iter().chain(lines).chain(&self.flags).cloned().collect()
     }
 
-    /// Takes the configuration file into account, with those of its lines that `command` has a use for.
+    /// Adds the configuration file's lines that `command` uses.
     fn take_config(&mut self, mut config: ConfigFile, command: Option<&str>) -> Result<(), Failure> {
         let flags_here = self.flags_of_command(command);
-        // Commands that evaluate nothing have nothing to do with the file.
+        // Commands that evaluate nothing ignore the file.
         let evaluates = match command {
             Some("setup") => self.is_given("auto") || self.is_given("network"),
             _ => flags_here.iter().any(|flag| flag == "backend"),
@@ -170,7 +169,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Names the options that the configuration file has set: those of its lines that no mistake is about.
+    /// Names the options set by the configuration file, without mistaken lines.
     pub(super) fn config_note(&self, mistakes: &[String]) -> Option<String> {
         let config = self.config.as_ref()?;
         let is_taken = |number| {
@@ -185,8 +184,7 @@ impl Translation {
         (!names.is_empty()).then(text)
     }
 
-    /// Returns the flags that `command` takes. The name of a command within a command is moved to the head:
-    /// its flags stand behind it.
+    /// The flags of `command`. A subcommand's name moves to the head, so that the flags follow it.
     fn flags_of_command(&mut self, command: Option<&str>) -> Vec<String> {
         let mut leaf = command.and_then(|name| Cli::command().find_subcommand(name).cloned());
         let inner = |leaf: &clap::Command, word: &OsString| leaf.find_subcommand(word).cloned();
@@ -200,11 +198,11 @@ impl Translation {
         arguments.filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
     }
 
-    /// Returns whether the command line leaves it to the configuration file to set an option.
+    /// The command line does not set this option, so that the configuration file may.
     fn is_open(&self, flag: &str) -> bool {
         let names_backend = self.is_given("backend") || self.is_given("backends");
         let is_of_command = match self.head.last().and_then(|name| name.to_str()) {
-            // It tries all backends, and so must not be told of one.
+            // It tries all backends, and must not get one.
             Some("doctor") => !OF_A_BACKEND.contains(&flag),
             _ => true,
         };
@@ -218,7 +216,7 @@ impl Translation {
         self.flags.iter().any(|flag| name_of(flag) == Some(name))
     }
 
-    /// Returns the first line of the configuration file that no command takes, and why.
+    /// The first line of the configuration file that no command takes, and why.
     pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
         let config = self.config.as_ref()?;
         config.lines.iter().find_map(|(number, flag)| {
@@ -228,13 +226,10 @@ impl Translation {
         })
     }
 
-    /// Reads the command line of the engine itself, and leaves out what is wrong in it: a GUI that gets no
-    /// answers from the engine that it has started calls it crashed. Returns what was left out, too, with the
-    /// reason and, in the configuration file, the place.
+    /// Parses the engine's command line without its mistakes: a GUI that gets no answer reports a crash. Also
+    /// returns each mistake with its reason and, in the configuration file, its place.
     ///
-    /// # Errors
-    /// Fails where a word on the command line is the name of a command, since this was no GUI then, and with
-    /// the messages that the user asks for.
+    /// Fails if a word is the name of a command, since this was no GUI then, and for help and version.
     pub(super) fn parse_what_is_right(&self) -> Result<(Cli, Vec<String>), clap::Error> {
         let mut mistakes = self.config_mistakes();
         let mut right = self.head.clone();
@@ -260,17 +255,16 @@ impl Translation {
         Ok((Cli::try_parse_from(right)?, mistakes))
     }
 
-    /// Returns the configuration file that is read, if there is one.
     pub(super) fn config_path(&self) -> Option<PathBuf> {
         self.config.as_ref().map(|config| config.path.clone())
     }
 
-    /// Returns what is wrong with the configuration file itself.
+    /// Mistakes in the configuration file itself.
     pub(super) fn config_mistakes(&self) -> Vec<String> {
         self.config.iter().flat_map(|config| config.mistakes.clone()).collect()
     }
 
-    /// Returns the place of the flag `name` with `value`, if it stands in the configuration file.
+    /// The place of the flag `name` with `value` in the configuration file.
     pub(super) fn place_of(&self, name: &str, value: &str) -> Option<String> {
         let config = self.config.as_ref()?;
         let wanted = OsString::from(format!("--{name}={value}"));
@@ -295,7 +289,7 @@ impl Translation {
     }
 }
 
-/// Returns the name of a flag, without dashes and value.
+/// Without dashes and value.
 fn name_of(flag: &OsString) -> Option<&str> {
     flag.to_str()?.strip_prefix("--")?.split('=').next()
 }
@@ -304,7 +298,7 @@ fn names_command(word: &OsString) -> bool {
     word.to_str().is_some_and(|word| Cli::command().find_subcommand(word).is_some())
 }
 
-/// Says in one line what is wrong with an argument.
+/// One line.
 fn reason_of(error: &clap::Error) -> String {
     if let Some(reason) = std::error::Error::source(error) {
         return reason.to_string();
@@ -321,7 +315,7 @@ fn reason_of(error: &clap::Error) -> String {
     }
 }
 
-/// Takes flags apart: each stands with its value.
+/// Groups each flag with its value.
 fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
     let mut rest = flags.iter().peekable();
     let mut pieces = Vec::new();
@@ -338,7 +332,7 @@ fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
     pieces
 }
 
-/// Translates what stands behind a command.
+/// Translates the arguments after a command.
 fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String>) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let mut flags = flags.into_iter().peekable();
@@ -350,7 +344,6 @@ fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String
         let (flag, value) = text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
         let name = flag.strip_prefix("--").unwrap_or_default();
         if let Some((reason, takes_value)) = without_effect(name, command) {
-            // Its value may be the next argument.
             if value.is_none() && takes_value {
                 flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
             }
@@ -370,8 +363,7 @@ fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String
     arguments
 }
 
-/// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value
-/// follows, or `None` if it has an effect.
+/// Why a flag (without dashes) has no effect in `command`, and whether a value follows.
 fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
     if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
         return Some(("", false));
@@ -388,8 +380,7 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
     Some((spec.help, takes_value))
 }
 
-/// Takes the flag `--config` with its value out of `flags`, and `--no-config`, which stands for an empty one.
-/// The last one counts.
+/// Removes `--config` with its value, and `--no-config`, which stands for an empty one. The last one counts.
 fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     let mut named = None;
     let mut rest = Vec::new();
@@ -410,7 +401,7 @@ fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     named
 }
 
-/// Returns the flag that a flag of one letter stands for, and returns all other text as it is.
+/// The long form of a one-letter flag. Other text stays.
 fn long(text: &str, is_plain: bool) -> String {
     let mut letters = text.chars();
     let known = match (letters.next(), letters.next()) {
@@ -426,7 +417,7 @@ fn long(text: &str, is_plain: bool) -> String {
     }
 }
 
-/// Returns our spelling of a flag that Lc0 spells otherwise, or that is an option's second name.
+/// Our spelling of one of Lc0's flags, or of an option's second name.
 fn own_spelling(flag: &str) -> &str {
     let second = || OTHER_NAMES.iter().find(|other| other.flag == flag);
     match SPELLINGS.iter().find(|(lc0, _)| *lc0 == flag) {
@@ -471,7 +462,6 @@ mod tests {
             ("lc0 benchmark --no-config --threads=2", "lc0 benchmark --threads=2", 0),
             ("lc0 backendbench --header-only-once --nncache=9 --fen=x", "lc0 backendbench --fen=x", 1),
             ("lc0 describenet -w a.pb.gz", "lc0 describenet --weights a.pb.gz", 0),
-            // A command's own letters.
             ("lc0 match -t 2", "lc0 match -t 2", 0),
             // A regression: these were refused before a command.
             ("lc0 --json perft 1", "lc0 perft --json 1", 0),
@@ -496,7 +486,7 @@ mod tests {
         assert_eq!(translate(line), ("lc0 --threads=1".to_owned(), 2));
     }
 
-    /// A regression: all but the engine itself passed over what the file says.
+    /// A regression: only the engine itself read the file.
     #[test]
     fn every_command_that_evaluates_reads_the_configuration() {
         let folder = tempfile::tempdir().unwrap();

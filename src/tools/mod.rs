@@ -1,10 +1,9 @@
-//! The commands of the command line: each has a file of its own, or a folder where it is larger. Those of the
-//! laboratory are together in `lab`, and what those that measure speed share is in `measure`. `main` parses
-//! [`Cli`] and calls [`Cli::run`].
+//! The commands: each has a file, or a folder where it is larger. `lab` holds the laboratory, `measure` what
+//! speed measurements share. `main` parses [`Cli`] and calls [`Cli::run`].
 //!
-//! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked
-//! for goes to stdout, as text for people or with `--json` as JSON for scripts. All else goes to stderr.
-//! Progress bars, tables and files live here and nowhere below.
+//! A command reads its arguments, calls the library, and writes its result to [`Output`]: to stdout as text,
+//! or as JSON with `--json`. Messages go to stderr. Progress bars, tables and files live here and nowhere
+//! below.
 
 mod accuracy;
 mod backendbench;
@@ -43,7 +42,7 @@ pub(crate) use network_args::NetworkArgs;
 pub(crate) use output::{Failure, Output};
 use output::{OutputFormat, eprint_message};
 
-/// The place in the help of what all commands have, behind the flags of each.
+/// Places common options behind each command's own in the help.
 const LAST: usize = 900;
 
 /// A UCI chess engine in the family of Leela Chess Zero.
@@ -124,18 +123,17 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// Done, or the answer is yes: exit code 0.
+    /// Exit code 0.
     Success,
-    /// The answer is no, for instance when a comparison failed: exit code 1.
+    /// The answer is no, such as a failed comparison: exit code 1.
     Negative,
-    /// Some of the input was bad and was named on stderr, the rest is done: exit code 2.
+    /// Bad input was named on stderr, the rest is done: exit code 2.
     BadInput,
 }
 
 impl Cli {
-    /// Reads the command line of this process, which may be written as in Lc0, and the configuration file. If
-    /// they are wrong, the process ends with a message on stderr, unless it is the engine itself: that tells
-    /// the GUI what it has left out.
+    /// Reads this process's command line, possibly Lc0's, and the configuration file. Mistakes end the
+    /// process with a message, except for the engine itself, which tells the GUI what it left out.
     pub fn of_process() -> Cli {
         let folder = folders::executable();
         let arguments: Vec<_> = std::env::args_os().collect();
@@ -144,7 +142,7 @@ impl Cli {
         match lc0_flags::translated(arguments, folder.as_deref()) {
             Ok(translation) => {
                 let mut parsed = Cli::parse_translated(&translation);
-                // What was asked for, such as the help, comes alone.
+                // Help and version come without notes.
                 let is_message = parsed.as_ref().err().is_some_and(|error| !error.use_stderr());
                 if !is_message {
                     let mistakes = parsed.as_mut().map_or(&[][..], |cli| &cli.uci_mut().mistakes);
@@ -170,7 +168,6 @@ impl Cli {
 
     fn parse_translated(translation: &lc0_flags::Translation) -> Result<Cli, clap::Error> {
         if translation.shows_all {
-            // Fails with the help.
             with_all_in_help(Cli::command()).try_get_matches_from(translation.arguments())?;
         }
         let mut parsed = Cli::try_parse_from(translation.arguments());
@@ -190,7 +187,6 @@ impl Cli {
         Ok(cli)
     }
 
-    /// The engine's arguments.
     fn uci_mut(&mut self) -> &mut uci::UciArgs {
         match &mut self.command {
             Some(Command::Uci(args)) => args,
@@ -198,8 +194,7 @@ impl Cli {
         }
     }
 
-    /// Says which option of the engine has a value that is not of its grammar, or `None` for other commands,
-    /// which say so themselves.
+    /// An option of the engine with an invalid value. Other commands report their own.
     fn wrong_option(&self) -> Option<String> {
         match &self.command {
             Some(Command::Uci(args)) => args.wrong_option(),
@@ -208,7 +203,7 @@ impl Cli {
         }
     }
 
-    /// Runs the command. A failure is one message on stderr and exit code 2.
+    /// A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         let mut output = Output::stdout(if self.json { OutputFormat::Json } else { OutputFormat::Text });
         let mut command = self.command.unwrap_or(Command::Uci(self.uci));
@@ -254,8 +249,7 @@ impl Command {
     }
 }
 
-/// Returns the files that fit an argument with `*` or `?`, or the argument itself where none do. Shells of
-/// Windows leave that to programs.
+/// Expands `*` and `?`, which shells of Windows leave to programs. Without matches the argument stays.
 fn expanded(argument: OsString) -> Vec<OsString> {
     let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
     // Brackets stand for themselves.

@@ -1,5 +1,4 @@
-//! The options by which commands that evaluate positions, but do not search, choose their network and
-//! backend.
+//! Options for network and backend in commands that evaluate without searching.
 
 use std::sync::Arc;
 
@@ -21,10 +20,9 @@ const FLAGS: [&str; 8] = [
     "chess960",
 ];
 
-/// The options that say how positions are evaluated. A command flattens them into its own arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkArgs {
-    /// The values of all options. Those that have no flag here keep their defaults.
+    /// Options without a flag here keep their defaults.
     pub(crate) settings: Settings,
 }
 
@@ -33,7 +31,7 @@ impl NetworkArgs {
         Ok(self.open()?.backend)
     }
 
-    /// Makes the backend ready, and says what identifies the network. Stderr says what is used.
+    /// Opens the backend and identifies the network. Names both on stderr.
     pub(crate) fn open(&self) -> Result<OpenedBackend, Failure> {
         let opened = engine::open_backend(&self.settings.network)?;
         eprint_message(format_args!("using {}", opened.backend.info().description));

@@ -1,5 +1,4 @@
-//! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in
-//! which they end.
+//! Output of commands: results to stdout, as text or JSON, messages to stderr, and the final error.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -14,8 +13,7 @@ use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
 
-/// The reason why a command could not do what it was asked for. Its text is the one message that the user
-/// sees.
+/// Its text is the one message that the user sees.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -30,25 +28,23 @@ pub(crate) enum Failure {
     NotFetched(#[from] NotFetched),
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// A measurement of the laboratory failed. Its own error says why.
     #[error(transparent)]
     Measurement(Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// The input is wrong. The text says what and where.
+    /// Says what is wrong and where.
     #[error("{0}")]
     Input(String),
 }
 
 impl Failure {
-    /// Whether the reader of our output has closed it, as `head` does. That is no error for the user.
+    /// The reader has closed our output, as `head` does, which is no error.
     pub(super) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// A command's output. If the reader has gone, writing fails with an error for which
-/// [`Failure::is_closed_pipe`] is true.
+/// Writing to a closed pipe fails with [`Failure::is_closed_pipe`].
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
@@ -68,8 +64,7 @@ impl Output {
         Output { sink: BufWriter::new(Box::new(io::stdout())), format, page: None }
     }
 
-    /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own
-    /// lines.
+    /// Writes `document` as a line of JSON, or `text`, which ends its own lines.
     pub(crate) fn write(
         &mut self,
         document: &impl Serialize,
@@ -85,7 +80,7 @@ impl Output {
         Ok(())
     }
 
-    /// Shows `text` at once, before the result is there, or nothing if the user asked for JSON.
+    /// Writes `text` before the result, except in JSON.
     pub(crate) fn write_ahead(&mut self, text: &impl fmt::Display) -> Result<(), Failure> {
         if self.format == OutputFormat::Text {
             write!(self.sink, "{text}")?;
@@ -117,7 +112,7 @@ pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), F
     Ok(fs::write(file, text + "\n")?)
 }
 
-/// Writes a message for people to stderr. If nobody can read it, the command goes on.
+/// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");
 }

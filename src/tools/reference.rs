@@ -1,5 +1,4 @@
-//! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot
-//! completions` for shells, `zeitnot man` for `man`.
+//! Reference material from declarations: `zeitnot options`, `zeitnot completions` for shells, `zeitnot man`.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
@@ -15,7 +14,7 @@ use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OptionKind, OptionSpec};
 use zeitnot_lab::report::{terminal_width, write_fact_in};
 
-/// The head of the section of a manual page that is replaced.
+/// The section of a manual page that is replaced.
 const SYNOPSIS: &str = ".SH SYNOPSIS\n";
 
 struct OptionTable(Vec<OptionSpec>);
@@ -42,12 +41,12 @@ pub(super) fn options(args: &OptionsArgs, output: &mut Output) -> Result<ExitSta
     Ok(ExitStatus::Success)
 }
 
-/// One option as JSON, for scripts. Keys that its kind doesn't have are left out.
+/// Keys that the option's kind doesn't have are left out.
 #[derive(Debug, Serialize)]
 struct OptionJson {
     name: &'static str,
     flag: &'static str,
-    /// The type in UCI's `option` line, except that `string` is `number` where only numbers are taken.
+    /// UCI's type, except that a `string` of numbers is `number`.
     r#type: &'static str,
     default: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +88,7 @@ impl fmt::Display for OptionTable {
 }
 
 impl OptionTable {
-    /// Writes a line for each option, or in a terminal, whose width is known, some lines that fit it.
+    /// A line for each option, or lines of `width` in a terminal.
     fn write(&self, f: &mut impl fmt::Write, width: Option<usize>) -> fmt::Result {
         if width.is_some() {
             return self.0.iter().map(row).try_for_each(|[name, flag, default, range, help]| {
@@ -171,8 +170,7 @@ fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
     fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
 }
 
-/// Returns a manual page. Its synopsis is the usage: a list of all options would fill a screen, and the next
-/// section has them.
+/// The synopsis is the usage: a list of all options would fill a screen, and the next section has them.
 fn page(command: &mut clap::Command) -> io::Result<String> {
     let usage = command.render_usage().to_string();
     let usage: Vec<_> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();

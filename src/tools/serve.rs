@@ -1,4 +1,4 @@
-//! `zeitnot serve`: analyses many positions at once, asked and answered in JSON lines.
+//! `zeitnot serve`: analyses many positions at once, in JSON lines.
 
 use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
@@ -14,12 +14,12 @@ use super::{ExitStatus, Failure};
 use crate::serve::{Server, ServerLimits};
 use zeitnot_engine::engine::Settings;
 
-/// Clients of a port. Each has two threads.
+/// Clients of a port, two threads each.
 const MAX_CLIENTS: usize = 512;
-/// The time without a word from a client after which the system asks whether its machine is still there.
+/// Silence after which the system checks that a client's machine is still there.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 const SILENCE: Duration = Duration::from_secs(60);
-/// The time after which a client is accepted again where the system had no room for one.
+/// Pause before accepting a client again when the system had no resources.
 const FAILURE_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(super) struct ServeArgs {
     settings: Settings,
 }
 
-/// Runs the command: until the input ends, or with --listen until it is killed.
+/// Runs until the input ends, or with --listen until it is killed.
 pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
     let ServeArgs { listen, listen_anywhere, concurrency, queue, nodes, settings } = args;
     let listener = listen.map(|address| bind(&address, listen_anywhere)).transpose()?;
@@ -61,7 +61,7 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
 
 fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
     let (client, answers) = server.connect();
-    // Where nobody reads the answers any more, it is left waiting for its next line.
+    // If nobody reads the answers, it stays waiting for its next line.
     thread::Builder::new().name("client".into()).spawn(move || {
         if let Err(error) = client.read(io::stdin().lock()) {
             eprint_message(format_args!("stdin: {error}"));
@@ -70,7 +70,6 @@ fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
     answers.write(&mut io::stdout().lock())
 }
 
-/// Opens the port.
 fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
     let refuse = |reason: String| Failure::Input(format!("--listen {address}: {reason}"));
     let addresses: Vec<_> = address.to_socket_addrs().map_err(|error| refuse(error.to_string()))?.collect();
@@ -80,7 +79,7 @@ fn bind(address: &str, anywhere: bool) -> Result<TcpListener, Failure> {
     TcpListener::bind(&addresses[..]).map_err(|error| refuse(error.to_string()))
 }
 
-/// Serves clients until the process is killed. Stdout says on which port.
+/// Serves clients until the process is killed. Stdout names the port.
 fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
     for (number, stream) in (1..).zip(listener.incoming()) {
@@ -101,8 +100,7 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the system find out that a client's machine is gone without a word, which would keep its queries for
-/// ever.
+/// Lets the system detect a client's machine that vanished, whose queries would stay for ever.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn watch(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
@@ -115,11 +113,11 @@ fn watch(_: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves a client until it is gone, or all that it asked for before it ended its input is answered.
+/// Serves a client until it is gone, or has ended its input and got all answers.
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {
-        // That a client is gone is no fault.
+        // A client may leave.
         scope.spawn(move || drop(client.read(BufReader::new(stream))));
         let _ =
             stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
@@ -134,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// A server with `queue`, a client's end of a connection to it, and the thread that serves it.
+    /// A server with `queue`, the client's end of a connection, and the serving thread.
     fn connect(queue: usize) -> (Arc<Server>, TcpStream, thread::JoinHandle<()>) {
         let mut settings = Settings::default();
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {
@@ -177,7 +175,7 @@ mod tests {
     fn a_client_that_reads_slowly_gets_every_answer() {
         const LINES: usize = 20_000;
         let (_, client, served) = connect(10);
-        // More than the system keeps in its buffers, so that both ends wait for each other's.
+        // More than the system buffers, so that both ends wait for each other.
         thread::scope(|scope| {
             let sent = scope.spawn(|| {
                 (&client).write_all(&version_lines(LINES)).unwrap();
@@ -199,7 +197,7 @@ mod tests {
         let (server, mut client, served) = connect(10);
         client.write_all(b"{\"id\":1,\"infinite\":true}\n").unwrap();
         client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
-        // Until the server does not read any more either.
+        // Until the server stops reading too.
         while client.write_all(&version_lines(1000)).is_ok() {}
         assert_eq!(server.clients(), 1);
         drop(client);

@@ -1,9 +1,9 @@
-//! `zeitnot setup`: finds ONNX Runtime, or fetches it with all that a provider needs, and says what it found.
-//! No other command fetches anything.
+//! `zeitnot setup`: finds or fetches ONNX Runtime with all that a provider needs. No other command fetches
+//! anything.
 //!
-//! `setup --auto` goes the whole way: it describes the machine, chooses a provider, fetches, has `doctor`
-//! check the backend and `benchmark` compare it with the native one, and writes what that recommends to the
-//! configuration file. With `--dry-run` it says what it would do.
+//! `setup --auto` describes the machine, chooses and fetches a provider, has `doctor` check the backend and
+//! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
+//! `--dry-run` only prints the steps.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     announce(&plan, provider);
     args.fetch(&plan)?;
     let runtime = Runtime::get(provider).map_err(with_remedy)?;
-    // Whether others than plugins find a device shows when a session is made.
+    // Only plugins find devices before a session is made.
     let is_looked_for = provider.is_plugin() && provider.is_accelerator();
     let no_device = is_looked_for.then(|| Runtime::check_device(provider).err()).flatten();
     let Library { path, version, source } = runtime.library().clone();
@@ -101,7 +101,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Lists what is about to be fetched, if it is more than one file. One file is announced when it is fetched.
+/// Lists the files to fetch if there are several. A single one is announced when it is fetched.
 fn announce(plan: &Plan, provider: Provider) {
     if plan.missing().count() > 1 {
         eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
@@ -114,7 +114,7 @@ struct RuntimeReport {
     version: String,
     source: LibrarySource,
     providers: Vec<&'static str>,
-    /// Why the provider has nothing to compute with, or `None` where it has, or where that only shows in use.
+    /// Why the provider has no hardware. `None` where it has, or where only use can show it.
     device: Option<String>,
 }
 
@@ -127,38 +127,36 @@ impl fmt::Display for RuntimeReport {
     }
 }
 
-/// The measurement: positions of `benchmark`, and the time of each, ms.
+/// Positions of `benchmark`, and the time of each, ms.
 const POSITIONS: u32 = 5;
 const MOVE_TIME: u32 = 1000;
-/// The time within which a backend must be measured. TensorRT RTX compiles the network at first.
+/// Time limit of the measurement. TensorRT RTX first compiles the network.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
-/// What `setup --auto` knows when it begins, and what it has found.
 struct Auto<'a> {
     args: &'a SetupArgs,
-    /// Whether the machine is not this one.
+    /// The machine is described, not this one.
     is_described: bool,
     config: WritableConfig,
     network: NetworkArgs,
     report: AutoReport,
 }
 
-/// The report of `setup --auto`.
 #[derive(Default, Serialize)]
 struct AutoReport {
     machine: Machine,
     provider: Option<&'static str>,
     hint: Option<String>,
-    /// The parts of the system that are missing.
+    /// Missing parts of the system.
     lacking: Vec<Part>,
     remedy: Option<String>,
-    /// What the provider needs, as it was before anything was fetched.
+    /// What the provider needed before anything was fetched.
     files: Option<Plan>,
     dry_run: bool,
     check: Vec<BackendReport>,
-    /// What `zeitnot benchmark --backends` says.
+    /// The output of `zeitnot benchmark --backends`.
     benchmark: Option<BackendsReport>,
-    /// The backend that was written to the configuration file.
+    /// Written to the configuration file.
     backend: Option<String>,
     config: Option<String>,
 }
@@ -190,7 +188,7 @@ impl Auto<'_> {
         Ok(status)
     }
 
-    /// Goes step by step, tells each in text, and notes it in the report.
+    /// Takes the steps, prints each and notes it in the report.
     fn go(&mut self, output: &mut Output) -> Result<ExitStatus, Failure> {
         let machine = self.report.machine.clone();
         machine.facts().into_iter().try_for_each(|(name, value)| tell(output, name, value))?;

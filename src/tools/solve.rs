@@ -1,10 +1,9 @@
 //! `zeitnot solve`: searches the positions of a test suite (EPD) and reports which were solved, and how soon.
 //!
-//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate
-//! in so many moves is proven: of the opponent, or where the number is negative, of the side to move. It
-//! counts as solved since the first report of the search after which nothing else was shown. Reports come up
-//! to 40 times a second, and so exact are the figures. Where the suite gives moves points, as the Strategic
-//! Test Suite does, they are added up.
+//! A position is solved if the move is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate in as
+//! many moves is proven: of the opponent, or for negative numbers of the side to move. The solution counts
+//! from the first report after which it stayed. Reports come up to 40 times a second, which bounds the
+//! precision. Points, as in the Strategic Test Suite, are added up.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,9 +28,7 @@ use zeitnot_engine::search::SearchInfo;
 use zeitnot_engine::serve::Order;
 use zeitnot_engine::time::{GoLimits, Nodes};
 
-/// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(2000);
-/// The time between two reports of a search.
 const REPORT_EVERY: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Args)]
@@ -49,12 +46,12 @@ pub(super) struct SolveArgs {
     settings: Settings,
 }
 
-/// What is to be found. A move solves it that is none of `avoid`, and one of `best` if there are any.
+/// A move solves it that is not in `avoid`, and in `best` unless that is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Goal {
     best: Vec<Move>,
     avoid: Vec<Move>,
-    /// The most moves to the mate that is to be seen, negative if the side to move is mated.
+    /// Most moves to the mate, negative if the side to move is mated.
     mate: Option<i32>,
 }
 
@@ -67,7 +64,7 @@ impl Goal {
             && self.mate.is_none_or(is_mate)
     }
 
-    /// Adds what an operation says. A suite may name a mate in the place of its move: `bm #3`.
+    /// Adds an operation. `bm #3` names a mate instead of a move.
     fn add(&mut self, operation: Operation<'_>, game: &History) -> Result<(), String> {
         let Operation { code, operands } = operation;
         let text = operation.text();
@@ -92,7 +89,7 @@ impl Goal {
     }
 }
 
-/// Reads the number of moves of a mate: `#3`, `#-3`, and where a number can be nothing else, `3`.
+/// Reads the moves to a mate: `#3`, `#-3`, and `3` if `is_bare`.
 fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     let number = word.strip_prefix('#').or(is_bare.then_some(word))?;
     number.parse().ok().filter(|&moves: &i32| moves != 0 && moves != i32::MIN)
@@ -105,14 +102,14 @@ struct Problem {
     position: String,
     game: History,
     goal: Goal,
-    /// The operations that say what to find, as written.
+    /// The operations to solve, as written.
     asked: String,
-    /// The moves that bring points, empty where the suite gives none.
+    /// Empty where the suite gives no points.
     points: Vec<(Move, u32)>,
 }
 
 impl Problem {
-    /// Reads a line, or `None` if it has no position.
+    /// `None` for a line without a position.
     fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
         let listed = ListedPosition::read(line)?;
         Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
@@ -156,7 +153,7 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Returns the points of `mv`, or `None` where the suite gives none at all.
+    /// `None` where the suite gives no points.
     fn points_of(&self, mv: Move) -> Option<Points> {
         let most = self.points.iter().map(|&(_, points)| points).max()?;
         let found = self.points.iter().find(|(known, _)| *known == mv);
@@ -164,11 +161,11 @@ impl Problem {
     }
 }
 
-/// Reads the points of moves as the Strategic Test Suite gives them: `e4=10, d4=5`. Other suites have any
-/// text in the same operation, which gives none.
+/// Points as in the Strategic Test Suite: `e4=10, d4=5`. Other suites use the operation for any text, without
+/// points.
 fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
-    // Points below zero are none.
+    // Negative points are none.
     let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
     let read = |(word, points)| Some((word, number(points)?));
     let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
@@ -180,13 +177,12 @@ fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     Ok(moves.into_iter().zip(points).collect())
 }
 
-/// Says whether one of the words is a move. If none is they are a comment, as in `Elo=2400`.
+/// Whether any word is a move. Otherwise they are a comment, as in `Elo=2400`.
 fn names_moves(game: &History, words: &[&str]) -> bool {
     words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
-/// Reads moves, with or without a number before them. Marks behind them, such as `!`, `#1` or `(#3)`, say
-/// nothing of the move.
+/// Reads moves, with or without a number before them. Ignores marks such as `!`, `#1` or `(#3)`.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
     let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
@@ -203,18 +199,18 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     words.map(read).collect()
 }
 
-/// The moment from which on a search showed the solution.
+/// When the search first showed the solution and kept it.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Since {
     nodes: u64,
     ms: f64,
 }
 
-/// The points of a move, or of the moves in many positions.
+/// Of one move or of many.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Points {
     reached: u32,
-    /// Those of the best moves.
+    /// Of the best moves.
     most: u32,
 }
 
@@ -223,14 +219,13 @@ struct SolveRow {
     id: String,
     position: String,
     asked: String,
-    /// The move of the engine.
+    /// The engine's move.
     r#move: String,
     solved: bool,
-    /// `None` if it was not solved.
+    /// `None` if unsolved.
     since: Option<Since>,
-    /// `None` where the suite gives no points.
     points: Option<Points>,
-    /// Visits of the whole search.
+    /// Of the whole search.
     nodes: u64,
     time_ms: f64,
 }
@@ -251,12 +246,11 @@ struct SolveReport {
     rate: f64,
     by_nodes: Vec<Within>,
     by_ms: Vec<Within>,
-    /// The means to the solution over the positions that were solved, or `None` if none was.
+    /// Means to the solution over the solved positions.
     mean_nodes: Option<f64>,
     mean_ms: Option<f64>,
-    /// `None` where the suite gives no points.
     points: Option<Points>,
-    /// Lines of the suite that could not be read.
+    /// Unreadable lines of the suite.
     bad_lines: usize,
     rows: Vec<SolveRow>,
 }
@@ -290,8 +284,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Reads the suite. Empty lines and `#` comments are passed over. Lines that cannot be read are named on
-/// stderr, and their number comes second.
+/// Skips empty lines and `#` comments. Names unreadable lines on stderr and returns their number.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
@@ -339,7 +332,6 @@ impl SolveRow {
     }
 }
 
-/// The answer of the search of the problem at `place`.
 struct Answered {
     place: usize,
     answer: SearchAnswer,
@@ -372,7 +364,7 @@ impl Listener for Watcher {
         if let Some(info) = answer.result.as_ref().and_then(|result| result.info.as_ref()) {
             self.info(root, info);
         }
-        // Where a search before has failed nobody wants it.
+        // Nobody receives it if an earlier search has failed.
         let _ = self.answers.send(Answered { place: self.place, answer, since: self.since });
     }
 }
@@ -470,7 +462,7 @@ mod tests {
         assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
     }
 
-    /// A regression: the counters were taken for an operation, and what followed them was lost.
+    /// A regression: counters were taken for an operation.
     #[test]
     fn counters_may_stand_before_the_operations() {
         for (counters, position) in
@@ -502,7 +494,7 @@ mod tests {
         assert_eq!(read("bm Rd8; am -; bm Kf1;").unwrap().goal, plain);
     }
 
-    /// A regression: none of the suites of matetrack could be read.
+    /// A regression: the suites of matetrack could not be read.
     #[test]
     fn a_mate_may_be_asked_for_without_its_move() {
         for (operations, mate) in
@@ -547,7 +539,7 @@ mod tests {
         for other in [
             "",
             "c0 \"a rook, a king\"",
-            // A regression: the comment was taken for moves, and the position refused.
+            // A regression: the comment was taken for moves.
             "c0 \"Elo=2400\"",
         ] {
             assert_eq!(read(&format!("bm Rd8; {other};")).unwrap().points, [], "{other}");

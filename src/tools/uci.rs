@@ -22,12 +22,12 @@ pub(super) struct UciArgs {
 }
 
 impl UciArgs {
-    /// Says which option has a value that is not of its grammar.
+    /// An option with an invalid value.
     pub(super) fn wrong_option(&self) -> Option<String> {
         self.settings.check().err().map(|error| error.to_string())
     }
 
-    /// Says if the network that is named does not exist, and with `place_of` where it is named.
+    /// Whether the network's file is missing, and with `place_of` where it is named.
     pub(super) fn missing_file(&self, place_of: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
         let network = &self.settings.network;
         let file = network.named_file().filter(|file| !file.exists())?.display();
@@ -37,7 +37,7 @@ impl UciArgs {
     }
 }
 
-/// Runs the command: speaks UCI on stdin and stdout. Exit code 2 if something was left out at the start.
+/// Speaks UCI on stdin and stdout. Exit code 2 if arguments were left out at the start.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
     let audience = Audience {

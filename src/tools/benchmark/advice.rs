@@ -1,9 +1,8 @@
-//! What to set: the settings in force against others, by the strength that their speed is worth.
+//! Recommends settings by the strength that their speed is worth.
 //!
-//! More nodes per second are worth Elo, and visits that do not know of each other's results cost some. Games
-//! have shown how much of both. Short searches find the best backend, then the best number of threads, then
-//! the best batch size. New searches, in turn with those of the settings in force, show whether the gain is
-//! more than noise.
+//! More nodes per second are worth Elo, and visits that do not see each other's results cost some. Games have
+//! measured both. Short searches find the best backend, then the threads, then the batch size. Searches in
+//! turn with the settings in force then show whether the gain exceeds the noise.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,27 +24,27 @@ use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::search::worth_under_way;
 use zeitnot_engine::time::{GoLimits, Millis};
 
-/// What twice as many nodes are worth: games showed 160 at 100 nodes a move against oneself, and 92 from 20
-/// to 200 against others. In longer searches it is less.
+/// The worth of twice as many nodes. Games showed 160 at 100 nodes a move in self-play, and 92 from 20 to 200
+/// against others. Longer searches gain less.
 const ELO_OF_DOUBLING: f64 = 100.0;
-/// On a core, batches up to this size cost nothing that games could show …
+/// On a core, smaller batches showed no cost in games …
 const SMALL_BATCH: f64 = 8.0;
-/// … and those of this size or more cost this much in a tree of so many visits.
+/// … and larger ones cost this much in a tree of as many visits.
 const LARGE_BATCH: f64 = 16.0;
 const ELO_OF_LARGE_BATCHES: f64 = 40.0;
 const VISITS_OF_LARGE_BATCHES: f64 = 400.0;
-/// The time a move for which strength is estimated. In longer searches visits under way cost less.
+/// The time a move for which strength is estimated. Longer searches suffer less from visits under way.
 const SECONDS_A_MOVE: f64 = 1.0;
 
-/// The longest search of a race.
+/// In a race.
 const LONGEST_SEARCH: Millis = Millis(1000.0);
-/// The rounds in which settings are compared, each with a position of its own …
+/// Rounds of a comparison, each with its own position, …
 const ROUNDS: usize = 3;
-/// … and those that decide about the best one.
+/// … and of the final decision.
 const DECIDING_ROUNDS: usize = 8;
-/// A recommendation must gain this much, as 5 % more nodes do.
+/// Least gain of a recommendation: that of 5 % more nodes.
 const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
-/// The most threads that are tried with a device unless the user names more: they only feed it.
+/// Most threads tried with a device unless the user names more: they only feed it.
 const THREADS_OF_A_DEVICE: usize = 4;
 
 #[derive(Debug, Args)]
@@ -58,17 +57,17 @@ pub(super) struct AdviceArgs {
     pub(super) write: bool,
 }
 
-/// The speed of one search, with the strength that it is worth.
+/// The speed of one search and its worth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     nps: f64,
-    /// Elo above a level that is the same for all.
+    /// Above a level common to all.
     elo: f64,
 }
 
 impl Sample {
-    /// `threads` search threads made batches of `mean_batch`, for a backend that has `queues` batches at once
-    /// or needs their cores (0).
+    /// `threads` search threads made batches of `mean_batch`. The backend holds `queues` batches, or
+    /// evaluates on their cores (0).
     pub(super) fn new(nps: f64, mean_batch: f64, threads: usize, queues: usize) -> Sample {
         let visits = (nps * SECONDS_A_MOVE).max(1.0);
         let elo = ELO_OF_DOUBLING * visits.log2();
@@ -84,7 +83,6 @@ impl Sample {
     }
 }
 
-/// What a race decides in turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Backend,
@@ -92,24 +90,22 @@ enum Stage {
     Batch,
 }
 
-/// Settings that were tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Trial {
     #[serde(flatten)]
     setting: Combination,
-    /// The mean of the searches.
+    /// Mean over the searches.
     nps: f64,
-    /// Estimated strength above that of the settings in force.
+    /// Above the settings in force.
     elo: f64,
 }
 
-/// Settings that are clearly better than those in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Recommendation {
     #[serde(flatten)]
     setting: Combination,
     elo: f64,
-    /// Half the width of the 95 % interval, by how the searches differ.
+    /// Half the width of the 95 % interval.
     elo_error: f64,
     #[serde(skip)]
     in_force: Combination,
@@ -124,8 +120,7 @@ pub(super) struct Advice {
     config: Option<String>,
 }
 
-/// Races the settings in force against others: at each stage against the `candidates` that may beat the best
-/// settings so far. `search` runs the search of a round.
+/// Races the settings in force against the `candidates` of each stage. `search` runs the search of a round.
 fn race(
     in_force: &Combination,
     candidates: impl Fn(Stage, &Combination) -> Result<Vec<Combination>, Failure>,
@@ -171,7 +166,7 @@ fn decide(
 ) -> Result<Option<Recommendation>, Failure> {
     let mut gains = Vec::new();
     for round in 0..DECIDING_ROUNDS {
-        // A machine that slows down does as much harm to one as to the other.
+        // Alternates the order, so that a machine that slows down harms both alike.
         let gain = if round % 2 == 0 {
             let old = search(in_force, round)?.elo;
             search(&best, round)?.elo - old
@@ -188,7 +183,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     SortedSamples::of(&values.collect::<Vec<_>>()).mean()
 }
 
-/// Returns within how many standard errors of their mean 95 % of means of `count` samples lie, by Student's t
+/// Standard errors around the mean that hold 95 % of the means of `count` samples, by Student's t
 /// distribution.
 fn errors_of_95_percent(count: usize) -> f64 {
     const BY_FREEDOM: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
@@ -199,8 +194,8 @@ fn errors_of_95_percent(count: usize) -> f64 {
 }
 
 impl Recommendation {
-    /// Recommends `best` if `gains` in Elo leave no doubt, when by chance all of them together may be off by
-    /// the share `drift` of speed.
+    /// Recommends `best` if `gains` in Elo are significant, even if the machine has drifted by the share
+    /// `drift` of its speed.
     fn of(in_force: &Combination, best: Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
         let samples = SortedSamples::of(gains);
         let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
@@ -211,11 +206,10 @@ impl Recommendation {
     }
 }
 
-/// The flags that differ between settings, with their new values. Numbers that suited another backend hold no
-/// longer.
+/// The flags that differ, with their new values. Numbers chosen for another backend are dropped.
 fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     let is_other = new.backend != old.backend;
-    // A GPU may be gone one day.
+    // A GPU may become unavailable.
     let fallback = (new.backend != native::NAME).then(|| "cpu".to_owned());
     let number = |number: Option<usize>| number.map(|number| number.to_string());
     let all = [
@@ -227,8 +221,8 @@ fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     all.into_iter().filter(|(.., differs)| *differs).map(|(flag, value, _)| (flag, value)).collect()
 }
 
-/// Puts `new` settings in the place of `old` ones into a configuration file. Returns what was written or why
-/// nothing was, and false if lines of the user's stand against it.
+/// Replaces `old` settings by `new` ones in a configuration file. Returns what was written or why nothing
+/// was, and false if lines of the user prevent it.
 pub(in crate::tools) fn write_setting(
     config: &WritableConfig,
     new: &Combination,
@@ -256,16 +250,16 @@ impl fmt::Display for Recommendation {
     }
 }
 
-/// Settings that were measured one after the other, each with a sample for each position.
+/// Settings with a sample for each position.
 pub(super) struct Measured<'a> {
     pub(super) setting: &'a Combination,
     pub(super) samples: Vec<Sample>,
-    /// The share by which the machine may have become faster or slower meanwhile.
+    /// Share by which the machine may have changed its speed meanwhile.
     pub(super) drift: f64,
 }
 
 impl Advice {
-    /// Compares what was measured already with the first of them.
+    /// Compares earlier measurements with the first of them.
     pub(super) fn of_measured(runs: &[Measured<'_>]) -> Advice {
         let Some((first, others)) = runs.split_first() else { return Advice::default() };
         let gains = |run: &Measured<'_>| -> Vec<f64> {
@@ -284,8 +278,8 @@ impl Advice {
         Advice { in_force: first.setting.clone(), trials, recommended, config: None }
     }
 
-    /// Races the settings with which `engine` has searched `positions` against others. `asked` may name
-    /// numbers of threads and batch sizes to try.
+    /// Races the settings of `engine` on `positions` against others. `asked` may name threads and batch sizes
+    /// to try.
     pub(super) fn by_races(
         engine: Engine,
         settings: &Settings,
@@ -314,8 +308,7 @@ impl Advice {
         )
     }
 
-    /// Puts the recommendation into a configuration file. Returns false if lines of the user's stand against
-    /// it.
+    /// Writes the recommendation to a configuration file. False if lines of the user prevent it.
     pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
         let Some(recommended) = &self.recommended else {
             self.config = Some("nothing to write".into());
@@ -326,13 +319,13 @@ impl Advice {
         Ok(is_written)
     }
 
-    /// The backend that is recommended, or the one that stays.
+    /// The backend recommended, or the one in force.
     pub(super) fn backend(&self) -> &str {
         let setting = self.recommended.as_ref().map_or(&self.in_force, |recommended| &recommended.setting);
         &setting.backend
     }
 
-    /// Names what was tried, a line each.
+    /// A line for each setting that was tried.
     pub(super) fn facts(&self) -> measure::Facts {
         let line = |trial: &Trial| {
             let Trial { setting, nps, elo } = trial;
@@ -360,7 +353,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The numbers that the user asks to try. If none, those that suit backend and machine.
+/// Numbers the user asks to try. If none, those that suit backend and machine.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) thread_counts: &'a [usize],
@@ -369,7 +362,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Numbers of threads beside `threads`: never more than processors, unless they are asked for.
+    /// Numbers of threads beside `threads`, at most one per processor unless asked for.
     fn threads(&self, threads: usize, queues: usize) -> BTreeSet<usize> {
         let mut counts = match (self.thread_counts, queues) {
             ([], 0) => self.processors.thread_counts(),
@@ -380,14 +373,14 @@ impl Asked<'_> {
         counts
     }
 
-    /// Batch sizes beside `batch`, for a backend that takes up to `largest`.
+    /// Batch sizes beside `batch`, up to `largest`.
     fn batches(&self, batch: usize, largest: usize) -> BTreeSet<usize> {
         let sizes = if self.batches.is_empty() { &[batch / 2, batch * 2] } else { self.batches };
         sizes.iter().copied().filter(|&size| size != batch && (1..=largest).contains(&size)).collect()
     }
 }
 
-/// Engines of this process, one for each backend.
+/// One engine for each backend.
 struct Engines<'a> {
     settings: &'a Settings,
     engines: Vec<(String, Engine)>,
@@ -407,7 +400,7 @@ impl Engines<'_> {
         Ok(engine)
     }
 
-    /// Opens the native backend beside another one that evaluates a network, or `None` if it cannot.
+    /// Opens the native backend beside another one, if it can evaluate the network.
     fn native(&mut self, setting: &Combination) -> Result<Option<Combination>, Failure> {
         let engine_now = self.engine(setting)?;
         let is_other = engine_now.backend().is_some_and(|info| info.name != native::NAME);
@@ -430,7 +423,7 @@ impl Engines<'_> {
         Ok(Some(setting))
     }
 
-    /// What may beat `setting`.
+    /// Settings that may beat `setting`.
     fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
         if stage == Stage::Backend {
             return Ok(self.native(setting)?.into_iter().collect());
@@ -448,7 +441,7 @@ impl Engines<'_> {
     }
 
     fn search(&mut self, setting: &Combination, round: usize) -> Result<Sample, Failure> {
-        // Positions of all phases: the list goes from openings to endings.
+        // The list goes from openings to endings: take positions of all phases.
         let rounds = DECIDING_ROUNDS.min(self.positions.len());
         let position = self.positions[round % rounds * self.positions.len() / rounds].clone();
         let limits = self.limits.clone();
@@ -471,8 +464,7 @@ mod tests {
         Combination { backend: backend.into(), threads: Some(threads), batch: Some(batch) }
     }
 
-    /// Advises on a machine whose speeds are known but for `noise`, the share by which each search is faster
-    /// or slower.
+    /// Advises on a machine of known speeds, scattered by the share `noise`.
     fn advise(noise: f64, nps: impl Fn(&Combination) -> f64) -> Advice {
         let candidates = |stage, best: &Combination| {
             let (threads, batch) = (best.threads.unwrap(), best.batch.unwrap());
@@ -498,7 +490,7 @@ mod tests {
 
     #[test]
     fn the_best_settings_are_found_one_after_the_other() {
-        // The other backend is slower, one thread is better than two, and batches do not matter.
+        // The other backend is slower, one thread beats two, batches do not matter.
         let nps = |setting: &Combination| match setting.threads {
             Some(1) => 30_000.0,
             _ if setting.backend == "auto" => 20_000.0,
@@ -533,7 +525,7 @@ mod tests {
     fn visits_under_way_cost_strength() {
         let elo = |nps, batch, threads, queues| Sample::new(nps, batch, threads, queues).elo;
         assert_eq!(elo(20_000.0, 8.0, 1, 0) - elo(10_000.0, 8.0, 1, 0), ELO_OF_DOUBLING);
-        // On cores: nothing up to 8, and in small trees all that games have shown.
+        // On cores: no cost up to 8, and in small trees at most what games have shown.
         assert_eq!(elo(400.0, 1.0, 1, 0), elo(400.0, 4.0, 2, 0));
         assert_eq!(elo(400.0, 8.0, 1, 0) - elo(400.0, 16.0, 1, 0), 40.0);
         assert_eq!(elo(400.0, 8.0, 1, 0), elo(400.0, 8.0, 4, 0) + 40.0);
@@ -610,7 +602,6 @@ mod tests {
             advice.to_string().contains("line 2, is yours and stays: threads=2. Write threads=1 there."),
             "{advice}"
         );
-        // What is of a backend stands against another backend, numbers that would go do not.
         let gpu = setting("webgpu", 2, 8);
         let gpu = Combination { threads: None, ..gpu };
         let is_written = |text: &str| write_setting(&config(text), &gpu, &setting("native", 2, 8)).unwrap().1;

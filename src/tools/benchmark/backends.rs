@@ -1,8 +1,6 @@
-//! `zeitnot benchmark --backends a,b,c`: the same benchmark with several backends, numbers of threads and
-//! batch sizes, in one report.
+//! `zeitnot benchmark --backends a,b,c`: compares backends, numbers of threads and batch sizes in one report.
 //!
-//! Each run is a child of this program: one that crashes or hangs is a row that says so, and each can load
-//! the ONNX Runtime that it needs.
+//! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
 use std::fmt;
 use std::time::Duration;
@@ -23,11 +21,11 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::params::Params;
 use zeitnot_lab::report::{Page, Table};
 
-/// The time of each search unless the user says otherwise, ms: many runs shall not take hours.
+/// Default time of each search, ms.
 const MOVE_TIME_MS: i64 = 1000;
-/// The time for what is built before a run, as an engine of TensorRT, beside three times its searches.
+/// For what is built before a run, such as an engine of TensorRT, beside three times its searches.
 const TIME_TO_BUILD: Duration = Duration::from_secs(900);
-/// The time for a run whose searches have no time of their own.
+/// For a run limited by nodes.
 const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
 
 #[derive(Debug, Args)]
@@ -48,7 +46,7 @@ pub(super) struct BackendsArgs {
     batches: Vec<usize>,
 }
 
-/// What one run is to measure. `None` is the engine's choice.
+/// One run's settings. `None` is the engine's choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(in crate::tools) struct Combination {
     pub(in crate::tools) backend: String,
@@ -61,11 +59,11 @@ struct Run {
     #[serde(flatten)]
     combination: Combination,
     error: Option<String>,
-    /// What `zeitnot benchmark --json` says.
+    /// The output of `zeitnot benchmark --json`.
     report: Option<Value>,
 }
 
-/// Backends that were measured, the first of which is the one in force.
+/// The first backend is the one in force.
 #[derive(Debug, Serialize)]
 pub(in crate::tools) struct BackendsReport {
     version: &'static str,
@@ -74,7 +72,7 @@ pub(in crate::tools) struct BackendsReport {
     advice: Advice,
 }
 
-/// Runs the benchmarks. Exit code 1 if one could not be measured.
+/// Exit code 1 if one could not be measured.
 pub(super) fn run(
     args: &BenchmarkArgs,
     positions: usize,
@@ -143,12 +141,12 @@ impl BackendsArgs {
 }
 
 impl Combination {
-    /// A backend with the engine's choice of threads and batch size.
+    /// With the engine's choice of threads and batch size.
     pub(in crate::tools) fn of(backend: &str) -> Combination {
         Combination { backend: backend.into(), ..Combination::default() }
     }
 
-    /// Names what is not the same in `other`.
+    /// Names what differs from `other`.
     pub(super) fn beside(&self, other: &Combination) -> String {
         let Combination { backend, threads, batch } = self;
         let parts = [
@@ -159,7 +157,7 @@ impl Combination {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// Measures it with `flags` beside its own.
+    /// Adds `flags` to its own.
     fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
         eprint_message(format_args!("measuring {self}"));
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
@@ -171,7 +169,7 @@ impl Combination {
             Ok(report) => Run { combination: self, error: None, report: Some(report) },
             Err(reason) => {
                 eprint_message(format_args!("{self}: {reason}"));
-                // What a library says may name a folder of the user's.
+                // A library's message may name a folder of the user.
                 let remedy =
                     format!("failed: `zeitnot doctor --backend {}` tells why", quoted(&self.backend));
                 Run { combination: self, error: Some(remedy), report: None }
@@ -191,7 +189,7 @@ impl Run {
         self.report.as_ref()?.pointer(path)?.as_f64()
     }
 
-    /// The run's searches, or `None` if it failed.
+    /// `None` if the run failed.
     fn measured(&self) -> Option<Measured<'_>> {
         let number = |path: &str| self.figure(path).map(|number| number as usize);
         let (threads, queues) = (number("/threads")?, number("/queues")?);
@@ -215,7 +213,7 @@ impl Run {
 }
 
 impl BackendsReport {
-    /// Measures one combination after the other, with the same `flags`, each for at most `patience`.
+    /// Measures the combinations in turn with the same `flags`, each for at most `patience`.
     pub(in crate::tools) fn measure(
         combinations: Vec<Combination>,
         flags: &[(&str, String)],
@@ -232,18 +230,18 @@ impl BackendsReport {
         self.advice.backend()
     }
 
-    /// The nodes per second of a backend, or `None` if it was not measured.
+    /// Nodes per second, `None` if it was not measured.
     pub(in crate::tools) fn nps(&self, backend: &str) -> Option<f64> {
         self.runs.iter().find(|run| run.combination.backend == backend)?.figure("/nps")
     }
 
-    /// The backends that were measured, with their nodes per second.
+    /// Backends with their nodes per second.
     pub(in crate::tools) fn speeds(&self) -> Vec<String> {
         let speed = |run: &Run| Some(format!("{}: {} nps", run.combination, run.figure("/nps")?));
         self.runs.iter().filter_map(speed).collect()
     }
 
-    /// The speed of the fastest, and which that is.
+    /// The fastest speed and its backend.
     fn headline(&self) -> (String, String) {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -260,7 +258,7 @@ impl BackendsReport {
         }
     }
 
-    /// A line for each run: its card, or why it has none.
+    /// For each run its card, or why it has none.
     fn lines(&self) -> String {
         let card = |run: &Run| run.report.as_ref()?.get("card")?.as_str().map(|card| format!("{card}\n"));
         let line =

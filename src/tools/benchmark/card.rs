@@ -1,24 +1,21 @@
-//! The run in one line, to be pasted into a forum: the same fields for all machines, in at most [`LENGTH`]
-//! characters.
+//! The run in one line for a forum: the same fields for all machines, in at most [`LENGTH`] characters.
 
 use super::threads_text;
 use crate::setup::Machine;
 use crate::tools::measure::SpeedReport;
 use crate::tools::measure::noise::MachineNoise;
 
-/// The most characters of a line.
 const LENGTH: usize = 120;
-/// The most characters of the backend with its precision.
+/// Most characters of the backend with its precision.
 const BACKEND: usize = 20;
-/// The characters of the network's SHA-256 that tell it from others.
+/// Characters of the network's SHA-256.
 const HASH: usize = 6;
 
-/// The fields of a card.
 #[derive(Clone, Debug)]
 struct Card<'a> {
     version: &'a str,
     nps: u64,
-    /// The share by which two such runs may differ.
+    /// Relative difference to expect between two such runs.
     noise: f64,
     machine: String,
     network: String,
@@ -28,7 +25,6 @@ struct Card<'a> {
     batch: usize,
 }
 
-/// Returns the line of a run.
 pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -> String {
     let gpu = machine.gpus.first().filter(|_| speed.queues > 0);
     let machine = match gpu {
@@ -61,7 +57,7 @@ impl Card<'_> {
         let hash: String = hash.iter().flat_map(|hash| [" ", hash.get(..HASH).unwrap_or(hash)]).collect();
         let backend = cut(backend, BACKEND);
         let end = format!("{hash}, {backend}, {}, batch {batch}", threads_text(*threads));
-        // What is left belongs to machine and network, and each gets what the other leaves.
+        // Machine and network share the rest, and each gets what the other leaves.
         let room =
             LENGTH.saturating_sub([&begin, &end].map(|text| text.chars().count()).iter().sum::<usize>() + 2);
         let wanted = network.chars().count().min(room / 2);
@@ -71,7 +67,7 @@ impl Card<'_> {
     }
 }
 
-/// Returns a text whose end is replaced by an ellipsis if it is longer than `length`.
+/// Replaces the end of a long text by an ellipsis.
 fn cut(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some(_) => text.chars().take(length.saturating_sub(1)).chain(['…']).take(length).collect(),
@@ -79,7 +75,7 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// Returns the name of a processor or GPU without what says nothing.
+/// A processor's or GPU's name without empty words.
 fn short(name: &str) -> String {
     let name = name.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
     let name = name.split(" @ ").next().unwrap_or(&name).split(" with ").next().unwrap_or(&name);
@@ -93,8 +89,7 @@ fn short(name: &str) -> String {
     if words.is_empty() { name.trim().into() } else { words.join(" ") }
 }
 
-/// Returns the name of the network's file without its ending, from the description of a backend, which begins
-/// with it.
+/// The file's name without its ending, from a backend's description, which begins with it.
 fn network(description: &str) -> String {
     let file = description.split([',', ' ']).next().unwrap_or(description);
     [".gz", ".pb", ".onnx"]
@@ -103,8 +98,8 @@ fn network(description: &str) -> String {
         .into()
 }
 
-/// Returns what computes and its precision, which end a description: `native with avx2 kernels, fp32` or
-/// `webgpu on device 0, fp16`.
+/// Device and precision, which end a description: `native with avx2 kernels, fp32` or `webgpu on device 0,
+/// fp16`.
 fn backend(name: &str, description: &str) -> String {
     let word = |part: Option<&str>| part.and_then(|part| part.trim().split(' ').next()).map(str::to_owned);
     let mut parts = description.rsplit(',');
@@ -172,7 +167,7 @@ mod tests {
             line.ends_with("…, 256 threads, batch 65536") && line.contains(" 123456789 nps ±123.4 %, "),
             "{line}"
         );
-        // A version that nothing else fits beside is not cut.
+        // A long version is not cut.
         let line = Card { version: &long, ..usual() }.line();
         assert!(line.contains(&long), "{line}");
     }

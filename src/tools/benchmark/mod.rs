@@ -1,9 +1,8 @@
-//! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
+//! `zeitnot benchmark`: measures the search's speed over many positions, for comparisons.
 //!
-//! It searches as `bench` does, but more positions and each for longer. Beside the figures the report names
-//! the machine, says how quiet it was and what its GPUs consumed, and closes with [`advice`] on what to set.
-//! On demand it compares the run with an earlier one, or several [`backends`] with each other. `setup --auto`
-//! has it compare a GPU with the CPU.
+//! It searches more positions than `bench`, each for longer. The report names the machine, its noise and its
+//! GPUs' power, and closes with [`advice`]. It can compare with an earlier run, or several [`backends`].
+//! `setup --auto` uses it to compare a GPU with the CPU.
 
 pub(super) mod advice;
 pub(super) mod backends;
@@ -35,7 +34,7 @@ use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
 use zeitnot_lab::report::{Align, Bar, BarPlot, Page, Table};
 
-/// The time of each search unless the user says otherwise. It is Lc0's.
+/// Default time of each search, as in Lc0.
 const MOVE_TIME: Millis = Millis(10_000.0);
 
 #[derive(Debug, Args)]
@@ -65,7 +64,7 @@ pub(super) struct BenchmarkArgs {
 }
 
 impl BenchmarkArgs {
-    /// Opens the file to which the advice is to be written, before anything is measured.
+    /// Opens the file for the advice before anything is measured.
     fn config_to_write(&self) -> Result<Option<WritableConfig>, Failure> {
         self.advice.write.then(|| WritableConfig::open(self.config.as_deref())).transpose()
     }
@@ -79,8 +78,7 @@ impl BenchmarkArgs {
 struct BenchmarkReport {
     #[serde(flatten)]
     speed: SpeedReport,
-    /// The time until the network was read and the backend ready, seconds: with what it builds or compiles
-    /// once.
+    /// Until network and backend are ready, with one-time builds, seconds.
     ready_s: f64,
     machine: Machine,
     noise: MachineNoise,
@@ -91,7 +89,7 @@ struct BenchmarkReport {
     advice: Option<Advice>,
 }
 
-/// Says that the machine has other work before time is spent on measuring it.
+/// Warns of other work before time is spent on measuring.
 fn warn_if_busy() {
     if let Some(others) = Others::now().filter(Others::are_busy) {
         eprint_message(format_args!(
@@ -100,7 +98,7 @@ fn warn_if_busy() {
     }
 }
 
-/// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
+/// Measures and reports. Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
     let positions = args.positions.or(&BENCHMARK)?;
@@ -124,7 +122,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let mut advice = None;
     if args.wants_advice() {
         let asked = args.backends.asked(&machine.processors);
-        // What was measured counts without it, too.
+        // Without advice the measurement still counts.
         advice = Advice::by_races(engine, &args.settings, &positions, &limits, &asked)
             .map_err(|failure| eprint_message(format_args!("no advice: {failure}")))
             .ok();
@@ -141,8 +139,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Writes the advice, if it is to be written. Returns false if it could not be taken. What was measured is
-/// reported in any case.
+/// False if the advice could not be written. The measurement is reported in any case.
 fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
     match (advice, config) {
         (_, None) => Ok(true),
@@ -161,7 +158,7 @@ impl BenchmarkReport {
         facts
     }
 
-    /// Sentences about the noise of the run and the comparison with an earlier one.
+    /// Sentences on noise and on the comparison.
     fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         self.noise.verdict().into_iter().chain(comparison).collect()
@@ -198,10 +195,10 @@ fn threads_text(threads: usize) -> String {
     if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
-/// What stands below plots of speed.
+/// Caption of speed plots.
 const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
 
-/// Plots names with their nodes and evaluations per second.
+/// Nodes and evaluations per second by name.
 fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
     let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
     let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
@@ -222,10 +219,9 @@ impl fmt::Display for BenchmarkReport {
     }
 }
 
-/// The output of an earlier run with `--json`. The output of `zeitnot bench --json` can be read too.
+/// The output of an earlier `zeitnot benchmark --json` or `zeitnot bench --json`.
 #[derive(Debug, Deserialize)]
 struct EarlierRun {
-    /// The file that was read.
     #[serde(skip)]
     file: PathBuf,
     description: String,
@@ -258,31 +254,30 @@ impl EarlierRun {
     }
 }
 
-/// The new run against the old one, position by position. Ratios are above 1 where the new run is faster.
+/// Position by position. Ratios above 1 mean that the new run is faster.
 #[derive(Clone, Debug, Serialize)]
 struct Comparison {
-    /// The name of the earlier run's file.
+    /// Of the earlier run.
     old: String,
-    /// The number of positions that both runs searched.
+    /// Searched in both runs.
     positions: usize,
-    /// The ratio of the nodes per second, geometric mean over the positions.
+    /// Geometric mean over the positions.
     nps_ratio: f64,
-    /// The 95 % interval of that mean, from how the positions differ.
+    /// 95 % interval of that mean, from the scatter of positions.
     low: f64,
     high: f64,
-    /// The ratio of the evaluations per second, in which cache hits and finished games do not count.
+    /// Without cache hits and finished games.
     evaluations_ratio: Option<f64>,
-    /// The ratio of the speeds of the machine itself, by the control measurement.
+    /// By the control measurement.
     machine_ratio: Option<f64>,
-    /// Other differences between the runs, because of which the ratios do not compare like with like.
+    /// Other differences that make the ratios unfair.
     differences: Vec<String>,
-    /// True if the new run is slower by more than the tolerance, and not by chance.
+    /// Slower by more than the tolerance, and not by chance.
     is_slower: bool,
 }
 
 impl Comparison {
-    /// Compares `new` with `old`, which have positions in common. A run that is slower by up to the share
-    /// `tolerance` does not count as slower.
+    /// The runs have positions in common. `tolerance` is the share that does not count as slower.
     fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
         for row in &new.speed.positions {

@@ -1,6 +1,6 @@
-//! What the commands that measure speed share: one search over positions with its figures ([`search_all`]),
-//! how quiet the machine was ([`noise`]), and one page for people ([`write_report`]). Rounds over a backend
-//! are in [`zeitnot_engine::network::throughput`].
+//! Shared by the commands that measure speed: one search over positions with its figures ([`search_all`]),
+//! the machine's noise ([`noise`]), and the page ([`write_report`]). Rounds over a backend are in
+//! [`zeitnot_engine::network::throughput`].
 
 pub(super) mod noise;
 pub(super) mod power;
@@ -27,8 +27,7 @@ use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 use zeitnot_lab::report::{Page, terminal_width, write_fact};
 
-/// The positions of `bench`: an opening, a tactical mess, and positions of the Bratko–Kopec test from
-/// middlegame to endgame.
+/// `bench`: an opening, a tactical mess, and Bratko–Kopec positions from middlegame to endgame.
 pub(super) const BENCH: [&str; 10] = [
     "startpos",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -42,8 +41,7 @@ pub(super) const BENCH: [&str; 10] = [
     "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 ];
 
-/// The positions of Lc0's `benchmark`, which are those of Stockfish's `bench`: openings, middlegames,
-/// endgames.
+/// Lc0's `benchmark`, which are those of Stockfish's `bench`.
 pub(super) const BENCHMARK: [&str; 34] = [
     "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 10",
@@ -96,7 +94,7 @@ pub(super) struct PositionArgs {
 }
 
 impl PositionArgs {
-    /// The positions, as after UCI's `position`. Unless some are named, those of `default`.
+    /// The positions, as after UCI's `position`, or else `default`.
     pub(super) fn or(&self, default: &[&str]) -> Result<Vec<String>, Failure> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
@@ -115,8 +113,7 @@ impl PositionArgs {
     }
 }
 
-/// Opens a list of positions, or standard input if it is called `-`. Stderr tells what of an archive is
-/// ignored.
+/// Opens a list of positions, `-` for standard input. Stderr names ignored parts of an archive.
 pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
     let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
         Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
@@ -175,8 +172,7 @@ impl LimitArgs {
     }
 }
 
-/// An engine that is ready, and whose searches end at the limit that they are given, by no other rule:
-/// without smart pruning, and without the overhead for a GUI, since nobody waits for the answer.
+/// An engine whose searches end at their limit only: without smart pruning and without a GUI's overhead.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     let mut settings = settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
@@ -186,14 +182,13 @@ pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     Ok(engine)
 }
 
-/// Tells on stderr what is in force, and the notes on it.
+/// Prints the settings in force and notes to stderr.
 pub(super) fn tell(engine: &Engine) {
     engine.in_force().iter().for_each(|in_force| eprint_message(format_args!("using {in_force}")));
     engine.take_notes().iter().for_each(eprint_message);
 }
 
-/// The same for many positions at once: `concurrency`, or as many as suit backend and limits. Its notes go to
-/// stderr.
+/// The same for many positions at once: `concurrency`, or as many as suit backend and limits.
 pub(super) fn searcher(
     settings: &Settings,
     concurrency: Option<u32>,
@@ -211,25 +206,25 @@ pub(super) fn searcher(
 /// Figures of one position or of all.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SearchFigures {
-    /// Visits made.
+    /// Visits.
     pub(super) nodes: u64,
     pub(super) nps: u64,
     pub(super) time_ms: f64,
-    /// Visits that the network evaluated.
+    /// Visits evaluated by the network.
     pub(super) evaluations: u64,
-    /// Visits whose evaluation was in the cache.
+    /// Visits evaluated from the cache.
     cache_hits: u64,
-    /// Visits that ended where the result is certain: in finished games, proven nodes and endgame tables.
+    /// Visits that ended at finished games, proven nodes and in endgame tables.
     terminals: u64,
-    /// Visits given up at a leaf under evaluation. They are no nodes.
+    /// Visits given up at a leaf under evaluation, not counted as nodes.
     collisions: u64,
     /// Evaluations per batch.
     pub(super) mean_batch: f64,
-    /// Memory of the tree at the end, per visited node.
+    /// Memory of the final tree per visited node.
     bytes_per_node: f64,
-    /// Time that search threads waited for a device that had as many batches as are of use.
+    /// Time that search threads waited for a full device.
     waited_for_device_ms: f64,
-    /// Time that they waited for it because nothing more could be begun in the tree.
+    /// Time that they waited because the tree had nothing more to start.
     waited_for_tree_ms: f64,
     #[serde(skip)]
     device_busy_ms: Option<f64>,
@@ -267,7 +262,7 @@ impl SearchFigures {
         count as f64 / (self.time_ms / 1e3).max(1e-9)
     }
 
-    /// What `threads` search threads waited for, in words, or `None` if they had no device to wait for.
+    /// What `threads` search threads waited for, `None` without a device.
     fn waits(&self, threads: usize) -> Option<String> {
         let [time, waited_for_device, waited_for_tree] =
             [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
@@ -277,7 +272,7 @@ impl SearchFigures {
     }
 }
 
-/// The heads of the columns of [`PositionRow`], and their widths.
+/// Columns of [`PositionRow`] and their widths.
 const HEADS: [(&str, usize); 9] = [
     ("move", 6),
     ("nodes", 10),
@@ -289,13 +284,13 @@ const HEADS: [(&str, usize); 9] = [
     ("collided", 10),
     ("batch", 8),
 ];
-/// Terminals that are narrower get the first columns only.
+/// Narrower terminals get the first columns only.
 const FEW_BELOW: usize = 120;
 const FEW: usize = 4;
-/// The column at which the values of facts begin.
+/// Column of the values of facts.
 const FACT_INDENT: usize = 18;
 
-/// Returns a line of these cells and a position, which is cut where a terminal has no room for it.
+/// Cuts the position at the terminal's width.
 fn line_of(cells: &[String; HEADS.len()], position: &str, width: Option<usize>) -> String {
     let count = if width.is_some_and(|width| width < FEW_BELOW) { FEW } else { HEADS.len() };
     let mut line = format!("{:<width$}", cells[0], width = HEADS[0].1);
@@ -315,16 +310,15 @@ fn head(width: Option<usize>) -> String {
     line_of(&HEADS.map(|(name, _)| name.to_owned()), "position", width)
 }
 
-/// One position's search.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PositionRow {
     pub(super) position: String,
     best_move: String,
     #[serde(flatten)]
     pub(super) figures: SearchFigures,
-    /// The time from `go` to the first evaluation, or `None` if the search needed none.
+    /// From `go`, `None` if the search needed no evaluation.
     first_evaluation_ms: Option<f64>,
-    /// The root's visited moves, most visited first.
+    /// Most visited first.
     visits: Vec<MoveVisits>,
 }
 
@@ -359,26 +353,25 @@ pub(super) struct SpeedReport {
     #[serde(flatten)]
     pub(super) figures: SearchFigures,
     pub(super) evaluations_per_s: f64,
-    /// The mean over the positions, ms.
+    /// Mean over the positions.
     first_evaluation_ms: Option<f64>,
-    /// The time until the run's very first evaluation, ms: with what a device does only at its first batch.
+    /// Until the run's very first evaluation, with what a device does only once.
     first_batch_ms: Option<f64>,
-    /// The CPU time of all threads while searching, seconds, not known on every system.
+    /// All threads while searching, seconds, if the system measures it.
     cpu_s: Option<f64>,
-    /// The share of the searches' time in which the device computed, not known for every backend.
+    /// Share of the searches' time in which the device computed, if the backend measures it.
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
-    /// The SHA-256 of the network's file, or `None` for backends without one.
+    /// SHA-256 of the network's file.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
-    /// The batch size in force.
     pub(super) minibatch_size: usize,
-    /// Batches that the device has at once, or 0 if the cores evaluate.
+    /// Batches that the device holds, or 0 if the cores evaluate.
     pub(super) queues: usize,
-    /// The limit that ended the searches, as in "10000 ms".
+    /// As in "10000 ms".
     pub(super) limit: String,
-    /// The options that were not at their defaults, as flags.
+    /// Options not at their defaults, as flags.
     options: Vec<String>,
     pub(super) positions: Vec<PositionRow>,
     /// FNV-1a over every root move with its visits.
@@ -386,7 +379,7 @@ pub(super) struct SpeedReport {
     pub(super) hash: u64,
 }
 
-/// Searches all positions, and shows each as soon as it is done. `between` is called before every search.
+/// Searches all positions and shows each result at once. `between` is called before every search.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -446,7 +439,7 @@ pub(super) fn search_all(
     })
 }
 
-/// An option as a flag. Of a path its last part alone.
+/// Paths are reduced to their last part.
 fn option_text((flag, value): (&str, String)) -> String {
     let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
     format!("--{flag}={name}")
@@ -520,8 +513,8 @@ impl PositionRow {
     }
 }
 
-/// Writes a page (index.html) and `data` as a JSON file of the name `json` into `folder`, which is made if
-/// need be. The page is passed on, so that it names no folder.
+/// Writes index.html and `data` as the file `json` into `folder`. The page names no folder, because it may be
+/// passed on.
 pub(super) fn write_report(
     folder: &Path,
     page: Page,

@@ -1,4 +1,4 @@
-//! How quiet the machine was during a measurement, and what its GPUs consumed.
+//! The machine's noise during a measurement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,25 +15,25 @@ use zeitnot_engine::network::cores;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::system::cpu_time;
 
-/// The smallest number of control measurements in a run …
+/// Fewest control measurements in a run, …
 const CONTROLS: usize = 16;
-/// … and the time that each takes.
+/// … and the time of each.
 const CONTROL_TIME: Duration = Duration::from_millis(40);
-/// The rounds of the control between two readings of the clock.
+/// Rounds between two readings of the clock.
 const STEP: u64 = 20_000;
-/// The largest share by which two runs may differ by chance on a quiet machine.
+/// Chance difference of two runs on a quiet machine.
 const LARGEST_DIFFERENCE: f64 = 0.03;
 
-/// Watches the machine during a run. Between the searches a control runs: always the same short computation,
-/// on as many threads as the searches have. On a quiet machine its rate stays the same.
+/// Between the searches a control runs a fixed short computation on as many threads as the searches have. On
+/// a quiet machine its rate stays the same.
 #[derive(Debug)]
 pub(in crate::tools) struct MachineMonitor {
     threads: usize,
     controls: usize,
-    /// Millions of the control's rounds per second, all threads.
+    /// Millions of rounds per second, all threads.
     rates: Vec<f64>,
     power: PowerMeter,
-    /// `None` where the system does not tell.
+    /// `None` where the system does not measure it.
     others: Option<OthersMeter>,
 }
 
@@ -61,7 +61,7 @@ impl MachineMonitor {
         }
     }
 
-    /// Returns what was measured while `nodes` were searched in `seconds`.
+    /// `nodes` were searched in `seconds`.
     pub(in crate::tools) fn finish(mut self, nodes: u64, seconds: f64) -> (MachineNoise, PowerReport) {
         self.between_searches();
         let others = self.others.and_then(OthersMeter::finish);
@@ -87,33 +87,33 @@ fn control_rate() -> f64 {
 pub(in crate::tools) struct MachineNoise {
     /// Rate of the control: millions of its rounds per second, all threads.
     pub(in crate::tools) control_rate: f64,
-    /// Standard deviation of the control as a share of its rate.
+    /// As a share of its rate.
     control_deviation: f64,
     controls: usize,
-    /// The share by which two runs like this may differ: by chance, as independent samples do, or as the two
-    /// halves of this one do, whichever is more. 19 of 20 differ by less.
+    /// Relative difference that 19 of 20 pairs of such runs stay below: the larger of the scatter of
+    /// independent samples and the difference of this run's halves.
     pub(in crate::tools) expected_difference: f64,
     pub(in crate::tools) is_noisy: bool,
-    /// What other programs did meanwhile, where the system tells it.
+    /// `None` where the system does not measure it.
     #[serde(default)]
     pub(in crate::tools) others: Option<Others>,
 }
 
-/// What other programs take of the processors that this one may use.
+/// The load of other programs on the processors that this one may use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct Others {
-    /// The number of processors that they keep busy, as a mean.
+    /// Mean number of busy processors.
     busy: f64,
     of: usize,
 }
 
-/// The share of the processors from which on other programs make a machine a busy one.
+/// Share of the processors that makes a machine busy.
 const BUSY: f64 = 0.05;
-/// The time for which the processors are watched before a measurement.
+/// For watching before a measurement.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Others {
-    /// Looks at the machine while this program does nothing. `None` where the system does not tell.
+    /// Watches the machine while this program does nothing. `None` where the system does not measure it.
     pub(in crate::tools) fn now() -> Option<Others> {
         let meter = OthersMeter::start()?;
         std::thread::sleep(LOOK);
@@ -125,14 +125,13 @@ impl Others {
     }
 }
 
-/// Counts how many processors other programs keep busy, of those that this one may use.
 #[derive(Debug)]
 struct OthersMeter {
     system: System,
-    /// Empty where the system does not tell, which means all.
+    /// Empty means all.
     processors: BTreeSet<usize>,
     start: Instant,
-    /// The CPU time of this program at the start.
+    /// CPU time of this program at the start.
     own: Duration,
 }
 
@@ -144,7 +143,7 @@ impl OthersMeter {
         Some(OthersMeter { system, processors, start: Instant::now(), own: cpu_time()? })
     }
 
-    /// Returns what others have used since the start. What a virtual machine's host has taken counts.
+    /// Load of others since the start, including time taken by a virtual machine's host.
     fn finish(mut self) -> Option<Others> {
         self.system.refresh_cpu_usage();
         let number = |name: &str| name.strip_prefix("cpu").and_then(|number| number.parse().ok());
@@ -184,7 +183,7 @@ impl MachineNoise {
         }
     }
 
-    /// Says how noisy the machine was, and what other work it had.
+    /// Sentences on noise and other work.
     pub(in crate::tools) fn verdict(&self) -> Vec<String> {
         let (deviation, difference) = (100.0 * self.control_deviation, 100.0 * self.expected_difference);
         let noise = if self.is_noisy {

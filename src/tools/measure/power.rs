@@ -1,4 +1,4 @@
-//! The power that NVIDIA's GPUs consume during the searches, and what else their driver tells.
+//! Power and state of NVIDIA's GPUs during the searches.
 
 use serde::Serialize;
 
@@ -7,10 +7,10 @@ use zeitnot_engine::system::nvidia_smi;
 
 const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 
-/// Reads the driver as each search ends. Power is then the mean of the last second, as the driver has it.
+/// Reads the driver as each search ends. Its power is the mean of the last second.
 #[derive(Debug, Default)]
 pub(super) struct PowerMeter {
-    /// The driver's answers: a line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
+    /// A line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
     answers: Vec<String>,
 }
 
@@ -19,7 +19,7 @@ impl PowerMeter {
         self.answers.extend(nvidia_smi(QUERY));
     }
 
-    /// Returns what was told while `nodes` were searched in `seconds`.
+    /// `nodes` were searched in `seconds`.
     pub(super) fn finish(self, nodes: u64, seconds: f64) -> PowerReport {
         let count = self.answers.iter().map(|answer| answer.lines().count()).max().unwrap_or(0);
         let lines = |gpu| self.answers.iter().filter_map(move |answer| answer.lines().nth(gpu));
@@ -44,12 +44,12 @@ impl PowerMeter {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(in crate::tools) struct PowerReport {
-    /// Energy of all GPUs that tell it, during the searches.
+    /// Of all GPUs that report it, during the searches.
     joules: Option<f64>,
-    /// Mean power of these GPUs during the searches.
+    /// Mean of these GPUs.
     watts: Option<f64>,
     nodes_per_joule: Option<f64>,
-    /// The driver's line for each GPU after the last search.
+    /// A line for each GPU after the last search.
     devices: Vec<String>,
 }
 

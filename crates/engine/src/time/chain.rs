@@ -1,4 +1,4 @@
-//! The chain of all rules that may end a search, in their order.
+//! The chain of all rules that may end a search.
 
 use std::borrow::Cow;
 
@@ -31,20 +31,19 @@ option_group! {
     }
 }
 
-/// The time after the first evaluation for which an only move may wait for a reply to ponder on.
+/// How long after the first evaluation an only move may wait for a reply to ponder on.
 const REPLY_PATIENCE: Millis = Millis(50.0);
 
-/// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as
-/// time passes.
+/// The rules of one search. Workers ask after every batch, the controller thread as time passes.
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
     open_ended: bool,
     legal_moves: u32,
     inc: Millis,
-    /// The rate of nodes as time, or `None` where real time counts.
+    /// For nodes as time.
     node_rate: Option<NodesPerMilli>,
-    /// The time left on the clock, or on the node clock in its place.
+    /// The time left, on the node clock if there is one.
     clock: Option<Millis>,
 }
 
@@ -67,23 +66,21 @@ impl Chain {
         }
     }
 
-    /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first
-    /// and then tightened by each rule that is asked.
+    /// The reason of the first rule that stops the search. Resets `hints`, which each rule then tightens.
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.on_our_clock(stats);
         let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
         if let Some(NodesPerMilli(rate)) = self.node_rate {
-            // What is left is nodes, not time: batches must not depend on how fast the machine is.
+            // Nodes remain, not time: batches must not depend on the machine's speed.
             hints.limit_remaining_visits(hints.remaining_time.0 * rate);
             hints.remaining_time = Millis::INFINITY;
         }
         reason
     }
 
-    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight, or `None`
-    /// if no clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`],
-    /// because managers revise their budgets.
+    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. `None` without a clock
+    /// and under `nodestime`. [`Chain::should_stop`] may change it, because managers revise their budgets.
     pub fn deadline(&self) -> Option<Millis> {
         if self.node_rate.is_some() {
             return None;
@@ -92,21 +89,18 @@ impl Chain {
         deadlines.reduce(Millis::min)
     }
 
-    /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of
-    /// [`Chain::deadline`]. `None` where nodes are not counted as time.
+    /// The most new nodes that `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
     pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
-        // Rounded up, so that the clock is empty when all are made.
         let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no
-    /// rule ends an infinite or ponder search, but it may run out of visits or fail.
+    /// `bestmove` must wait for `stop` or `ponderhit`, even if an infinite or ponder search runs out of
+    /// visits or fails.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }
 
-    /// Returns the manager's report on this move, or `None` where no clock limits the search.
     pub fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
@@ -119,13 +113,12 @@ impl Chain {
         self.inc
     }
 
-    /// Returns the time of a search on the clock of the rules: under `nodestime` that which the new nodes
-    /// stand for.
+    /// Time used on the rules' clock: under `nodestime` by the new nodes.
     pub(crate) fn time_used(&self, elapsed: Millis, new_nodes: Nodes) -> Millis {
         self.node_rate.map_or(elapsed, |rate| rate.time_of(new_nodes))
     }
 
-    /// Returns `stats` as the rules see them: under `nodestime` with the time that the new nodes stand for.
+    /// `stats` on the rules' clock: under `nodestime` the time follows from the new nodes.
     pub(super) fn on_our_clock<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
         if self.node_rate.is_none() {
             return Cow::Borrowed(stats);
@@ -159,7 +152,7 @@ fn push_limits_after_manager(
         stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
     }
     if let Some(moves) = facts.limits.mate {
-        // A search for mate goes on until it is found: no rule may call it hopeless.
+        // A search for mate must not be called hopeless.
         stoppers.push(Box::new(MateLimit { moves }));
         return;
     }
@@ -204,7 +197,7 @@ mod tests {
         let mut chain = chain(limits, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
-        // 200 nodes are left. 200/1.33 < 600 − 150.
+        // 200 nodes are left: 200/1.33 < 600 − 150.
         let decided = SearchStats { root_visits: vec![600, 150], ..stats(300.0, 800) };
         assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
         assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));
@@ -223,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A regression: beside a mate, the other lines that were wanted were not searched.
+    /// A regression: a mate ended the search before the other lines were searched.
     #[test]
     fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
         let options = StopperOptions::default();

@@ -1,7 +1,6 @@
-//! One side's chess clock during a game: it runs down, and is wound up by increments and periods.
+//! One side's chess clock during a game.
 //!
-//! The clock does not read real time: the caller passes the time that each move used. Matches and replays
-//! keep their time with it.
+//! It reads no real time: the caller passes the time of each move. Matches and replays use it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +9,6 @@ use super::facts::GoLimits;
 use super::units::Millis;
 use thiserror::Error;
 
-/// The clock of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GameClock {
     control: TimeControl,
@@ -20,7 +18,6 @@ pub struct GameClock {
 }
 
 impl GameClock {
-    /// Returns the clock before the first move of a game with this time control.
     pub fn new(control: TimeControl) -> GameClock {
         GameClock {
             control,
@@ -30,28 +27,26 @@ impl GameClock {
         }
     }
 
-    /// Returns the time left. It is negative after a loss on time.
+    /// Negative after a loss on time.
     pub fn left(&self) -> Millis {
         self.left
     }
 
-    /// Sets the time left, for a game whose clock was recorded.
+    /// For recorded clocks.
     pub fn set_left(&mut self, left: Millis) {
         self.left = left;
     }
 
-    /// Returns all the time that the side has been given so far.
+    /// All time given to the side so far.
     pub fn given(&self) -> Millis {
         self.given
     }
 
-    /// Returns the moves up to the end of the period, the next one included, or `None` if there are no
-    /// periods.
+    /// To the end of the period, the next one included.
     pub fn movestogo(&self) -> Option<u32> {
         self.movestogo
     }
 
-    /// Returns what `go` tells the engine that is to move.
     pub fn limits(&self) -> GoLimits {
         GoLimits {
             time: Some(self.left),
@@ -61,9 +56,8 @@ impl GameClock {
         }
     }
 
-    /// Takes the time of a move off the clock. Returns false if the flag has fallen. Otherwise adds the
-    /// increment and, at the end of a period, the next one. The clock counts in steps of `tick`: the flag
-    /// falls when a whole step too much was used.
+    /// Subtracts a move's time. False if the flag has fallen, otherwise adds the increment and a period where
+    /// one ends. The flag falls when a whole `tick` too much was used.
     #[must_use = "false means that the game is lost on time"]
     pub fn press(&mut self, used: Millis, tick: Millis) -> bool {
         self.left -= used;
@@ -83,8 +77,7 @@ impl GameClock {
         true
     }
 
-    /// Goes on by the rules of another period, of which the time has just been given by those of the last
-    /// one.
+    /// Continues with another period's rules. The last period's rules have just given its time.
     pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;
@@ -97,18 +90,16 @@ impl GameClock {
     }
 }
 
-/// A time control. Written and read as `[moves/]seconds[+increment]`.
+/// `[moves/]seconds[+increment]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimeControl {
-    /// Time for the game, or for each period.
+    /// For the game or each period.
     pub time: Millis,
-    /// Increment.
     pub inc: Millis,
-    /// Moves per period, or `None` for the whole game.
+    /// Per period.
     pub moves: Option<u32>,
 }
 
-/// A text that is no time control.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "\"{0}\" is no time control: expected seconds, with an increment or moves if any, as in 60+0.6, 300 or 40/900"

@@ -1,14 +1,12 @@
 //! Time management: decides how long to think about each move of a game.
 //!
-//! The engine holds a [`Timekeeper`] for each game. At `go` it takes what is known of the move
-//! ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them. The search asks
-//! the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]. When the move is made, the
-//! manager is told the [`MoveOutcome`](manager::MoveOutcome) and learns from it.
+//! The engine holds a [`Timekeeper`] for each game. At `go` it turns the [`MoveFacts`] into a [`Chain`] of
+//! stoppers, the [`TimeManager`]'s own among them. The search asks the chain with fresh [`SearchStats`] and
+//! reads the [`Hints`]. After the move, the manager learns from the [`MoveOutcome`](manager::MoveOutcome).
 //!
-//! Everything here is pure: nothing reads the machine's clock. Elapsed times and statistics come in as
-//! numbers, so that every rule can be tested and replayed without waiting. This module knows nothing of tree,
-//! network or chess. It uses [`crate::params`] and [`crate::options`] only. Times, nodes, rates and plies
-//! cross its border in the types of [`units`].
+//! Nothing here reads the machine's clock: times and statistics come in as numbers, so that every rule can be
+//! tested and replayed. The module knows nothing of tree, network or chess, and uses [`crate::params`] and
+//! [`crate::options`] only. Quantities cross its border in the types of [`units`].
 //!
 //! | file | what it holds |
 //! |---|---|

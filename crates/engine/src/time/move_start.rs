@@ -3,18 +3,17 @@
 use super::facts::GoLimits;
 use super::units::Millis;
 
-/// Follows the commands of the GUI to find the moment from which a move's time counts.
+/// Follows the GUI's commands to find the start of a move's time.
 ///
-/// That is when `go` came. If it came together with `position`, the engine read it later: parsing a long
-/// `position` is part of the move. What the engine did before `position` costs the move nothing, such as
-/// loading a network, and neither does what it did before a `readyok` that the GUI waits for. All times count
-/// from the same moment, which the caller chooses.
+/// That is when `go` came. If it came together with `position`, parsing a long `position` counts as part of
+/// the move. Work before `position`, such as loading a network, does not count, nor does work before an
+/// awaited `readyok`. The caller chooses the origin of all times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveStart {
     position_read_at: Option<Millis>,
 }
 
-/// The time at which a `go` line came, and at which the engine took it up after the commands before it.
+/// When a `go` line came, and when the engine took it up.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTimes {
     pub came: Millis,
@@ -30,8 +29,8 @@ impl MoveStart {
         self.position_read_at = None;
     }
 
-    /// Returns the start of the move for a `go` line. A `position` counts for one `go` only, only where a
-    /// clock is running, and not where timing `is_strict`.
+    /// The start of the move. A `position` counts for one `go` only, with a clock, and not where timing
+    /// `is_strict`.
     pub fn go_read(&mut self, go: GoTimes, limits: &GoLimits, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
             Some(position) if limits.time.is_some() && !is_strict => go.came.max(position).min(go.now),
@@ -48,7 +47,7 @@ mod tests {
         GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() }
     }
 
-    /// Returns the start of a move whose `position` was read at 100, and whose `go`, which came then, at 130.
+    /// `position` read at 100, `go` came then and was taken up at 130.
     fn start(is_strict: bool, waits_for_readyok: bool, limits: &GoLimits) -> f64 {
         let mut start = MoveStart::default();
         start.position_read(Millis(100.0));
@@ -66,7 +65,7 @@ mod tests {
         assert_eq!(start(false, false, &GoLimits::default()), 130.0, "no clock is running");
     }
 
-    /// A regression: the time in which a person looked at the board counted.
+    /// A regression: the time a person took before `go` counted.
     #[test]
     fn the_time_until_go_comes_does_not_count() {
         let mut start = MoveStart::default();

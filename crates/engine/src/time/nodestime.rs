@@ -1,9 +1,9 @@
-//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread of the CPU and
-//! fp32.
+//! `nodestime`: node counts instead of wall-clock time. The engine plays the same game under any load, with
+//! one thread of the CPU and fp32.
 //!
-//! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
-//! clock is ignored. The nodes of every move are subtracted, and increments are added. Managers and stoppers
-//! see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
+//! The first `go` of a game converts the clock to nodes: npmsec × time. Later clocks of the GUI are ignored.
+//! Each move subtracts its nodes and adds the increment. Managers and stoppers see milliseconds (nodes ÷
+//! npmsec).
 
 use super::facts::{GoLimits, MoveFacts};
 use super::units::{Millis, Nodes};
@@ -21,15 +21,13 @@ option_group! {
     }
 }
 
-/// The number of pieces below which searches get faster, as more of their visits end where the result is
-/// known, …
+/// Below this number of pieces searches get faster, as more visits end where the result is known …
 const ENDGAME_PIECES: u32 = 12;
-/// … and the share by which the dynamic rate has risen when only the kings are left. Both are measured, see
-/// `docs/results/time-management.md`.
+/// … by this share when only kings are left. Measured, see `docs/results/time-management.md`.
 const ENDGAME_GAIN: f64 = 0.6;
 
 impl NodesTimeOptions {
-    /// Returns the rate with `pieces` pieces on the board, or `None` if nodes as time are switched off.
+    /// `None` if nodes as time are switched off.
     pub(crate) fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone =
             f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
@@ -38,7 +36,6 @@ impl NodesTimeOptions {
     }
 }
 
-/// A rate of nodes that pass for one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct NodesPerMilli(pub f64);
 
@@ -52,11 +49,11 @@ impl NodesPerMilli {
     }
 }
 
-/// The clock of one game. It is kept in milliseconds: nodes divided by the rate of the move that used them.
+/// One game's clock in milliseconds: nodes divided by the rate of the move that used them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeClock {
     left: Option<Millis>,
-    /// The time that the game began with, which is added again at each time control.
+    /// The initial time, added again at each time control.
     period: Millis,
     movestogo: Option<u32>,
 }
@@ -70,7 +67,7 @@ impl NodeClock {
         } else if has_new_period(self.movestogo, movestogo) {
             self.add(self.period);
             if movestogo.is_none() {
-                // What is left for the rest of the game may be less than a period. Only the GUI knows.
+                // The rest of the game may have less than a period. Only the GUI knows.
                 self.left = self.left.map(|left| left.min(gui.time));
             }
         }
@@ -80,7 +77,6 @@ impl NodeClock {
         MoveFacts { limits, elapsed: Millis::ZERO, ..facts.clone() }
     }
 
-    /// Subtracts a move's time (its nodes divided by its rate) and adds the increment.
     pub(crate) fn press(&mut self, used: Millis, inc: Millis) {
         self.add(inc - used);
     }
@@ -90,8 +86,7 @@ impl NodeClock {
     }
 }
 
-/// Returns true if a time control was passed: there are more moves to go than before, or the last one before
-/// it was made.
+/// A time control was passed: more moves to go than before, or the last one was made.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
     before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
 }
@@ -107,7 +102,7 @@ mod tests {
         MoveFacts { limits, ..MoveFacts::default() }
     }
 
-    /// A regression: the same game was promised for any machine, without the conditions.
+    /// A regression: the help promised the same game on any machine.
     #[test]
     fn the_help_names_the_conditions_of_the_same_game() {
         let help = NodesTimeOptions::declared()[0].help;
@@ -141,8 +136,7 @@ mod tests {
         assert_eq!(next.limits.time, Some(Millis(12_000.0)));
     }
 
-    /// A regression: periods of one move, and the end of the game without a time control, got nothing any
-    /// more.
+    /// A regression: periods of one move got no time.
     #[test]
     fn the_last_move_before_a_time_control_is_followed_by_a_period() {
         let play = |moves: &[(f64, Option<u32>)]| -> Vec<f64> {

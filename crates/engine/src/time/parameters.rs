@@ -1,31 +1,24 @@
-//! How time managers and moves-left estimators are registered: by a name, a line for the documentation and
-//! their parameters.
+//! Registers time managers and moves-left estimators: a name, a summary and their parameters.
 
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::{ParamError, Params};
 
-/// A manager or an estimator that a parameter list can name.
 pub trait Named: Sized {
     const NAME: &'static str;
-    /// What it does, in one line for the documentation.
+    /// One line for the documentation.
     const SUMMARY: &'static str;
-    /// Its parameters, of which it is made. It may be no more than them.
     type Params: OptionGroup + Into<Self>;
 
-    /// Makes it from a parameter list.
     fn from_list(list: &Params) -> Result<Self, ParamError> {
         Self::Params::default().read(Self::NAME, list, &[]).map(Into::into)
     }
 }
 
-/// An entry of the table of managers, or of estimators.
+/// An entry of the table of managers or estimators.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered<T> {
-    /// The name.
     pub name: &'static str,
-    /// What it does, in one line for the documentation.
     pub summary: &'static str,
-    /// Describes its parameters.
     pub parameters: fn() -> Vec<OptionSpec>,
     pub(in crate::time) create: fn(&Params) -> Result<T, ParamError>,
 }

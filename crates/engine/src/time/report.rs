@@ -1,43 +1,36 @@
-//! The report on a move: what its manager has computed, and what came of it.
-
 use std::fmt;
 
 use super::units::{ExpectedNodes, Millis, Nps, Plies};
 
-/// The figures that a manager has computed for a move, and what came of it so far. They are printed in one
-/// line as `key=value …`, for scripts.
+/// A manager's figures for a move and what came of it, printed in one line as `key=value …`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
-    /// The manager's name.
     pub manager: &'static str,
-    /// Longest time that the move may take as it is planned now, from `go`.
+    /// Longest time from `go` by the current plan.
     pub budget: Millis,
-    /// Average time per move to the end of the game or the time control, as computed at the start of the
-    /// move.
+    /// Per move to the end of the game or time control, at the start of the move.
     pub average: Option<Millis>,
-    /// New nodes that the move should make.
+    /// New nodes aimed at.
     pub target_nodes: Option<ExpectedNodes>,
     /// Expected share of the tree that survives a move.
     pub tree_reuse: Option<f64>,
-    /// Nodes that counted as reused.
     pub reused_nodes: Option<ExpectedNodes>,
     /// Expected share of a budget that is used.
     pub timeuse: Option<f64>,
-    /// Expected new nodes per second.
     pub nps: Option<Nps>,
-    /// Time of search that this rate was measured over in the game so far, not printed.
+    /// Search time in this game that the rate was measured over, not printed.
     pub nps_measured: Millis,
-    /// Estimated number of full moves that our side still has to make.
+    /// Full moves of our side.
     pub moves_left: Option<f64>,
-    /// Name of the estimator that gave that number.
+    /// The estimator's name.
     pub moves_left_source: Option<&'static str>,
-    /// The Moves Left Head's M for the root, where the estimator knows it.
+    /// The Moves Left Head's output for the root, if the estimator knows it.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
-    /// Time taken out of a reserve beyond the regular budget.
+    /// Taken from a reserve beyond the regular budget.
     pub overdraft: Millis,
-    /// Time put into that reserve.
+    /// Put into that reserve.
     pub saved: Millis,
 }
 

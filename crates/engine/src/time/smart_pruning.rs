@@ -1,42 +1,38 @@
-//! Smart pruning: stops once the best move cannot be overtaken any more. The last rule of the chain, because
-//! it reads the hints of all others.
+//! Smart pruning: stops once the best move cannot be overtaken. The last rule of the chain, because it reads
+//! the others' hints.
 
 use super::stats::{Hints, SearchStats};
 use super::stoppers::{StopReason, Stopper};
 use super::units::{Millis, Nps};
 
-/// The least time after the first evaluation before the rule stops a search, as in Lc0.
+/// Least time after the first evaluation, as in Lc0.
 const TOLERANCE: Millis = Millis(200.0);
-/// Nodes that are added when the search's own rate is measured, as in Lc0.
+/// Added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
-/// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that
-/// is shown.
+/// Longest wait on a clock for the evaluation of an only move, which changes only the score shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 #[derive(Clone, Debug)]
 pub(crate) struct SmartPruning {
-    /// `SmartPruningFactor`, above 0.
     pub(crate) factor: f64,
     pub(crate) minimum_batches: u64,
-    /// Those at the root, all of them even under `searchmoves`, or 0 if unknown.
+    /// At the root, even under `searchmoves`, or 0 if unknown.
     pub(crate) legal_moves: u32,
-    /// The search of an only move goes on until a reply is known that can be pondered on, but not for longer
-    /// than this after the first evaluation.
+    /// Longest wait after the first evaluation for a reply to ponder on to an only move.
     pub(crate) reply_patience: Millis,
-    /// Whether a clear move ends the search. Otherwise only a certain result does.
+    /// Otherwise only a certain result ends the search.
     pub(crate) ends_with_move: bool,
 }
 
 impl SmartPruning {
-    /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if
-    /// one is wanted. On a clock it does not wait long for either.
+    /// An only move has its score and, if wanted, a reply. On a clock neither is waited for long.
     fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
         let has_clock = hints.remaining_time < Millis::INFINITY;
         if stats.root.is_none() {
             return has_clock && stats.elapsed >= ONLY_MOVE_PATIENCE;
         }
-        // The first visit of the move evaluates it, the second one a reply.
+        // The first visit evaluates the move, the second a reply.
         let has_reply = stats.most_visits().best > 1 || stats.root_is_certain;
         let is_late = |since| since >= self.reply_patience;
         has_reply || self.reply_patience == Millis::ZERO || stats.since_first_eval.is_some_and(is_late)
@@ -50,7 +46,7 @@ impl SmartPruning {
 }
 
 fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
-    // 0 nodes/s for an infinite time is no limit, not NaN.
+    // 0 nodes/s for an infinite time: no limit, not NaN.
     let time = hints.remaining_time;
     let by_time = if time == Millis::INFINITY { f64::INFINITY } else { time.as_secs() * nps.0 };
     by_time.min(hints.remaining_visits.0)
@@ -64,8 +60,7 @@ impl Stopper for SmartPruning {
         if stats.proven_win {
             return Some(StopReason::ProvenWin);
         }
-        // Where every move seems to lose the last one is looked into as well: the mate is proven, and its
-        // score shown.
+        // Where every move seems to lose, the last one is searched too, to prove the mate and show its score.
         let left_open = if stats.is_resignable { 0 } else { 1 };
         if self.ends_with_move && self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
@@ -73,7 +68,7 @@ impl Stopper for SmartPruning {
         if stats.root_is_certain && stats.root.is_some() {
             return Some(StopReason::ProvenResult);
         }
-        // Until then all moves are searched on, so that the lead may shrink.
+        // Until then all moves are searched, so that the lead may shrink.
         if !self.ends_with_move || stats.elapsed < hints.least_time {
             return None;
         }
@@ -100,7 +95,7 @@ mod tests {
         SmartPruning { factor, minimum_batches, legal_moves, reply_patience, ends_with_move: true }
     }
 
-    /// Returns the statistics 1 s after the first evaluation, with 1,000 new nodes and visits 900 and 400.
+    /// 1 s after the first evaluation, 1,000 new nodes, visits 900 and 400.
     fn stats() -> SearchStats {
         SearchStats {
             elapsed: Millis(1100.0),
@@ -123,8 +118,7 @@ mod tests {
             // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400. 0.67 s give 503.8.
             (Some(1000.0), 660.0, Some(StopReason::SmartPruning)),
             (Some(1000.0), 670.0, None),
-            // Its own rate: (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5. 0.52 s give
-            // 508.3.
+            // Its own rate: (1000 + 300) nodes/s · 0.51 s / 1.33 = 498.5. 0.52 s give 508.3.
             (None, 510.0, Some(StopReason::SmartPruning)),
             (None, 520.0, None),
         ] {
@@ -172,8 +166,7 @@ mod tests {
         assert_eq!(ask(1, &evaluated).0, Some(StopReason::OnlyMove));
     }
 
-    /// A regression: an only move was played before the root was evaluated, so that there was neither a score
-    /// nor a reply to ponder on.
+    /// A regression: an only move was played without a score and a reply to ponder on.
     #[test]
     fn an_only_move_gets_a_score_and_a_reply_to_ponder_on() {
         let root = Some(RootEvaluation::default());
@@ -202,8 +195,7 @@ mod tests {
         assert_eq!(ask(pondering(), &mated, 1e4), only_move, "there is no reply");
     }
 
-    /// A regression: the last move that was not proven to lose was played at once, however lost it was, and
-    /// the mate not shown.
+    /// A regression: the last unproven move was played at once, and the mate not shown.
     #[test]
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {
@@ -226,7 +218,7 @@ mod tests {
         assert_eq!(ask(5, losing(3)), None);
         assert_eq!(ask(5, losing(4)), Some(StopReason::OthersLose));
         assert_eq!(ask(0, losing(0)), None, "an unknown number of moves");
-        // A regression: a position that was proven to be drawn was searched to the end of its budget.
+        // A regression: a proven draw was searched to the end of its budget.
         let drawn = |root| SearchStats { root_is_certain: true, root, ..stats() };
         let root = Some(RootEvaluation::default());
         assert_eq!(ask(5, drawn(root)), Some(StopReason::ProvenResult));

@@ -1,52 +1,45 @@
-//! The statistics that stoppers get from the search, and the hints that they give back.
+//! The statistics that stoppers get from the search, and their hints.
 
 use super::facts::{MostVisits, RootEvaluation};
 use super::units::{ExpectedNodes, Millis, Nodes, Nps};
 
-/// Statistics of a running search. Counters start at `go`, or at `ponderhit`, where the search of our move
-/// begins.
+/// Counters start at `go`, or at `ponderhit`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchStats {
-    /// Time since the `go` line was read.
+    /// Since the `go` line was read.
     pub elapsed: Millis,
-    /// Time since the first evaluation of this search came back, from the network or out of the cache, or
-    /// `None` before it.
+    /// Since this search's first evaluation, from the network or the cache.
     pub since_first_eval: Option<Millis>,
     /// Visits under the root, reused ones included.
     pub nodes: Nodes,
-    /// Visits made by this search: its playouts, also where one descent carries several visits.
+    /// Visits made by this search.
     pub new_nodes: Nodes,
-    /// Visits made by this search that ended where the result is known: at terminals, proven nodes and in
-    /// endgame tables.
+    /// New visits that ended at terminals, proven nodes and in endgame tables.
     pub terminal_visits: Nodes,
-    /// Batches that came back.
     pub batches: u64,
-    /// Average depth, plies.
+    /// Average, plies.
     pub depth: u32,
-    /// Visits of the root's moves, in a fixed order during one search, empty before the root is expanded. 0
-    /// for moves that may not be searched or certainly lose.
+    /// In a fixed order during one search, empty before the root is expanded. 0 for moves that may not be
+    /// searched or certainly lose.
     pub root_visits: Vec<u32>,
-    /// Index into `root_visits` of the move with the best Q among those visited.
+    /// Index into `root_visits`.
     pub best_by_q: Option<usize>,
-    /// The root's evaluation: visit-weighted averages, or `None` before the first evaluation.
+    /// Visit-weighted averages, `None` before the first evaluation.
     pub root: Option<RootEvaluation>,
-    /// True if a root move wins by force.
     pub proven_win: bool,
-    /// True if the root's result is certain: more visits tell nothing new.
+    /// More visits tell nothing new.
     pub root_is_certain: bool,
-    /// Root moves that are proven to lose.
+    /// Proven losses.
     pub losing_moves: u32,
-    /// True if every root move that was searched loses nearly for certain, so that a better score is worth
-    /// more than time.
+    /// Every searched root move loses almost certainly: a better score is worth more than time.
     pub is_resignable: bool,
-    /// Moves to the mate that was found for the side to move, if any.
+    /// Moves to the mate found for the side to move.
     pub mate_in: Option<u32>,
-    /// Moves to the mate that was found against the side to move, if any.
+    /// Moves to the mate found against the side to move.
     pub mated_in: Option<u32>,
 }
 
 impl SearchStats {
-    /// Returns whether the side to move mates in so many moves or fewer.
     pub(crate) fn has_mate_in(&self, moves: u32) -> bool {
         self.mate_in.is_some_and(|found| found <= moves)
     }
@@ -55,35 +48,32 @@ impl SearchStats {
         MostVisits::of(&self.root_visits)
     }
 
-    /// Returns true if nearly all visits end where the result is known already, so that hardly anything is
-    /// left to be found.
+    /// Nearly all visits end where the result is known: hardly anything is left to be found.
     pub(crate) fn is_exhausted(&self) -> bool {
         const LEAST_NODES: Nodes = Nodes(20_000);
         let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
         self.new_nodes >= LEAST_NODES && not_terminal.0 < self.new_nodes.0 / 20
     }
 
-    /// Returns the index of the most visited root move, the first of equals, or `None` without visits.
+    /// Index of the most visited root move, the first of equals.
     pub fn most_visited(&self) -> Option<usize> {
         let most = self.most_visits().best;
         self.root_visits.iter().position(|&n| n == most && n > 0)
     }
 }
 
-/// The hints that stoppers give those after them in the chain and the search. The chain resets them before it
-/// asks.
+/// The chain resets the hints, then each stopper tightens them for later ones and the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
-    /// The manager's estimate of new nodes per second, if it has one.
+    /// The manager's estimate.
     pub nps: Option<Nps>,
-    /// Time until the clock ends the search, infinite where no clock limits it.
+    /// Until the clock ends the search, infinite without one.
     pub remaining_time: Millis,
-    /// Visits that can still be made before a limit ends the search, infinite where there is none.
+    /// Until a limit ends the search, infinite without one.
     pub remaining_visits: ExpectedNodes,
-    /// Time since `go` before which a lead is no reason for smart pruning to end the search.
+    /// Since `go`. Before it no lead ends the search.
     pub least_time: Millis,
-    /// True if smart pruning is on: root moves that cannot become the most visited in what remains need no
-    /// further visits.
+    /// Smart pruning is on: root moves that cannot become the most visited need no visits.
     pub prunes_root_moves: bool,
 }
 
@@ -108,19 +98,16 @@ impl Hints {
         self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
 
-    /// Returns the lead in visits that no root move can make up any more, or `None` while there is no such
-    /// lead.
+    /// The lead in visits that no root move can make up.
     pub(crate) fn decisive_lead(&self) -> Option<u32> {
-        // Saturates. More visits than that are not made.
         let lead = self.remaining_visits.0 as u32;
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
     }
 
-    /// Returns the size of the largest batch, `1..=wanted`, that should be back before the search ends, if
-    /// `nps` evaluations are made per second (the device's measured rate, though the manager's estimate will
-    /// do).
+    /// The largest batch, `1..=wanted`, that should be back before the search ends at `nps` evaluations per
+    /// second.
     ///
-    /// Half of the remaining time is left as a margin, because the rate of a single batch scatters.
+    /// Half of the remaining time is a margin, because single batches scatter.
     pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
         let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
         let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };

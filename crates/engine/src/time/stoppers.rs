@@ -1,5 +1,4 @@
-//! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all
-//! others' hints, has a file of its own.
+//! The trait of rules that end a search, and the simple rules: one limit each.
 
 use std::fmt;
 
@@ -8,28 +7,26 @@ use super::stats::{Hints, SearchStats};
 use crate::time::facts::MoveFacts;
 use crate::time::units::{Millis, Nodes};
 
-/// The reason why a search ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// The limit of `go nodes` is reached.
+    /// The limit of `go nodes`.
     Nodes,
-    /// The time of `go movetime` is over.
+    /// The time of `go movetime`.
     MoveTime,
-    /// The manager's budget in time is spent.
+    /// The manager's budget in time.
     Budget,
-    /// The manager's target in nodes is reached.
+    /// The manager's target in nodes.
     TargetNodes,
-    /// The manager expects no gain from more time (after an iteration, or a short mate).
+    /// The manager expects no gain from more time.
     Settled,
-    /// The limit of `go depth` is reached.
+    /// The limit of `go depth`.
     Depth,
-    /// The mate of `go mate` is found, or there is none.
+    /// `go mate` found the mate, or there is none.
     Mate,
     /// The visit distribution hardly changes any more.
     KldGain,
     /// The best move cannot be overtaken in the time that is left.
     SmartPruning,
-    /// There is only one legal move.
     OnlyMove,
     /// A root move wins by force.
     ProvenWin,
@@ -59,33 +56,32 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// A rule that may end a search. It lives for one search and is asked again and again.
+/// A rule that may end a search. It lives for one search.
 pub trait Stopper: Send + fmt::Debug {
-    /// Returns the reason if the search is to stop now. Also tightens the hints for the stoppers after it and
-    /// for the search.
+    /// The reason to stop now, if any. Tightens the hints for later stoppers and the search.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
-    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight, or `None`
-    /// for rules that do not depend on the clock. It may change while the search runs.
+    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. `None` without a clock.
+    /// It may change during the search.
     fn deadline(&self) -> Option<Millis> {
         None
     }
 
-    /// Returns what the budget was computed from, for rules that have one.
+    /// What the budget was computed from.
     fn report(&self) -> Option<MoveReport> {
         None
     }
 }
 
-/// Share of the clock, less the reserve, that the wait for the first evaluation may take …
+/// Share of the clock, less the reserve, that the wait for the first evaluation may take.
 const GRACE_SHARE: f64 = 0.1;
-/// … but on a clock that is nearly empty up to this, if that is not more than half of it: a tenth would be
-/// over before any thread has begun.
+/// On a nearly empty clock the wait may take up to this, within half of it: a tenth would be over before any
+/// thread starts.
 const LEAST_GRACE: Millis = Millis(5.0);
 
-/// Lets a search go on beyond its budget until its first evaluation is back. A move chosen without any
-/// evaluation loses games, a tenth of the clock does not, and a clock that loses a tenth at a time never runs
-/// out. Where an earlier search has evaluated the root, only a budget of next to nothing is exceeded.
+/// Lets a search exceed its budget until its first evaluation is back: a move chosen without any evaluation
+/// loses games, a tenth of the clock does not. If an earlier search evaluated the root, only a budget near
+/// zero is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
@@ -114,7 +110,6 @@ impl FirstEvaluationWait {
     }
 }
 
-/// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
 pub(crate) struct BudgetLimit {
     report: MoveReport,
@@ -144,11 +139,10 @@ impl Stopper for BudgetLimit {
     }
 }
 
-/// Stops at a number of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeLimit {
     pub(crate) limit: Nodes,
-    /// True for visits in the tree, false for playouts of this search.
+    /// Counts visits in the tree, otherwise playouts of this search.
     pub(crate) counts_reused: bool,
 }
 
@@ -160,20 +154,18 @@ impl Stopper for NodeLimit {
     }
 }
 
-/// Time of `movetime` that is kept for the way to the GUI beside the lag that the clock has shown …
+/// Kept from `movetime` for the way to the GUI, beside the lag measured …
 const MOVETIME_RESERVE: Millis = Millis(10.0);
-/// … but at most this share of it. Lag takes at most half.
+/// … at most this share of it. Lag takes at most half.
 const LARGEST_RESERVE: f64 = 0.1;
 
-/// Stops after a fixed time: what `movetime` asks for, not the budget of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveTimeLimit {
     limit: Millis,
 }
 
 impl MoveTimeLimit {
-    /// Makes the rule for a `movetime`, from which the answer takes `lag` to the GUI. Without it not even the
-    /// reserve is kept.
+    /// `lag` is the time that the answer takes to the GUI. Without it no reserve is kept.
     pub(crate) fn new(movetime: Millis, lag: Option<Millis>) -> Self {
         let kept = |lag: Millis| lag.min(movetime / 2.0) + MOVETIME_RESERVE.min(movetime * LARGEST_RESERVE);
         MoveTimeLimit { limit: (movetime - lag.map_or(Millis::ZERO, kept)).max(Millis::ZERO) }
@@ -191,12 +183,11 @@ impl Stopper for MoveTimeLimit {
     }
 }
 
-/// Stops when the average depth is reached, or when it cannot be reached because the result is certain or
-/// hardly anything is left to be found.
+/// Stops at the average depth, or when it is out of reach because the result is certain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepthLimit {
     pub(crate) depth: u32,
-    /// True if the result of the best move is enough, false if several lines are searched.
+    /// True if the best move's result is enough, false if several lines are searched.
     pub(crate) ends_with_proof: bool,
 }
 
@@ -207,7 +198,7 @@ impl Stopper for DepthLimit {
     }
 }
 
-/// Stops when a mate that is short enough was found, or when there is none to be found.
+/// Stops at a mate that is short enough, or when there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MateLimit {
     pub(crate) moves: u32,
@@ -216,17 +207,17 @@ pub(crate) struct MateLimit {
 impl Stopper for MateLimit {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
         let is_found = stats.has_mate_in(self.moves);
-        // A longer mate that is certain may still give way to a shorter one.
+        // A proven longer mate may still give way to a shorter one.
         let is_decided = stats.mate_in.is_none() && stats.root_is_certain;
         let is_hopeless = is_decided || stats.is_exhausted() || self.moves == 0;
         (is_found || is_hopeless).then_some(StopReason::Mate)
     }
 }
 
-/// Compares the root's visit distribution with that of an earlier moment of the search.
+/// Stops when the root's visit distribution has settled.
 ///
-/// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old
-/// and q new, per node made in between (Lc0's rule and units).
+/// The gain is the divergence of the new distribution from the old, Σ p·ln(p/q) with p old and q new, per
+/// node made in between (Lc0's rule and units).
 #[derive(Clone, Debug)]
 pub(crate) struct KldGain {
     minimum: f64,
@@ -235,8 +226,7 @@ pub(crate) struct KldGain {
 }
 
 impl KldGain {
-    /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval`
-    /// nodes.
+    /// Stops below a gain of `minimum` per node, checked every `interval` nodes.
     pub(crate) fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }
@@ -249,7 +239,7 @@ impl Stopper for KldGain {
         if now < before + self.interval {
             return None;
         }
-        // Moves that were tried since are new at the end. The earlier ones keep their places.
+        // New moves are appended, the earlier ones keep their places.
         let gain =
             (before > 0).then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
         self.earlier.clone_from(&stats.root_visits);
@@ -261,8 +251,7 @@ fn total(visits: &[u32]) -> u64 {
     visits.iter().map(|&n| u64::from(n)).sum()
 }
 
-/// Returns Σ p·ln(p/q) over the moves that `old` had visited. p and q are shares of the visits in `old` and
-/// `new`.
+/// Σ p·ln(p/q) over the moves visited in `old`. p and q are shares of the visits in `old` and `new`.
 fn divergence(old: &[u32], new: &[u32]) -> f64 {
     let (old_total, new_total) = (total(old) as f64, total(new) as f64);
     let share = |n: u32, total: f64| f64::from(n) / total;
@@ -306,7 +295,7 @@ mod tests {
         assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
     }
 
-    /// A regression: a move whose tree was kept waited up to a tenth of the clock for a batch, too.
+    /// A regression: a move with a kept tree waited for a batch, too.
     #[test]
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
@@ -430,7 +419,7 @@ mod tests {
         assert_eq!(ask(&[225, 75]), Some(StopReason::KldGain), "the same shares again");
     }
 
-    /// A regression: a look was skipped whenever a move had been tried for the first time since the last one.
+    /// A regression: a check was skipped whenever a new move had been tried.
     #[test]
     fn a_new_move_does_not_hide_that_the_others_have_settled() {
         let mut stopper = KldGain::new(1e-4, 100);

@@ -1,5 +1,4 @@
-//! The time management of one game: the manager and the options around it. The engine holds one for each
-//! game.
+//! The time management of one game: the manager and the options around it.
 
 use super::chain::{Chain, StopperOptions};
 use super::facts::MoveFacts;
@@ -9,36 +8,33 @@ use super::stats::SearchStats;
 use super::stoppers::StopReason;
 use super::units::Millis;
 
-/// The time management of one side in one game. The engine makes new ones at `ucinewgame` and when the option
-/// `TimeManager` changes.
+/// The time management of one side in one game. `ucinewgame` and a change of `TimeManager` start a new one.
 #[derive(Debug)]
 pub struct Timekeeper {
     manager: Box<dyn TimeManager>,
     options: StopperOptions,
     nodestime: NodeClock,
-    /// The clock at the first move of the game.
     first_clock: Option<Millis>,
     lag: LagMeter,
-    /// The GUI's clock at the last `go`.
     clock: Option<Millis>,
 }
 
-/// The overhead is at least this multiple of the largest lag that was seen.
+/// The overhead is at least this multiple of the largest lag seen.
 const LAG_MARGIN: f64 = 2.0;
 
-/// Number of moves that a game may last longer than expected.
+/// Moves that a game may last longer than expected, …
 const RESERVE_MOVES: f64 = 40.0;
-/// Lag of each of them that the plan does not include, as a share of the overhead.
+/// … the lag of each that the plan leaves out, as a share of the overhead, …
 const RESERVE_COST: f64 = 0.5;
-/// Largest reserve for them, as a share of the game's first clock.
+/// … and the largest reserve for them, as a share of the game's first clock.
 const RESERVE_SHARE: f64 = 0.1;
 
 #[derive(Clone, Debug)]
 pub struct SearchEnd<'a> {
-    /// The statistics at the moment of `bestmove`, counted from `go`.
+    /// Counted from `go`.
     pub stats: &'a SearchStats,
-    /// The rule that ended it, with [`StopReason::Budget`] where the controller ended it at the deadline, or
-    /// `None` after `stop` and after failures.
+    /// [`StopReason::Budget`] where the controller ended the search at the deadline. `None` after `stop` and
+    /// failures.
     pub reason: Option<StopReason>,
 }
 
@@ -58,8 +54,7 @@ impl Timekeeper {
         self.options = options;
     }
 
-    /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned
-    /// for it or learnt from it.
+    /// The stoppers for a search. Ponder searches are not planned and teach nothing.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
         if facts.limits.ponder {
             return Chain::new(facts, &self.options, None);
@@ -74,17 +69,17 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
-    /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
+    /// The clock was set: its next value says nothing about lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }
 
-    /// Takes the message for the user that has come up since the last call, for an `info string`.
+    /// Takes the message for an `info string`.
     pub(crate) fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()
     }
 
-    /// Tells the manager how the move went. Call it once per search, after `bestmove`.
+    /// Call it once per search, after `bestmove`.
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
         let Some(report) = chain.report() else { return };
         let stats = chain.on_our_clock(end.stats);
@@ -101,8 +96,8 @@ impl Timekeeper {
         });
     }
 
-    /// Returns the facts for the manager: under `nodestime` with the node clock in the place of the GUI's,
-    /// otherwise with an overhead that covers the lag that was seen, always with the reserve for long games.
+    /// The manager's facts: the node clock under `nodestime`, otherwise an overhead that covers the lag seen,
+    /// and always the reserve.
     fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
@@ -116,10 +111,8 @@ impl Timekeeper {
         MoveFacts { reserve: self.reserve(&facts), smart_pruning_factor, ..facts }
     }
 
-    /// Returns the time that is kept back from every move. Each move costs the clock some lag that no plan
-    /// includes. Without increment a game that lasts much longer than expected would be lost by that alone.
-    /// Nothing is kept back where the increment covers the lag, nor for more moves than are left to a time
-    /// control.
+    /// Time kept back for a game that lasts much longer than expected: each move loses some lag that no plan
+    /// includes. None where the increment covers the lag, or beyond the moves to the time control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
         let Some(clock) = facts.limits.mover_clock() else { return Millis::ZERO };
         let first_clock = *self.first_clock.get_or_insert(clock.time);
@@ -130,24 +123,23 @@ impl Timekeeper {
     }
 }
 
-/// Share of the largest lag that is kept after another move without lag.
+/// Share of the largest lag that is kept after a move without lag.
 const DECAY: f64 = 0.9;
-/// A clock that lost more than this once has stalled, was set by hand, or belongs to another game. It is lag
-/// only as far as the clock lost as much on the move before.
+/// A larger loss means a stalled, reset or different clock. It counts only up to the loss on the move before.
 const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LagMeter {
-    /// The time that the clock should show at the next `go`.
+    /// What the clock should show at the next `go`.
     expected: Option<Millis>,
-    /// The time that the clock had lost at the last `go`.
+    /// What the clock had lost at the last `go`.
     last_missing: Millis,
     lag: Millis,
 }
 
 impl LagMeter {
     pub(crate) fn clock_read(&mut self, time: Millis) {
-        // A time control that was passed has added time, so that no lag shows.
+        // Passing a time control adds time and hides the lag.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
             let seen = if missing <= MAX_SINGLE_LAG { missing } else { missing.min(self.last_missing) };
@@ -156,7 +148,7 @@ impl LagMeter {
         }
     }
 
-    /// Notes that a search without a clock begins: what the clock loses meanwhile is no lag.
+    /// A search without a clock begins: what the clock loses meanwhile is not lag.
     pub(crate) fn clock_is_unwatched(&mut self) {
         self.expected = None;
     }
@@ -165,8 +157,7 @@ impl LagMeter {
         self.expected = Some(time - used + inc);
     }
 
-    /// Returns the lag to expect for one move: the largest of the recent ones, of which old ones count less
-    /// and less.
+    /// Lag expected for one move: the largest recent one, decaying.
     pub(crate) fn lag(&self) -> Millis {
         self.lag
     }
@@ -181,8 +172,7 @@ mod tests {
     use crate::time::stats::Hints;
     use crate::time::units::{GamePly, Nodes, Nps};
 
-    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each, with the nps as the
-    /// manager estimated it at the end.
+    /// Plays 30 moves at a varying speed: the nodes of each, with the manager's nps at the end.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
         let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
         let options = StopperOptions { nodestime, ..StopperOptions::default() };
@@ -238,8 +228,7 @@ mod tests {
         assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
     }
 
-    /// A regression: the guess of 20,000 nodes a second was given up so slowly that 15,870 were left after
-    /// one move and 8,604 after seven, where 1,000 were made.
+    /// A regression: the guess of 20,000 nodes/s was still 15,870 after a move at 1,000.
     #[test]
     fn the_first_moves_show_the_real_nodes_per_second() {
         for manager in ["smooth", "smooth(preset=lc0)"] {
@@ -258,7 +247,7 @@ mod tests {
             let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
             assert_eq!(steady, jumpy, "{manager}");
             let total: u64 = steady.iter().map(|(nodes, _)| nodes).sum();
-            // The clock: 30,000 nodes and 100 after each move, up to 60 % more by the dynamic rate.
+            // 30,000 nodes and 100 after each move, up to 60 % more by the dynamic rate.
             assert!(total <= 33_000 * 8 / 5, "{manager} {total}");
         }
     }
@@ -268,11 +257,10 @@ mod tests {
         let mut meter = LagMeter::default();
         meter.clock_read(Millis(1000.0));
         assert_eq!(meter.lag(), Millis(0.0));
-        // 1000 − 40 + 10 should be left, 958 are: 12 ms were lost on the way.
+        // 1000 − 40 + 10 should be left, 958 are: 12 ms were lost.
         meter.move_made(Millis(1000.0), Millis(40.0), Millis(10.0));
         meter.clock_read(Millis(958.0));
         assert_eq!(meter.lag(), Millis(12.0));
-        // A prompt move: the old lag counts a little less.
         meter.move_made(Millis(958.0), Millis(8.0), Millis(10.0));
         meter.clock_read(Millis(960.0));
         assert!((meter.lag().0 - 10.8).abs() < 1e-9);
@@ -282,7 +270,7 @@ mod tests {
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);
     }
 
-    /// A regression: a lag of 501 ms on each move was not counted, and games were lost on time.
+    /// A regression: a lag of 501 ms on each move was ignored, and games were lost on time.
     #[test]
     fn a_large_lag_counts_when_it_comes_again() {
         let lags = |missing: &[f64]| {

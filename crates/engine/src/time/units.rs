@@ -1,21 +1,19 @@
-//! The units in which time management speaks with the rest of the engine.
+//! Units of time management.
 //!
-//! Each is a plain number in a type of its own, so that milliseconds, nodes and plies cannot be confused
-//! where they cross the border of this module. Formulas inside take the number out with `.0`.
+//! Each is a type of its own, so that milliseconds, nodes and plies cannot be confused at this module's
+//! border.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::time::Duration;
 
-/// A time or a span of time, milliseconds. It may be negative or infinite.
+/// May be negative or infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Millis(pub f64);
 
 impl Millis {
-    /// No time.
     pub const ZERO: Millis = Millis(0.0);
-    /// More time than any limit allows.
     pub(crate) const INFINITY: Millis = Millis(f64::INFINITY);
 
     pub fn from_secs(seconds: f64) -> Millis {
@@ -34,8 +32,7 @@ impl Millis {
         Millis(self.0.max(other.0))
     }
 
-    /// Returns the span as a [`Duration`], with negative spans as zero, or `None` if it is infinite or too
-    /// long for one.
+    /// Negative spans are zero. `None` if it is infinite or too long.
     pub fn to_duration(self) -> Option<Duration> {
         let seconds = Some(self.as_secs()).filter(|seconds| seconds.is_finite())?;
         Duration::try_from_secs_f64(seconds.max(0.0)).ok()
@@ -106,7 +103,7 @@ impl Sum for Millis {
     }
 }
 
-/// A counted number of nodes, that is of visits under the root.
+/// Visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nodes(pub u64);
 
@@ -117,7 +114,6 @@ impl From<u32> for Nodes {
 }
 
 impl Nodes {
-    /// More nodes than any search makes.
     pub(crate) const MAX: Nodes = Nodes(u64::MAX);
 
     pub(crate) fn saturating_sub(self, other: Nodes) -> Nodes {
@@ -135,12 +131,11 @@ impl AddAssign for Nodes {
     }
 }
 
-/// An expected number of nodes: a result of formulas, which may be fractional, and is infinite where nothing
-/// limits it.
+/// A computed number of nodes, fractional, infinite where nothing limits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct ExpectedNodes(pub f64);
 
-/// A rate of new nodes, nodes per second.
+/// New nodes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Nps(pub f64);
 
@@ -150,7 +145,7 @@ impl Nps {
     }
 }
 
-/// The number of plies that were played in a game before a position: 0 before the first move of White.
+/// Plies played before a position, 0 before White's first move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GamePly(pub u32);
 
@@ -160,21 +155,20 @@ impl GamePly {
     }
 }
 
-/// A distance in plies as an average or an estimate, which may be fractional.
+/// An average or estimated distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 
-/// The scale of scores, and how near to a certain result it ends: Lc0's figures.
+/// Lc0's figures.
 const SCALE: f64 = 90.0;
 const STEEPNESS: f64 = 1.563_754_189_7;
 
-/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as
-/// Lc0 has it.
+/// Hundredths of a pawn from an expected result of `-1..=1`, as in Lc0.
 pub fn centipawns(value: f64) -> f64 {
     SCALE * (STEEPNESS * value).tan()
 }
 
-/// Returns the expected result of `-1..=1` whose score is so many [`centipawns`].
+/// The inverse of [`centipawns`], `-1..=1`.
 pub(crate) fn expected_result(centipawns: f64) -> f64 {
     ((centipawns / SCALE).atan() / STEEPNESS).clamp(-1.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Estimators that managers use during a game: pure formulas and small running averages.
+//! Estimators of managers: pure formulas and small running averages.
 
 pub mod moves_left;
 mod nps;
@@ -7,7 +7,7 @@ pub use moves_left::LogLogistic;
 pub(crate) use moves_left::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
 pub(crate) use nps::{NpsEstimator, NpsRule};
 
-/// A share between 0 and 1 that is learned from move to move: tree reuse, timeuse, the best move's visits.
+/// A share in `0..=1` learned from move to move: tree reuse, timeuse, the best move's visits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
     value: f64,
@@ -17,7 +17,7 @@ pub(crate) struct LearnedShare {
 }
 
 impl LearnedShare {
-    /// Starts at `initial`. `step` average moves take it halfway to what is observed. Stays in `min..=max`.
+    /// `step` average moves take it halfway to what is observed.
     pub(crate) fn new(initial: f64, step: f64, min: f64, max: f64) -> Self {
         let max = max.max(min);
         LearnedShare { value: initial.clamp(min, max), step, min, max }
@@ -27,8 +27,7 @@ impl LearnedShare {
         self.value
     }
 
-    /// Takes in one observation. `weight` is the move's time as a multiple of the average move time:
-    /// insta-moves hardly count, long thinks count more. Observations beyond 1 count as 1.
+    /// `weight` is the move's time as a multiple of the average move time. Observations beyond 1 count as 1.
     pub(crate) fn learn(&mut self, observed: f64, weight: f64) {
         if observed.is_finite() && weight.is_finite() {
             let next = decay(self.value, observed.clamp(0.0, 1.0), self.step, weight);
@@ -37,10 +36,9 @@ impl LearnedShare {
     }
 }
 
-/// Moves `from` towards `to`: `to − (to − from)·2^(−x/step)` (TIME.md and Lc0's PR 1195).
+/// Moves `from` towards `to`: `to − (to − from)·2^(−x/step)` (Lc0's PR 1195).
 ///
-/// `x = 0` gives `from`, `x = step` the middle, `x = 2·step` three quarters of the way. `x` and `step` have
-/// the same unit. A `step` of 0 forgets at once. A negative `x` counts as 0.
+/// `x` and `step` have the same unit. A `step` of 0 forgets at once, a negative `x` counts as 0.
 pub(crate) fn decay(from: f64, to: f64, step: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return from;

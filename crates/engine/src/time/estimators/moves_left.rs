@@ -1,46 +1,40 @@
 //! Moves left: how many full moves our side still has to make in this game.
 //!
-//! Estimators differ in what they look at: the move number (`mle-legacy`), the pieces on the board
-//! (`mle-pieces`), the network's Moves Left Head (`mle-mlh`), or a mix (`blend`). The head's output M is in
-//! plies. All results here are full moves of our side.
+//! Estimators read the move number (`mle-legacy`), the pieces on the board (`mle-pieces`), the network's
+//! Moves Left Head (`mle-mlh`), or a mix (`blend`). The head's output M is in plies, all results are full
+//! moves of our side.
 
 use crate::options::{OptionGroup, option_group};
 use crate::params::{ParamError, Params};
 use crate::time::parameters::{Named, Registered, registered};
 use crate::time::units::{GamePly, Plies};
 
-/// A number of moves that no game reaches. It bounds every estimate, whatever the output of a network.
+/// Bounds every estimate, whatever the network's output.
 const MOST_MOVES: f64 = 1000.0;
 
-/// The facts that an estimator knows of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MovesLeftInput {
-    /// Plies played so far.
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
-    /// The Moves Left Head's M for the root, visit-weighted over the tree where there is one.
+    /// The head's M for the root, visit-weighted over the tree where there is one.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
 }
 
-/// An estimate and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
-    /// Name of the estimator that gave it. A fallback's name where one had to help out.
+    /// The estimator that gave it, a fallback's name where one had to help out.
     pub source: &'static str,
 }
 
-/// What an estimator computes. An estimator is a type with this trait and
-/// [`Named`](crate::time::parameters::Named).
 trait Estimate {
-    /// Estimates the moves left in a position.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate;
 
-    /// Returns true if the Moves Left Head's M changes the estimate.
+    /// True if the Moves Left Head's M changes the estimate.
     fn uses_head(&self) -> bool {
         false
     }
@@ -77,14 +71,13 @@ estimators! {
 }
 
 impl MovesLeftEstimator {
-    /// Returns the estimate for a position. Finite and within `1..=1000` for any input.
+    /// Finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let MovesLeftEstimate { moves, source } = self.rule().estimate(input);
         let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
         MovesLeftEstimate { moves, source }
     }
 
-    /// Returns true if the Moves Left Head's M changes the estimate.
     pub fn uses_head(&self) -> bool {
         self.rule().uses_head()
     }
@@ -94,11 +87,7 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
-/// Returns the estimator that is named in a list of `owner`'s parameters, or `None` if there is none.
-///
-/// # Errors
-/// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of
-/// range.
+/// The estimator named in a list of `owner`'s parameters, or `None`. More than one is an error.
 pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
@@ -125,20 +114,20 @@ option_group! {
 }
 
 impl LogLogistic {
-    /// The median length of games in Lc0's legacy manager, full moves.
+    /// Median length of games in Lc0's legacy manager, full moves.
     pub(crate) const MIDPOINT: f64 = 51.5;
-    /// The steepness in Lc0's legacy manager.
+    /// Steepness in Lc0's legacy manager.
     pub(crate) const STEEPNESS: f64 = 7.0;
 
-    /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k
-    /// with k = ply/2. Always above 0.
+    /// Median full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with k = ply/2. Always
+    /// above 0.
     pub fn moves_left(&self, ply: GamePly) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;
         let played = ply.as_f64() / 2.0;
         let ratio = played / midpoint;
         let power = ratio.powf(steepness);
         if power.is_infinite() {
-            // Far beyond the midpoint the 1 no longer matters.
+            // Far beyond the midpoint the 1 is lost in rounding.
             return played * (2f64.powf(1.0 / steepness) - 1.0);
         }
         midpoint * (1.0 + 2.0 * power).powf(1.0 / steepness) - played
@@ -157,24 +146,22 @@ impl Estimate for LogLogistic {
     }
 }
 
-/// Fewest and most pieces of a legal position.
+/// Pieces of a legal position.
 const FEWEST: u32 = 2;
 const MOST: u32 = 32;
 
 /// Median number of full moves that our side still has to make, for 2, 3, … 32 pieces on the board.
 ///
-/// The values from 8 pieces on come from 3,081 games of TCEC (every eighth of the 24,966 games in
-/// TCEC-Chess/tcecgames, without abandoned ones, moves to the game's end, adjudication included). Below,
-/// where TCEC adjudicates by tablebases, they come from 2,556 games that Stockfish 15.1 played against itself
-/// to mate. Pooling adjacent violators made them monotone. Fitted on every other of the TCEC games, the
-/// table's mean absolute error on the rest is 20.8 moves (bias −8.1), where the log-logistic curve of
-/// `mle-legacy` has 24.1 (−19.6).
+/// From 8 pieces on, the values come from 3,081 games of TCEC (every eighth of TCEC-Chess/tcecgames, without
+/// abandoned ones, moves to the adjudication), below from 2,556 games of Stockfish 15.1 against itself to
+/// mate, because TCEC adjudicates there by tablebases. Pooling adjacent violators made them monotone.
+/// Held-out mean absolute error on TCEC: 20.8 moves (bias −8.1), of `mle-legacy` 24.1 (−19.6).
 const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 15.0, 15.0, 18.6, 18.6, 21.5, 21.5, 24.0, 24.0, 26.0, 27.0,
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-/// Numbers of pieces for which parameters give the table's value.
+/// Numbers of pieces for which parameters set the table's value.
 pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
@@ -197,7 +184,7 @@ option_group! {
     }
 }
 
-/// The names of the parameters that belong to [`KNOTS`].
+/// Names of the parameters of [`KNOTS`].
 pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
 const fn median(pieces: u32) -> f64 {
@@ -219,7 +206,7 @@ impl Estimate for PieceCountTable {
 }
 
 impl PieceCountTable {
-    /// Makes a table with these full moves of our side for the numbers of pieces in [`KNOTS`].
+    /// Full moves of our side at the numbers of pieces in [`KNOTS`].
     pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
     }
@@ -228,8 +215,7 @@ impl PieceCountTable {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
 
-    /// Returns the full moves of our side with `pieces` pieces on the board, kings included. Numbers that no
-    /// position has count as the nearest one.
+    /// Full moves of our side with `pieces` on the board, kings included, clamped to `2..=32`.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
@@ -241,7 +227,7 @@ impl PieceCountTable {
     }
 }
 
-/// The most pieces at which the head is averaged with the table: in elementary wins it is up to twice too
+/// Up to this number of pieces the head is averaged with the table: in elementary wins it is up to twice too
 /// high.
 const ELEMENTARY_PIECES: u32 = 4;
 
@@ -286,7 +272,6 @@ impl Estimate for MovesLeftHead {
     }
 }
 
-/// Returns the number of plies if it is finite and not negative.
 fn known(plies: Option<Plies>) -> Option<f64> {
     plies.map(|plies| plies.0).filter(|plies| plies.is_finite() && *plies >= 0.0)
 }
@@ -302,21 +287,17 @@ option_group! {
 
 /// `blend`: the weighted mean of its members.
 ///
-/// A member that reads the Moves Left Head is warned by the head's own spread s: its weight counts for w/(1 +
-/// (s/M)²), half where the tree's standard deviation is as large as M itself. Without M its weight is 0,
-/// unless it is all there is.
+/// The head's spread s lowers the weight of a member that reads M to w/(1 + (s/M)²). Without M its weight is
+/// 0, unless it is the only member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
-    /// What is mixed.
     pub members: Vec<BlendMember>,
 }
 
-/// A member of a blend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlendMember {
-    /// The member's estimator.
     pub estimator: MovesLeftEstimator,
-    /// Its weight in the mean, not negative.
+    /// Not negative.
     pub weight: f64,
 }
 
@@ -457,9 +438,9 @@ mod tests {
     fn the_curve_by_hand() {
         let curve = LogLogistic::default();
         assert_eq!(curve.moves_left(GamePly(0)), 51.5);
-        // Move 51.5: 51.5·(1 + 2)^(1/7) − 51.5 = 51.5·(1.169931 − 1) = 8.7514
+        // 51.5·(1 + 2)^(1/7) − 51.5 = 51.5·(1.169931 − 1) = 8.7514
         assert!((curve.moves_left(GamePly(103)) - 8.7514).abs() < 1e-3);
-        // Move 40: (40/51.5)^7 = 0.170645. 51.5·1.341290^(1/7) − 40 = 51.5·1.042844 − 40 = 13.7065
+        // (40/51.5)^7 = 0.170645. 51.5·1.341290^(1/7) − 40 = 51.5·1.042844 − 40 = 13.7065
         assert!((curve.moves_left(GamePly(80)) - 13.7065).abs() < 1e-2);
     }
 
@@ -513,8 +494,7 @@ mod tests {
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
     }
 
-    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, where mates take some 9
-    /// moves.
+    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
     #[test]
     fn in_elementary_endings_the_table_has_a_say() {
         let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };
@@ -556,7 +536,7 @@ mod tests {
 
     #[test]
     fn weighs_its_members() {
-        // The head says (1 + 59)/2 = 30, the curve 50: (3·30 + 50)/4 = 35.
+        // The head: (1 + 59)/2 = 30, the curve: 50, (3·30 + 50)/4 = 35.
         assert_eq!(
             mix().estimate(&input(Some(59.0), None)),
             MovesLeftEstimate { moves: 35.0, source: "blend" }

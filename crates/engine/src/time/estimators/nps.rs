@@ -4,17 +4,16 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NpsRule {
-    /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s`
-    /// seconds. Once that reaches farther back, exponential decay: halfway to the measured rate in `step_s`
-    /// seconds of search (PR 1195, which begins with the decay: a guess of `step_s`/ln 2 seconds or more).
+    /// The mean of this game's measurements, with the first guess as `guess_s` seconds of them. Beyond that,
+    /// exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195 starts with the
+    /// decay: `guess_s` ≥ `step_s`/ln 2).
     Decay {
-        /// Seconds of search that take the estimate halfway.
         step_s: f64,
-        /// Seconds of measuring that the first guess is worth. With 0 the first measurement takes its place.
+        /// With 0 the first measurement replaces the guess.
         guess_s: f64,
     },
-    /// Rises to the measured rate at once and falls to it linearly in the first `window_s` seconds of a move
-    /// (today's Lc0). The game's first move measures without a memory: a guess is nothing to fall from.
+    /// Rises to the measured rate at once, falls to it linearly in the first `window_s` seconds of a move
+    /// (today's Lc0). The game's first move takes the measurement alone.
     Window {
         /// Seconds until the earlier moves' estimate is forgotten.
         window_s: f64,
@@ -23,21 +22,19 @@ pub(crate) enum NpsRule {
 
 /// The estimate during one move.
 ///
-/// The rate is measured between evaluations that came back: neither the time before the first one nor the
-/// nodes of the first batch count. (Lc0 counts that batch's nodes but starts the clock after it, and so sees
-/// a multiple of the true rate for seconds.)
+/// Measures between returned evaluations, without the first batch's wait and nodes. (Lc0 counts that batch's
+/// nodes but starts the clock after it, and sees a multiple of the true rate for seconds.)
 #[derive(Clone, Debug)]
 pub(crate) struct NpsEstimator {
     rule: NpsRule,
     value: f64,
     measured_s: f64,
-    /// True if no move before this one has measured anything.
+    /// No earlier move has measured anything.
     is_guess: bool,
     first: Option<NpsSample>,
     last: Option<NpsSample>,
-    /// The time at which the first evaluation came back, seconds since the move's clock began.
+    /// When the first evaluation came back, seconds on the move's clock.
     first_batch_s: f64,
-    /// Batches that have come back.
     batches: u64,
 }
 
@@ -48,8 +45,7 @@ struct NpsSample {
 }
 
 impl NpsEstimator {
-    /// Starts a move with the estimate `value` of the moves before, which is based on `measured_s` seconds of
-    /// search in this game (0 if it is a guess).
+    /// `value` is the earlier moves' estimate over `measured_s` seconds of search (0 for a guess).
     pub(crate) fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
         let is_guess = measured_s <= 0.0;
         NpsEstimator {
@@ -72,11 +68,10 @@ impl NpsEstimator {
         self.measured_s
     }
 
-    /// Returns the estimator as it is after the move, whose search began `began_s` seconds after its clock.
+    /// The estimator after the move, whose search began `began_s` seconds after its clock.
     ///
-    /// A device so slow that no second batch came back shows its rate by the first one alone: the nodes of
-    /// that batch over the time from the search's beginning. What came before, such as loading a network, is
-    /// no time of the device.
+    /// With a single batch, its nodes over the time since the search began give the rate: loading a network
+    /// is not the device's time.
     pub(crate) fn after_the_move(&self, began_s: f64) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
@@ -89,14 +84,13 @@ impl NpsEstimator {
         estimator
     }
 
-    /// Returns the rate of this move alone, or `None` before there is one.
+    /// The rate of this move alone.
     pub(crate) fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
-    /// Returns the rate to use where too low a value would stop the search too early: the higher of the
-    /// estimate and the rate of this move, as long as less than one step has been measured in the game. Then
-    /// the estimate.
+    /// For uses where too low a value would stop the search too early: the higher of the estimate and this
+    /// move's rate until the game has measured one step, then the estimate.
     pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
@@ -106,19 +100,18 @@ impl NpsEstimator {
     }
 
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
-        // What comes out of the cache says nothing of the device.
+        // Cache hits do not measure the device.
         let Some(since) = stats.since_first_eval.filter(|_| stats.batches > 0) else { return };
         self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         if self.first.is_none() {
-            // Under nodestime the clock stands still until the first evaluation is back, and then has moved
-            // by its nodes.
+            // Under nodestime the clock stands still until the first evaluation, then jumps by its nodes.
             let waited_s = (stats.elapsed - since).as_secs();
             self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s };
         }
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
-        // Between two batches nothing is measured: a rate of 0 there would only make the estimate sway.
+        // Between batches nothing is measured: a rate of 0 would make the estimate sway.
         if now.elapsed_s <= last.elapsed_s || now.nodes <= last.nodes {
             return;
         }
@@ -132,8 +125,7 @@ impl NpsEstimator {
         }
     }
 
-    /// Follows the rate `measured`, which was seen from `from_s` to `to_s` seconds after the beginning of the
-    /// measurement.
+    /// Follows the rate `measured` between `from_s` and `to_s` seconds of the measurement.
     fn follow(&mut self, measured: f64, from_s: f64, to_s: f64) {
         let seconds = to_s - from_s;
         self.value = match self.rule {
@@ -156,8 +148,8 @@ fn rate(from: NpsSample, to: NpsSample) -> Option<f64> {
     (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
 }
 
-/// Rises to `measured` at once. Falls so that a straight line, drawn over the whole window, reaches it at its
-/// end. `before` and `now` are the shares of the window that have passed.
+/// Rises at once. Falls along a line that reaches `measured` at the window's end. `before` and `now` are
+/// shares of the window.
 fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
     if value <= measured || now >= 1.0 {
         return measured;
@@ -173,7 +165,7 @@ mod tests {
 
     const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 7.3 };
 
-    /// A search whose first batch of `first` nodes comes back after `latency` ms, then `nps` nodes/s.
+    /// The first batch of `first` nodes returns after `latency` ms, then `nps` nodes/s.
     fn at(elapsed_ms: f64, latency: f64, first: u64, nps: f64) -> SearchStats {
         let since = (elapsed_ms >= latency).then_some(elapsed_ms - latency);
         let new_nodes = since.map_or(0, |ms| first + (ms / 1000.0 * nps).round() as u64);
@@ -196,8 +188,7 @@ mod tests {
         assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: after one second 0.47 of the distance from a guess worth half a second was left, and
-    /// after ten 0.12.
+    /// A regression: a guess worth half a second still had 0.47 of its weight after one second.
     #[test]
     fn a_guess_weighs_as_much_as_so_many_seconds_of_measuring() {
         let left_after = |ms: u32, guess_s| {
@@ -209,7 +200,7 @@ mod tests {
         };
         assert!((left_after(1_000, 0.5) - 0.5 / 1.5).abs() < 1e-3);
         assert!((left_after(4_000, 0.5) - 0.5 / 4.5).abs() < 1e-3);
-        // The mean reaches back 5/ln 2 = 7.2135 s. Then the decay goes on.
+        // The mean reaches back 5/ln 2 = 7.2135 s, then the decay.
         let (mean, decay) = (0.5 / 7.2135, (-(10.5_f64 - 7.2135) / 5.0).exp2());
         assert!((left_after(10_000, 0.5) - mean * decay).abs() < 1e-3);
         assert_eq!(left_after(10, 0.0), 0.0, "the first measurement takes its place");
@@ -235,12 +226,11 @@ mod tests {
         assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: the rate of a single batch was taken over the whole move, the wait for the network
-    /// included, and followed by decay in seconds whatever the rule, without regard to the weight of the
-    /// first guess.
+    /// A regression: the rate of a single batch included the wait for the network, and ignored the rule and
+    /// the guess's weight.
     #[test]
     fn a_single_batch_shows_the_rate_of_a_slow_device() {
-        // The search begins after 10 s of loading. Its batch of 10 comes back after 1 s. Another 0.5 s pass.
+        // 10 s of loading, a batch of 10 after 1 s, another 0.5 s.
         let after = |rule, value, measured_s| {
             let mut nps = NpsEstimator::new(rule, value, measured_s);
             nps.observe(&at(11_000.0, 11_000.0, 10, 0.0));
@@ -250,21 +240,16 @@ mod tests {
             (after.value(), after.measured_s())
         };
         let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
-        // 10 nodes in 1 s. A guess worth 1 s counts as much.
         let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
         assert!((nps - 60.0).abs() < 1e-9 && measured_s == 1.0, "{nps}");
-        // Later the step counts: 2^(−1/4).
         let (nps, measured_s) = after(decays(4.0, 1.0), 110.0, 9.0);
         assert!((nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0, "{nps}");
-        // In the window the guess is given up at once. An estimate falls by a twentieth.
         let window = NpsRule::Window { window_s: 20.0 };
         assert_eq!(after(window, 110.0, 0.0).0, 10.0);
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
-        // Nodes from the cache are no batch.
         let mut cached = NpsEstimator::new(window, 110.0, 9.0);
         cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) });
         assert_eq!(cached.after_the_move(0.0).value(), 110.0);
-        // Two batches are measured between them.
         let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
         two.observe(&at(11_000.0, 11_000.0, 10, 20.0));
         two.observe(&at(12_000.0, 11_000.0, 10, 20.0));

@@ -1,7 +1,6 @@
 //! `argo`: ArGO's manager, which thinks longer about moves that turn out to be difficult.
 //!
-//! A time limit is computed from the clock and a difficulty. The difficulty follows the search from iteration
-//! to iteration.
+//! The clock and a difficulty give the time limit. Each iteration updates the difficulty.
 //!
 //! ```text
 //! limit = difficulty·f·(time − overhead + (n − 1)·inc)/(1.5·difficulty + n − 1)·scale
@@ -36,13 +35,12 @@ impl TimeManager for Argo {
     }
 }
 
-/// Moves to go where the time control has none, and the most that are planned for.
+/// Most moves planned for, and the number without a time control.
 const MOVES_TO_GO: u32 = 40;
-/// Least time limit, ms.
 const MIN_LIMIT_MS: f64 = 1.0;
-/// Branch factor for the optimal time.
+/// For the optimum.
 const MIN_BRANCH_FACTOR: f64 = 0.75;
-/// Branch factor for the maximal time.
+/// For the maximum.
 const MAX_BRANCH_FACTOR: f64 = 1.5;
 
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
@@ -60,13 +58,11 @@ option_group! {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ArgoClock {
-    /// The clock less the overhead, ms.
     main_ms: f64,
-    /// Time that the clock allows for one move, ms.
+    /// Upper bound for one move, ms.
     available_ms: f64,
-    /// Increment, ms.
     inc_ms: f64,
-    /// Moves to go, `1..=40`.
+    /// `1..=40`.
     moves: u32,
 }
 
@@ -87,7 +83,7 @@ impl ArgoClock {
     }
 
     fn planned_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
-        // The listing goes on to ask for less than 5 s, where a move would get 10 ms, but never gets there.
+        // The listing goes on to ask for less than 5 s, for 10 ms a move, but never gets there.
         if self.main_ms < EMERGENCY_MS {
             return self.main_ms * EMERGENCY_SHARE;
         }
@@ -117,24 +113,22 @@ impl ArgoClock {
 
 /// The difficulty changes from this iteration on.
 const FIRST_RATED_ITERATION: u32 = 5;
-/// A score that falls by more than this makes a move difficult, centipawns.
+/// A larger fall of the score makes a move difficult, centipawns.
 const SCORE_DROP: f64 = 50.0;
-/// A score that moves by less than this is stable, centipawns.
+/// A smaller change of the score is stable, centipawns.
 const STABLE_SCORE: f64 = 10.0;
-/// Stability counts from this iteration on.
 const FIRST_STABLE_ITERATION: u32 = 10;
-/// A mate in this number of moves or fewer needs no further search.
+/// A mate in as many moves ends the search.
 const SHORT_MATE: u32 = 5;
-/// A longer mate needs none if it is nearer than the iteration's number by this, plies.
+/// A longer mate ends it if it is this much nearer than the iteration's number, plies.
 const MATE_MARGIN: u32 = 5;
-/// A position is tactical if this share of its moves is.
+/// A position is tactical with this share of tactical moves, …
 const TACTICAL_SHARE: f64 = 1.0 / 3.0;
-/// A position is also tactical if the score has moved by more than this in one iteration, centipawns.
+/// … with this change of the score in one iteration, centipawns, …
 const TACTICAL_SWING: f64 = 100.0;
-/// A position is also tactical if the best move has changed this number of times.
+/// … or with as many changes of the best move.
 const TACTICAL_CHANGES: u32 = 3;
 
-/// The difficulty of a move, which follows the search from iteration to iteration.
 #[derive(Clone, Copy, Debug)]
 struct Difficulty {
     value: f64,
@@ -217,10 +211,9 @@ impl ArgoStopper {
     }
 }
 
-/// Returns whether a mate was found, for us or against us, that is short or well within the depth of
-/// `iteration`.
+/// Whether a mate for or against us is short or well within the depth of `iteration`.
 fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
-    // Who gives the mate also makes its first move, who gets it its second.
+    // The mating side makes the first move of the line, the mated side the second.
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
     let got = stats.mated_in.map(|moves| (moves, 2 * moves));
     given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)
@@ -273,7 +266,7 @@ mod tests {
         (a - b).abs() < 1e-6 * b.abs().max(1.0)
     }
 
-    /// A regression: moves below 5 s got 10 ms, by a branch that ArGO's listing never reaches.
+    /// A regression: moves below 5 s got 10 ms.
     #[test]
     fn limits_by_hand() {
         for (main_ms, inc_ms, moves, difficulty, branch_factor, expected) in [
@@ -283,9 +276,9 @@ mod tests {
             // 20 moves to go: 75,000/(1.5 + 19). … of 100,000 + 19·1,000
             (100_000.0, 0.0, 20, 1.0, MIN_BRANCH_FACTOR, 3_658.536_585),
             (100_000.0, 1_000.0, 20, 1.0, MIN_BRANCH_FACTOR, 4_353.658_537),
-            // The maximum is for difficult moves: 2·1.5·100,000/(3 + 19).
+            // The maximum for difficult moves: 2·1.5·100,000/(3 + 19).
             (100_000.0, 0.0, 20, 2.0, MAX_BRANCH_FACTOR, 13_636.363_636),
-            // One move to go: all of it, and 4/3, but not more than there is.
+            // One move to go: all of it, and 4/3, capped by the clock.
             (100_000.0, 0.0, 1, 2.0, MAX_BRANCH_FACTOR, 100_000.0),
             // 20 moves to go, 1.5 + 19 = 20.5. Half below 60 s, 0.3 below 30 s.
             (50_000.0, 0.0, 20, 1.0, 0.75, 914.634_146),
@@ -322,8 +315,8 @@ mod tests {
         }
     }
 
-    /// Returns a stopper for 120 s and 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at
-    /// difficulty 1. Maximum 3·120,000/(3 + 19) = 16,363.6 ms.
+    /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1, maximum
+    /// 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         ArgoStopper::new(&MoveFacts::default(), Argo::default(), clock)
@@ -344,7 +337,7 @@ mod tests {
             (&[(32, 0.5, 0), (64, 0.2, 0)][..], 1.3),
             (&[(32, 0.5, 0), (64, 0.5, 1)], 1.2),
             (&[(32, 0.5, 0), (64, 0.5, 0)], 0.8),
-            // Its floor.
+            // The floor.
             (&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)], 0.8),
             // Too early to rate.
             (&[(8, 0.5, 0), (16, 0.2, 1)], 1.0),
@@ -390,7 +383,7 @@ mod tests {
         assert_eq!(ask(2_700.0, 4_096), Some(StopReason::Settled));
     }
 
-    /// A regression: only short mates ended a search, not those within the depth less 5.
+    /// A regression: mates within the depth less 5 did not end a search.
     #[test]
     fn a_mate_well_within_the_depth_ends_the_search() {
         let ask = |mate_in, mated_in, nodes| {
@@ -404,7 +397,6 @@ mod tests {
         assert_eq!(ask(None, Some(6), 1 << 16), None);
         assert_eq!(ask(None, Some(6), 1 << 17), Some(StopReason::Settled));
         assert_eq!(ask(None, None, 1 << 17), None);
-        // A short one ends it at once.
         assert_eq!(ask(Some(6), None, 64), None);
         assert_eq!(ask(Some(5), None, 128), Some(StopReason::Settled));
     }

@@ -1,17 +1,17 @@
 //! Iterations for managers that were made for iterative deepening.
 //!
-//! A tree search by visits has no iterations: one is taken to end each time the number of nodes reaches the
-//! next power of two, so that the iteration's number, log2(nodes), grows like a depth.
+//! A search by visits has none: one ends each time the number of nodes reaches the next power of two, so that
+//! its number, log2(nodes), grows like a depth.
 
 use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Iteration {
-    /// Its number, log2 of the nodes.
+    /// log2 of the nodes.
     pub number: u32,
-    /// Index of the best root move.
+    /// Root index.
     pub best_move: usize,
-    /// The root's Q from the side to move, `-1..=1`.
+    /// From the side to move, `-1..=1`.
     pub q: f64,
 }
 
@@ -21,8 +21,8 @@ pub(crate) struct IterationTracker {
 }
 
 impl IterationTracker {
-    /// Returns the iteration that has ended since the last call, if one has. The latest, if several have.
-    /// Powers of two that a reused tree had reached before do not count.
+    /// The latest iteration that ended since the last call. Powers of two that a reused tree had reached do
+    /// not count.
     pub(crate) fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
         stats.since_first_eval?;
         let number = stats.nodes.0.checked_ilog2()?;

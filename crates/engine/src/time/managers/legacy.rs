@@ -1,12 +1,12 @@
-//! `legacy`, Lc0's default manager: the clock divided by the moves left, what earlier moves spared on top.
+//! `legacy`, Lc0's default manager: the clock divided by the moves left, plus time spared earlier.
 //!
 //! ```text
 //! budget = (1 + bonus)·max(0, T − S)/ML + immediate-use·S
 //! ```
 //!
-//! T is the time to the control with its increments, S the time that earlier moves spared, ML the moves
-//! left by `mle-legacy`. The game's first move has the bonus first-move-bonus + book-ply-bonus·min(12,
-//! ply). `slowmover` multiplies the first term if it is below 1, or if the product exceeds 200 ms.
+//! T is the time to the control with its increments, S the time that earlier moves spared, ML the moves left
+//! by `mle-legacy`. The game's first move has the bonus first-move-bonus + book-ply-bonus·min(12, ply).
+//! `slowmover` multiplies the first term if it is below 1, or if the product exceeds 200 ms.
 
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
@@ -17,10 +17,9 @@ use crate::time::report::MoveReport;
 use crate::time::stoppers::{BudgetLimit, Stopper};
 use crate::time::units::{GamePly, Millis};
 
-/// Plies of an opening book beyond which the first move's bonus does not grow.
+/// The first move's bonus stops growing here.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);
-/// `Slowmover` above 1 has no effect on shorter moves than this, ms: smart pruning needs as long before it
-/// can give the surplus back.
+/// `Slowmover` above 1 has no effect below this, ms: smart pruning must have time to give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
 option_group! {
@@ -52,7 +51,7 @@ impl LegacyParams {
 #[derive(Clone, Debug)]
 pub(crate) struct Legacy {
     params: LegacyParams,
-    /// Budgeted minus used, summed over the game, ms, negative after overdrafts.
+    /// Budgeted minus used over the game, negative after overdrafts.
     spared_ms: f64,
 }
 
@@ -78,7 +77,7 @@ impl Legacy {
         1.0 + self.params.first_move_bonus + self.params.book_ply_bonus * book_plies
     }
 
-    /// Applies `Slowmover` to `ms`. What it adds is taken off the spared time.
+    /// Applies `Slowmover`, whose surplus comes out of the spared time.
     fn slow_down(&mut self, ms: f64) -> f64 {
         let slowed = ms * self.params.slowmover;
         if self.params.slowmover < 1.0 || slowed > SLOWMOVER_FROM_MS {
@@ -142,7 +141,6 @@ mod tests {
 
     #[test]
     fn four_kinds_of_time_control() {
-        // Move 0: 51.5 moves are left.
         assert!(close(default_budget(&facts(60_000.0, 0.0, None)), 59_800.0 / 51.5));
         assert!(close(default_budget(&facts(60_000.0, 600.0, None)), (59_800.0 + 600.0 * 50.5) / 51.5));
         assert!(close(default_budget(&facts(60_000.0, 0.0, Some(40))), 59_800.0 / 40.0));

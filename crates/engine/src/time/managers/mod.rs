@@ -34,12 +34,12 @@ fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
     Box::new(manager)
 }
 
-/// The manager if the option `TimeManager` is not set. `docs/results/time-management.md` has the evidence.
+/// `docs/results/time-management.md` has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 
-/// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
+/// The manager for the options `TimeManager` (`None` if left alone) and `Slowmover`.
 ///
-/// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
+/// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager is named.
 pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
@@ -55,11 +55,7 @@ pub(crate) fn manager_with_slowmover(
     }
 }
 
-/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`, in any
-/// case of letters.
-///
-/// # Errors
-/// Returns a [`ParamError`] that names what is wrong and what would be valid.
+/// Parses `NAME` or `NAME(key=value,…)`, in any case of letters.
 pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     params.refuse_repeated_keys()?;
@@ -78,7 +74,7 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     (manager.create)(own)
 }
 
-/// Returns the list that `text` describes, with all that a preset of `smooth` stands for.
+/// The parameter list with the values of `smooth`'s preset filled in.
 pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);
@@ -90,15 +86,13 @@ fn names() -> String {
     MANAGERS.iter().map(|manager| manager.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The time manager that the user names, or the default where nobody has named one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManagerChoice {
     named: Option<String>,
 }
 
 impl ManagerChoice {
-    /// Returns the manager that the user has named, be it the default, or `None` if the option was left
-    /// alone.
+    /// `None` if the option was left alone.
     pub fn named(&self) -> Option<&str> {
         self.named.as_deref()
     }
@@ -145,7 +139,7 @@ mod tests {
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
-    /// Returns the first budget of a fresh manager, ms.
+    /// First budget of a fresh manager, ms.
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
         manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
     }
@@ -182,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Situations that no opening formula is made for, worked by hand with 200 ms of overhead.
+    /// Worked by hand with 200 ms of overhead.
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
         let limits = |time_ms, inc_ms, movestogo| GoLimits {
@@ -200,12 +194,11 @@ mod tests {
             legal_moves: 30,
             ..MoveFacts::default()
         };
-        // Eleven days without increment: 999,999,800/51.5 = 19,417,471.84 on average, for smooth ·2/0.7.
+        // 999,999,800/51.5 = 19,417,471.84 on average, for smooth ·2/0.7.
         let huge = facts(1e9, 0.0, None, 0);
-        // Move 60 of a game that was played elsewhere so far: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 =
-        // 7.7614 moves for 60,000 + 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut
-        // to 0.3 of the clock. legacy: ·5.8 for the first move after a long book. simple: (1.4 +
-        // 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
+        // Move 60 of a resumed game: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 = 7.7614 moves for 60,000 +
+        // 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut to 0.3 of the clock.
+        // legacy: ·5.8 after a long book. simple: (1.4 + 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
         let resumed = facts(60_000.0, 600.0, None, 120);
         let last_move = facts(10_000.0, 0.0, Some(1), 0);
         let below_overhead = facts(150.0, 0.0, None, 0);

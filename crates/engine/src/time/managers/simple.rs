@@ -33,7 +33,7 @@ option_group! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Simple {
     params: SimpleParams,
-    /// Time that the previous move left of its budget, ms.
+    /// Left by the previous move.
     saved_ms: f64,
 }
 
@@ -55,7 +55,6 @@ impl TimeManager for Simple {
         let clock = facts.limits.mover_clock()?;
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let SimpleParams { base_pct, ply_pct, time_factor, opening_bonus_pct } = self.params;
-        // An empty clock has no ratio to the increment, and nothing to share out.
         let inc_ratio = if time_ms > 0.0 { inc_ms / time_ms } else { 0.0 };
         let share = (base_pct + facts.game_ply.as_f64() * ply_pct) / 100.0 + time_factor * inc_ratio;
         let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };

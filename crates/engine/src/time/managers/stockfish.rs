@@ -1,8 +1,8 @@
 //! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
 //!
-//! The clock is shared out by the importance of this move against that of the moves to come. Each end of an
-//! iteration is a chance to stop. An unstable best move gets extra time, and a score that falls or rises much
-//! may use the maximum.
+//! The importance of this move against that of the moves to come shares out the clock. The search may stop at
+//! the end of each iteration. An unstable best move gets extra time, and a large change of the score allows
+//! the maximum.
 
 use crate::options::option_group;
 use crate::time::facts::{MoveFacts, MoverClock};
@@ -30,11 +30,11 @@ impl TimeManager for Stockfish {
     }
 }
 
-/// No plan looks further ahead than this number of moves.
+/// Most moves that are planned for.
 const MOVE_HORIZON: u32 = 50;
-/// The factor by which the maximum may count this move's importance.
+/// Factor on this move's importance in the maximum.
 const MAX_RATIO: f64 = 7.0;
-/// The share of the other moves' time that the maximum may steal.
+/// Share of the other moves' time that the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
 option_group! {
@@ -61,12 +61,11 @@ option_group! {
     }
 }
 
-/// The time that a move should take, and the time that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TimeLimits {
-    /// Time in calm positions, ms.
+    /// In calm positions.
     optimum_ms: f64,
-    /// Time when in trouble, ms.
+    /// In trouble.
     maximum_ms: f64,
 }
 
@@ -80,7 +79,7 @@ impl TimeLimits {
 }
 
 impl Stockfish {
-    /// Returns optimum and maximum: the least over all supposed numbers of moves to go.
+    /// The least optimum and maximum over all supposed numbers of moves to go.
     fn time_limits(&self, clock: MoverClock, facts: &MoveFacts) -> TimeLimits {
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let game_ply = facts.game_ply.0;
@@ -101,7 +100,7 @@ impl Stockfish {
         TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
-    /// Returns the time that is to be shared if `moves` moves are to go, ms.
+    /// Time to share if `moves` moves are to go, ms.
     fn time_for_moves(&self, clock: MoverClock, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;
@@ -109,17 +108,15 @@ impl Stockfish {
     }
 }
 
-/// Returns this move's share of the time, if its importance is `this` and that of the moves after it
-/// `others`.
+/// This move's share of the time, by its importance `this` and that of the later moves, `others`.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
     in_trouble.min(with_stealing)
 }
 
-/// Games (of 7,780 in the CCRL database) that were still undecided after as many plies as the index says:
-/// neither side was more than 275 centipawns ahead. The numbers are from Stockfish's time manager of 2013
-/// (GPL-3.0-or-later).
+/// Games of 7,780 in the CCRL database that were undecided (neither side more than 275 centipawns ahead)
+/// after as many plies as the index. From Stockfish's time manager of 2013 (GPL-3.0-or-later).
 const UNDECIDED_GAMES: [u16; 512] = [
     7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780,
     7780, 7780, 7780, 7778, 7778, 7776, 7776, 7776, 7773, 7770, 7768, 7766, 7763, 7757, 7751, 7743, 7735,
@@ -147,16 +144,16 @@ const UNDECIDED_GAMES: [u16; 512] = [
     2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1,
 ];
 
-/// Returns the importance of the move at `ply`. From ply 511 on that of ply 511.
+/// Constant from ply 511 on.
 fn move_importance(ply: u32) -> f64 {
     f64::from(UNDECIDED_GAMES[(ply as usize).min(UNDECIDED_GAMES.len() - 1)])
 }
 
-/// An iteration that ends later than this share of the available time is the last one.
+/// No new iteration begins after this share of the available time.
 const LAST_ITERATION_SHARE: f64 = 0.62;
-/// Extra time per change of the best move: the optimum divided by this.
+/// Each change of the best move adds the optimum divided by this.
 const INSTABILITY_DIVISOR: f64 = 1.4;
-/// Changes of the best move before this iteration are no sign of instability.
+/// Earlier changes of the best move are no instability.
 const FIRST_STABLE_ITERATION: u32 = 5;
 
 #[derive(Clone, Debug)]
@@ -167,8 +164,7 @@ struct StockfishStopper {
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
-    /// True while the score is far from that of the last iteration: the fail low or fail high of a search by
-    /// depth.
+    /// The score is far from the last iteration's: a depth search's fail low or fail high.
     fails: bool,
 }
 
@@ -185,14 +181,13 @@ impl StockfishStopper {
         }
     }
 
-    /// Returns the optimum plus extra time for an unstable best move, within the maximum, ms.
+    /// The optimum plus extra time for an unstable best move, within the maximum, ms.
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
-    /// Returns the time that the move may take: the maximum while the score falls or rises much, otherwise
-    /// what is available, ms.
+    /// The maximum while the score changes much, else the available time, ms.
     fn budget_ms(&self) -> f64 {
         if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }
@@ -271,8 +266,8 @@ mod tests {
     #[test]
     fn moves_in_minutes() {
         // Two moves to go at ply 0, both of importance 7780. This one counts 70 % = 5446. One move: 60,000 −
-        // 90 = 59,910, all of it. Two: 60,000 − 120 = 59,880. Optimum 5446/13,226 = 0.411764 → 24,656 + 20.
-        // Maximum: min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
+        // 90 = 59,910. Two: 60,000 − 120 = 59,880. Optimum 5446/13,226 = 0.411764 → 24,656 + 20. Maximum:
+        // min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
         let two = time_limits(60_000.0, 0.0, Some(2));
         assert_eq!(two, TimeLimits { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
         let one = time_limits(60_000.0, 0.0, Some(1));
@@ -283,8 +278,7 @@ mod tests {
 
     #[test]
     fn sudden_death() {
-        // 50 moves from ply 0: 60,000 − 60 − 30·40 = 58,740. The importance of plies 2, 4, … 98 adds up to 49
-        // moves. The share of this one is 5446/(5446 + sum).
+        // 60,000 − 60 − 30·40 = 58,740. Plies 2, 4, … 98 are 49 moves: 5446/(5446 + sum).
         let sum: f64 = (1..50).map(|i| move_importance(2 * i)).sum();
         let expected = (58_740.0 * 5_446.0 / (5_446.0 + sum)).floor() + 20.0;
         assert_eq!(time_limits(60_000.0, 0.0, None).optimum_ms, expected);
@@ -366,7 +360,7 @@ mod tests {
         assert_eq!(stopper.deadline(), Some(Millis(2_200.0)));
     }
 
-    /// A regression: the maximum that the listing gives for a fail high was missing.
+    /// A regression: the maximum for a fail high was missing.
     #[test]
     fn a_falling_or_rising_score_may_use_the_maximum() {
         for (far, near) in [(0.1, 0.19), (0.26, 0.21)] {
@@ -383,7 +377,7 @@ mod tests {
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
         assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(3_500.0));
-        // No iteration that ends so is the last one. The next measures by this one's score.
+        // Never the last iteration after a fail. The next is measured by this one's score.
         assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));

@@ -1,10 +1,9 @@
 //! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the
 //! game.
 //!
-//! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
-//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the
-//! weight of a move, `stopper` holds a search to it, `params` the parameters and presets. `piggybank` belongs
-//! to `preset=lc0`.
+//! Each game teaches it the search's speed, the share of the tree that survives a move, and the share of a
+//! budget that smart pruning leaves unused. `plan` has the arithmetic, `stopper` holds a search to it,
+//! `params` the parameters and presets. `piggybank` belongs to `preset=lc0`.
 
 mod params;
 mod piggybank;
@@ -27,19 +26,17 @@ use crate::time::units::Millis;
 use piggybank::Piggybank;
 use stopper::{MoveContext, SmoothStopper};
 
-/// First guess of the best move's share of the visits, and the average moves that take it halfway.
+/// First guess of the best move's share of visits, and its learning step in average moves.
 const BEST_SHARE: f64 = 0.6;
 const BEST_SHARE_RATE: f64 = 4.0;
 
-/// The figures of the previous move from which the next one learns.
 #[derive(Clone, Copy, Debug)]
 struct PreviousMove {
-    /// Nodes at its end, counted as the target counts them.
+    /// At its end, as the target counts them.
     nodes: f64,
-    /// Share of the tree's nodes at its end that were made on our own clock. Others are a gift: what is left
-    /// of them shortens no later move.
+    /// Share of the final tree made on our own clock. The rest is a gift, which shortens no later move.
     own_share: f64,
-    /// Its time as a multiple of the average move time.
+    /// Multiple of the average move time.
     weight: f64,
 }
 
@@ -52,9 +49,9 @@ pub struct Smooth {
     timeuse: LearnedShare,
     best_share: LearnedShare,
     previous: Option<PreviousMove>,
-    /// Nodes in the tree at the start of the move that were made while pondering, on this or an earlier move.
+    /// Pondered nodes in the tree at the move's start.
     gift_nodes: f64,
-    /// What the lead at the start of the current move was worth, in new nodes.
+    /// New nodes saved by the lead at the move's start.
     lead_nodes: f64,
     piggybank: Piggybank,
     message: Option<String>,
@@ -149,7 +146,7 @@ impl Smooth {
         Box::new(SmoothStopper::new(context, nps))
     }
 
-    /// Returns the reused nodes as the target counts them, without those made while pondering.
+    /// Reused nodes as the target counts them, without pondered ones.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
@@ -200,8 +197,7 @@ impl Named for Smooth {
 impl TimeManager for Smooth {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let Some(clock) = facts.limits.mover_clock() else {
-            // A search without a clock comes between two moves of the game: what the next one finds in the
-            // tree is its work too.
+            // The next move finds the nodes of this search without a clock in its tree.
             self.previous = None;
             return None;
         };
@@ -215,7 +211,7 @@ impl TimeManager for Smooth {
             self.measured_s = report.nps_measured.as_secs();
         }
         let is_overdrawn = report.overdraft > Millis::ZERO;
-        // The last figures that the stopper saw may be a batch old.
+        // The stopper's last figures may be a batch old.
         let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
         self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
         let weight = match report.average {
@@ -230,12 +226,12 @@ impl TimeManager for Smooth {
         };
         let own_share = 1.0 - (self.gift_nodes / stats.nodes.as_f64().max(1.0)).clamp(0.0, 1.0);
         self.previous = Some(PreviousMove { nodes: nodes * own_share, own_share, weight });
-        // Forced moves and those that the user stopped say nothing about how much of a budget is used.
+        // Forced and stopped moves do not show how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        // Smart pruning ends a search where its lead is out of reach of the rest of the budget: what is made
-        // beyond the lead at the start is proportional to the budget beyond it.
+        // Smart pruning ends a search when the remaining budget cannot catch up its lead: the use beyond the
+        // initial lead is proportional to the budget beyond it.
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };

@@ -24,7 +24,7 @@ option_choice! {
 }
 
 impl Preset {
-    /// The parameters that differ from the declared defaults, which are those of the pull request.
+    /// What differs from the declared defaults, which are the pull request's.
     fn text(self) -> &'static str {
         match self {
             Preset::Pr1195 => "",
@@ -193,7 +193,6 @@ option_group! {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SmoothConfig {
     pub values: SmoothValues,
-    /// The moves-left estimator.
     pub moves_left: MovesLeftEstimator,
 }
 
@@ -203,8 +202,7 @@ impl From<SmoothValues> for SmoothConfig {
     }
 }
 
-/// Returns the parameters of `smooth(…)` with the values of their preset for all that they do not name. The
-/// preset's estimator counts where they name none, and its values where they name the same one.
+/// Fills what `smooth(…)` does not name from its preset, including the estimator and its values.
 pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
     let mut named = SmoothValues::default();
     named.take(list)?;
@@ -228,7 +226,6 @@ pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
 }
 
 impl SmoothConfig {
-    /// Reads the parameters of `smooth(…)`.
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let list = with_preset(list)?;
         let values = SmoothValues::default().read(Smooth::NAME, &list, &estimator_names())?;
@@ -237,8 +234,8 @@ impl SmoothConfig {
         Ok(SmoothConfig { moves_left: estimator.unwrap_or(config.moves_left), ..config })
     }
 
-    /// Returns the moves that are to share the time, capped by `movestogo`, and which share they are of all
-    /// moves left in the game, `0..=1`.
+    /// The moves that share the time, capped by `movestogo`, and their share of all moves left in the game,
+    /// `0..=1`.
     pub(super) fn planned_moves(
         &self,
         limits: &GoLimits,
@@ -272,9 +269,8 @@ mod tests {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
     }
 
-    /// A regression: presets were compared with themselves, so that no test noticed when a value was changed.
-    /// These are the numbers of the pull request's table, with those of ours that it does not have, and of
-    /// today's Lc0.
+    /// A regression: presets were compared with themselves. These are the numbers of the pull request's
+    /// table, our own, and today's Lc0's.
     #[test]
     fn the_presets_have_the_values_of_their_sources() {
         let pr1195 = SmoothParams {
@@ -354,7 +350,6 @@ mod tests {
     fn keys_override_the_preset_in_any_order() {
         let lc0 = read("preset=lc0").unwrap().values;
         let params = SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..lc0.params };
-        // What is not named is the preset's, in the estimator too.
         let expected = SmoothConfig {
             values: SmoothValues { params, ..lc0 },
             moves_left: MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: 45.2, steepness: 12.0 }),

@@ -1,4 +1,4 @@
-//! The reserve of `preset=lc0`: time kept for moves that turn out to need more than their budget.
+//! The reserve of `preset=lc0`: time for moves that turn out to need more than their budget.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Piggybank {
-    /// ms, or `None` before the first move.
+    /// `None` before the first move.
     balance_ms: Option<f64>,
 }
 
 impl Piggybank {
-    /// Opens the reserve at the first move with a share of the clock, and holds it to `cap_ms` at every move.
+    /// Opens the reserve with a share of the clock at the first move, and caps it to `cap_ms` at every move.
     pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
@@ -27,10 +27,9 @@ impl Piggybank {
     }
 }
 
-/// Samples per window. Enough that its start is known to a sixteenth.
+/// Per window: its start is known to a sixteenth.
 const SAMPLES: f64 = 16.0;
 
-/// Visits of the root moves over the last seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct VisitRates {
     window_ms: f64,
@@ -52,10 +51,9 @@ impl VisitRates {
         }
     }
 
-    /// Takes in the visits of this moment.
+    /// Takes in the current visits.
     ///
-    /// The window always spans its whole length once the search has run for that long, however often this is
-    /// called. (Lc0's shrinks to one tick when it is called more often than once per window.)
+    /// The window keeps its whole length, however often this is called. (Lc0's shrinks to one tick.)
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         if stats.root_visits.is_empty() {
             return;
@@ -73,8 +71,8 @@ impl VisitRates {
         visits.clone_from(&stats.root_visits);
     }
 
-    /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like
-    /// this, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
+    /// Whether some move i would overtake the best one by `by_ms`, with optimism for the rivals: N_i +
+    /// 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
     pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;
@@ -139,7 +137,7 @@ mod tests {
         assert!(visit_rates.is_best_overtaken(3_000.0));
     }
 
-    /// Lc0's defect: with ticks closer than the window its rates are those of one tick.
+    /// Lc0's defect: with ticks closer than the window the rates are those of one tick.
     #[test]
     fn the_window_grows_to_its_length_whatever_the_ticks() {
         let mut visit_rates = visit_rates();

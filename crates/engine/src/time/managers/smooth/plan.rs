@@ -1,78 +1,71 @@
-//! Computes a budget from the clock: the formulas of `smooth`, in the steps of PR 1195.
+//! The formulas of `smooth`: a budget from the clock, in the steps of PR 1195.
 //!
-//! Unlike there, the increment counts ML − 1 times, because that of the last move comes too late. Overhead,
-//! `movestogo` and `min-move-share` enter the plan, which is made again during the search. Nodes made while
-//! pondering do not count as reused, and moves that `stop` ended teach no timeuse.
+//! Differences: the increment counts ML − 1 times, because the last one comes too late. Overhead, `movestogo`
+//! and `min-move-share` enter the plan, which is revised during the search. Pondered nodes do not count as
+//! reused, and stopped moves teach no timeuse.
 
 use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
 
-/// The numbers that a move is planned from: what is known or estimated when it starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlanInput {
-    /// The mover's clock, ms.
+    /// The mover's clock.
     pub time_ms: f64,
-    /// Increment, ms.
     pub inc_ms: f64,
-    /// `MoveOverheadMs`, ms.
     pub overhead_ms: f64,
-    /// Moves to the next time control, if there is one.
+    /// Moves to the next time control.
     pub movestogo: Option<u32>,
-    /// Full moves our side still has to make, already capped by `movestogo`, at least 1.
+    /// Full moves of our side, capped by `movestogo`, at least 1.
     pub moves_left: f64,
-    /// Average weight of the moves ahead relative to this one: 1 where all moves weigh the same.
+    /// Average weight of the moves ahead relative to this one.
     pub future_weight: f64,
-    /// New nodes per second.
     pub nps: f64,
-    /// Expected share of the tree that survives a move, below 1.
+    /// Below 1.
     pub tree_reuse: f64,
-    /// Nodes already in the tree that count as reused.
     pub reused_nodes: f64,
-    /// Share of the new nodes that go where the target counts: 1 for the tree as a whole, the best move's
-    /// share of new visits for `target=bestmove`.
+    /// Share of the new nodes that count towards the target: 1 for the whole tree, the best move's share of
+    /// new visits for `target=bestmove`.
     pub share_of_new: f64,
-    /// Expected share of a budget that is really used, less the lead.
+    /// Expected share of a budget that is used, less the lead.
     pub timeuse: f64,
-    /// `min-timeuse`: least share of a budget that is expected to be used, lead included.
+    /// Least expected share, lead included.
     pub min_timeuse: f64,
-    /// New nodes by which the lead that the best move has at the start shortens the search.
+    /// New nodes that the best move's lead at the start saves.
     pub lead_nodes: f64,
-    /// `max-move-budget`: largest share of the clock for one move.
+    /// Largest share of the clock for one move.
     pub max_move_budget: f64,
-    /// `min-move-share`: least search time as a share of the average move time.
+    /// Least search time as a share of the average move time.
     pub min_move_share: f64,
-    /// Time kept back for a game that lasts longer than expected, ms: no single move may have it.
+    /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
-    /// Time in the piggybank, which the plan leaves out, ms.
+    /// Left out of the plan.
     pub piggybank_ms: f64,
-    /// Share of the target time that is put into the reserve, and the reserve's free room, ms.
     pub deposit: PiggybankDeposit,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PiggybankDeposit {
-    /// Share of the target time.
+    /// Share of the target time put into the reserve.
     pub share: f64,
-    /// Room left in the reserve, ms.
+    /// Room left in the reserve.
     pub room_ms: f64,
 }
 
-/// A move's plan. Times in ms, nodes as visits under the root.
+/// Times in ms, nodes as visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Plan {
-    /// Time left for the whole game or to the time control.
+    /// For the game or to the time control.
     pub game_ms: f64,
-    /// Average move time. Unless `move-weight` is `even`, that of moves which weigh as much as this one.
+    /// For moves that weigh as much as this one.
     pub average_ms: f64,
-    /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
+    /// Nodes at the move's end, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,
-    /// New nodes aimed at.
     pub target_new_nodes: f64,
-    /// Time that the search will probably take.
+    /// Expected search time.
     pub target_ms: f64,
-    /// Time that goes into the reserve.
+    /// Put into the reserve.
     pub saved_ms: f64,
-    /// Time that the search may take.
+    /// Upper limit for the search.
     pub budget_ms: f64,
 }
 
@@ -84,7 +77,7 @@ impl PlanInput {
         let average_new_nodes = average_ms / 1000.0 * self.nps * self.share_of_new;
         let average_total_nodes = average_new_nodes / (1.0 - self.tree_reuse);
         let wanted = (average_total_nodes - self.reused_nodes).max(0.0) / self.share_of_new;
-        // An engine without any nodes per second is no reason for an endless target.
+        // Without a rate the target must not be endless.
         let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
         let saved_ms = (target_ms * self.deposit.share).min(self.deposit.room_ms).max(0.0);
@@ -103,13 +96,12 @@ impl PlanInput {
         }
     }
 
-    /// Returns the time that the clock allows for this move, ms.
     pub(crate) fn available_ms(&self) -> f64 {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Returns the longest time for a single move, ms. The moves before a time control may take at least an
-    /// even share of the clock: with one move to go, nothing is gained by keeping time back.
+    /// Before a time control an even share of the clock is allowed: with one move to go, nothing is gained by
+    /// keeping time back.
     pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
@@ -117,8 +109,8 @@ impl PlanInput {
 }
 
 impl SmoothParams {
-    /// Returns the average weight of the moves ahead relative to the move to be made, whose evaluation is
-    /// `root`, or 1 where nothing is known of the result. `part` is as in [`stakes_ahead`].
+    /// Average weight of the moves ahead relative to this one at `root`, 1 if nothing is known. `part` as in
+    /// [`stakes_ahead`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         let Some(root) = root else { return 1.0 };
         match self.move_weight {
@@ -128,20 +120,17 @@ impl SmoothParams {
     }
 }
 
-/// Returns the average weight ahead where a move weighs as much as is at stake, `0.5..=1`, or 1 for networks
-/// without draws.
+/// Average weight ahead if a move weighs what is at stake, `0.5..=1`. 1 for networks without draws.
 ///
-/// Where the expected result is q, better play gains in proportion to 1 − q² (q as a logistic function of an
-/// advantage has that derivative). The expected result wanders without a drift, so that the mean of q² rises
-/// evenly from q² now to that of the final results, 1 − d for the probability d of a draw: the mean weight
-/// falls from 1 − q² to d.
+/// At an expected result q, better play gains in proportion to 1 − q² (the derivative of a logistic function
+/// of an advantage). q wanders without drift, so the mean of q² rises evenly to that of the final results, 1
+/// − d: the mean weight falls from 1 − q² to d.
 ///
-/// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes
-/// before its end.
+/// `part` is the share of the remaining game that is planned for.
 fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {
     let RootEvaluation { q, d: Some(d), .. } = root else { return 1.0 };
     let now = 1.0 - q * q;
-    // d ≤ 1 − |q| ≤ 1 − q², but for rounding.
+    // d ≤ 1 − |q| ≤ 1 − q², up to rounding.
     let end = if now > 0.0 { (d / now).clamp(0.0, 1.0) } else { 1.0 };
     1.0 - (1.0 - end) * part / 2.0
 }
@@ -151,7 +140,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the input for 100 s + 1 s, 200 ms overhead, 41 moves left, 1000 nodes/s, half the tree reused.
+    /// 100 s + 1 s, 200 ms overhead, 41 moves left, 1000 nodes/s, half the tree reused.
     fn input() -> PlanInput {
         PlanInput {
             time_ms: 100_000.0,
@@ -194,7 +183,6 @@ mod tests {
 
     #[test]
     fn a_move_that_weighs_more_than_those_ahead_gets_more() {
-        // T = 139,800 as above, over 1 + 40·0.6 = 25 moves.
         let plan = PlanInput { future_weight: 0.6, ..input() }.plan();
         assert!(close(plan.game_ms, 139_800.0));
         assert!(close(plan.average_ms, 5_592.0));
@@ -232,7 +220,6 @@ mod tests {
     fn a_clock_below_the_overhead_gives_nothing() {
         let plan = PlanInput { time_ms: 150.0, inc_ms: 0.0, ..input() }.plan();
         assert_eq!(plan.budget_ms, 0.0);
-        // With an increment the game goes on, but this move has nothing.
         assert_eq!(PlanInput { time_ms: 150.0, ..input() }.plan().budget_ms, 0.0);
     }
 
@@ -257,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_best_move_target_counts_its_share_of_new_nodes() {
-        // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move. ·2 = 4,091.707. 1,000 are there.
+        // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move. ·2 = 4,091.707. − 1,000 reused.
         // 3,091.707/0.6 = 5,152.846 new nodes.
         let plan = PlanInput { share_of_new: 0.6, reused_nodes: 1_000.0, ..input() }.plan();
         assert!(close(plan.target_new_nodes, 5_152.845_528));
@@ -288,12 +275,12 @@ mod tests {
     #[test]
     fn draws_keep_what_is_at_stake() {
         let weight = |q, d, part| stakes_ahead(root(q, d), part);
-        // No draws: the weights ahead fall to 0, half on average. Only draws stay: they stay.
+        // No draws: the weights fall to 0, half on average. Only draws: they stay.
         assert!(close(weight(0.0, 0.0, 1.0), 0.5));
         assert!(close(weight(0.0, 1.0, 1.0), 1.0));
         // q 0.6, 20 % draws: from 0.64 to 0.2, the mean 0.42 is 0.65625 of 0.64.
         assert!(close(weight(0.6, 0.2, 1.0), 0.656_25));
-        // Over the first half of the way: from 0.64 to 0.42, the mean 0.53.
+        // Halfway: from 0.64 to 0.42, the mean 0.53.
         assert!(close(weight(0.6, 0.2, 0.5), 0.53 / 0.64));
     }
 

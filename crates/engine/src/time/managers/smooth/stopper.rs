@@ -1,4 +1,4 @@
-//! The stopper of `smooth`: holds a move to its plan and revises the plan as the search learns.
+//! The stopper of `smooth`: holds a move to its plan and revises it during the search.
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
 use crate::time::facts::GoLimits;
@@ -12,25 +12,20 @@ use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
 
-/// The plan is revised each time the tree has grown by this factor.
+/// Growth of the tree at which the plan is revised.
 const REVISION_GROWTH: f64 = 1.1;
 
-/// The facts that a move is planned from at its start and again during the search.
 #[derive(Clone, Debug)]
 pub(crate) struct MoveContext {
-    /// The manager's parameters.
     pub config: SmoothConfig,
-    /// The `go` command.
     pub limits: GoLimits,
-    /// The facts for the moves-left estimator.
     pub position: MovesLeftInput,
-    /// The plan's input at the start of the move.
+    /// At the start of the move.
     pub input: PlanInput,
-    /// Time that may be drawn from the reserve, ms.
+    /// Most time to draw from the reserve.
     pub draw_ms: f64,
-    /// The wait for the first evaluation.
     pub wait: FirstEvaluationWait,
-    /// Time on the move's clock when its search began, ms.
+    /// On the move's clock.
     pub began_ms: f64,
 }
 
@@ -39,8 +34,7 @@ pub(crate) struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
-    /// The average move time at the start of the move, by which the weight of what is learnt from it is
-    /// measured.
+    /// At the start of the move: the measure for the weight of what is learnt.
     average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
@@ -65,8 +59,8 @@ impl SmoothStopper {
         }
     }
 
-    /// Plans again with what the search has found out about the game's length and its own speed: at the first
-    /// evaluation, and then whenever the tree has grown by a tenth.
+    /// Plans again with the game's length and the search's speed as found so far: at the first evaluation,
+    /// then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
         if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
@@ -101,13 +95,12 @@ impl SmoothStopper {
             || self.visit_rates.is_best_overtaken(self.regular_ms() + self.draw_limit_ms())
     }
 
-    /// Returns the time that the reserve gives beyond the budget, as far as the clock allows it, ms.
+    /// The reserve beyond the budget, within the clock.
     fn draw_limit_ms(&self) -> f64 {
         self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
     }
 
-    /// Returns the end of the move without the reserve, ms. Budgets in nodes leave the clock as the only
-    /// limit in time.
+    /// The end of the move without the reserve, ms. With budgets in nodes only the clock limits the time.
     fn regular_ms(&self) -> f64 {
         match self.context.config.values.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,

@@ -1,4 +1,4 @@
-//! Tests of the whole manager: games in a few steps, and the defects of Lc0's version replayed.
+//! Games of the whole manager in a few steps, and the defects of Lc0's version.
 
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
@@ -25,7 +25,7 @@ fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     }
 }
 
-/// Returns the statistics of a search at 1,000 nodes/s whose first batch of 10 came back after 10 ms.
+/// 1,000 nodes/s, the first batch of 10 back after 10 ms.
 fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
     let new_nodes = if elapsed_ms >= 10.0 { elapsed_ms as u64 } else { 0 };
     SearchStats {
@@ -55,8 +55,8 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn the_first_move_by_hand() {
-    // ML(0) = 51.5. T = 60,000 + 600·50.5 − 200 = 90,100. /51.5 = 1,749.5146 ms. ·2 for the tree that is
-    // expected to be reused, none is. /0.7 = 4,998.6130.
+    // ML(0) = 51.5. T = 60,000 + 600·50.5 − 200 = 90,100. /51.5 = 1,749.5146 ms. ·2 for the expected reuse,
+    // none is there. /0.7 = 4,998.6130.
     let report = report_of(&mut smooth(""), &facts(60_000.0, 600.0));
     assert!(close(report.budget.0, 4_998.613_037), "{report}");
     assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
@@ -77,8 +77,7 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
     assert_eq!(report.budget, report_of(&mut smooth(""), &alone).budget);
 }
 
-/// A regression: what was left of them two moves later did, and the first moves of a game got less time than
-/// without pondering.
+/// A regression: pondered nodes left two moves later shortened a move.
 #[test]
 fn nodes_left_from_pondering_shorten_no_later_move() {
     let budget = |gift: u64| {
@@ -99,7 +98,7 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
     assert!(close(budget(4_000), budget(0)), "{} {}", budget(4_000), budget(0));
 }
 
-/// Lc0's defect: with movestogo=1 most of the period's last move is thrown away.
+/// Lc0's defect: with movestogo=1 most of the last move is thrown away.
 #[test]
 fn the_last_move_before_the_control_may_use_the_clock() {
     let mut last = facts(10_000.0, 0.0);
@@ -107,7 +106,7 @@ fn the_last_move_before_the_control_may_use_the_clock() {
     assert_eq!(report_of(&mut smooth(""), &last).budget.0, 9_800.0);
 }
 
-/// Lc0's defect: a first batch that takes longer than the whole budget makes the move late.
+/// Lc0's defect: a first batch longer than the whole budget makes the move late.
 #[test]
 fn a_slow_first_batch_does_not_hide_the_deadline() {
     let mut stopper = smooth("").start_move(&facts(1_000.0, 0.0)).unwrap();
@@ -117,7 +116,7 @@ fn a_slow_first_batch_does_not_hide_the_deadline() {
     let waiting = |elapsed_ms| SearchStats { elapsed: Millis(elapsed_ms), ..SearchStats::default() };
     assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
     assert!(close(hints.remaining_time.0, 1.0));
-    // At 100 evaluations/s, not even one fits into 1 ms: the smallest batch.
+    // At 100 evaluations/s not even one fits into 1 ms.
     assert_eq!(hints.batch_cap(256, Nps(100.0)), 1);
     assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
 }
@@ -147,11 +146,10 @@ fn a_move_gets_more_where_more_is_at_stake() {
     let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
     // 20 moves. Those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
     assert!(close(report_of(&mut smooth(params), &known).budget.0, 4_439.907_193));
-    // A time control after 10 of the 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
+    // A control after 10 of 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
     let limits = GoLimits { movestogo: Some(10), ..known.limits.clone() };
     let control = MoveFacts { limits, ..known.clone() };
     assert!(close(report_of(&mut smooth(params), &control).budget.0, 7_074.306_839));
-    // On a fresh root the first evaluation tells.
     let fresh = MoveFacts { root: None, ..known };
     let mut manager = smooth(params);
     let mut stopper = manager.start_move(&fresh).unwrap();
@@ -176,10 +174,9 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
     finish(&mut manager, report, 600.0, 1000);
     let after = report_of(&mut manager, &known(&[220, 140, 40]));
     assert!(close(after.timeuse.unwrap(), 0.8), "{after}");
-    // Without a lead it is the average. A large lead is worth no more than `min-timeuse` allows.
+    // Without a lead: the average. A large lead is capped by `min-timeuse`.
     assert!(close(report_of(&mut smooth(params), &known(&[180, 180, 40])).budget.0, 750.0));
     assert!(close(report_of(&mut smooth(params), &known(&[400, 0])).budget.0, 1_200.0));
-    // Where smart pruning is off no lead ends a search.
     let off = MoveFacts { smart_pruning_factor: 0.0, ..known(&[220, 140, 40]) };
     assert!(close(report_of(&mut smooth(params), &off).budget.0, 750.0));
 }
@@ -190,7 +187,7 @@ fn a_network_without_the_head_is_noticed_once() {
         let mut manager = smooth(params);
         let report = report_of(&mut manager, &facts(60_000.0, 0.0));
         assert_eq!(report.moves_left_source, Some(decides));
-        // A regression: the notice said mle-pieces where another estimator decided.
+        // A regression: the notice said mle-pieces for another estimator.
         let notice = manager.take_message().unwrap();
         assert!(notice.contains("Moves Left Head") && notice.contains(&format!("({decides})")), "{notice}");
         report_of(&mut manager, &facts(59_000.0, 0.0));
@@ -198,7 +195,7 @@ fn a_network_without_the_head_is_noticed_once() {
     }
 }
 
-/// Returns what ends a search after `elapsed_ms` at 1,000 nodes/s, with these visits of two root moves.
+/// What ends a search after `elapsed_ms` at 1,000 nodes/s, with these visits of two root moves.
 fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32; 2]) -> Option<StopReason> {
     let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
     let mut chain = keeper.start_move(&facts(time_ms, 0.0));
@@ -206,13 +203,12 @@ fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32;
     chain.should_stop(&decided, &mut Hints::default())
 }
 
-/// A regression: no test noticed when the manager's rate did not reach smart pruning, which then took the
-/// search's own.
+/// A regression: the manager's rate did not reach smart pruning, which used the search's own.
 #[test]
 fn smart_pruning_counts_with_the_managers_rate() {
     let ask = |params: &str| end_of_search(params, 60_000.0, 1_000.0, [5_000, 10]);
-    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s are no match for the lead of
-    // 4,990, but 174,258 at 100,000/s.
+    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s cannot catch up 4,990, but
+    // 174,258 at 100,000/s can.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
     assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
 }
@@ -244,7 +240,7 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
         let mut manager = smooth("limit=both,init-nps=1000,init-nps-weight=5");
         manager.start_move(&facts(51_700.0, 0.0)).unwrap()
     };
-    // As above: 2,857.14 ms and nodes. A faster search is held by nodes, a slower one by time.
+    // As above: 2,857.14 ms and nodes. Nodes end a faster search, time a slower one.
     let verdict = |elapsed_ms: f64, new_nodes| {
         let stats = SearchStats { new_nodes: Nodes(new_nodes), ..stats(elapsed_ms, 0) };
         start().should_stop(&stats, &mut Hints::default())
@@ -258,16 +254,15 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     assert!(close(evaluated.deadline().unwrap().0, evaluated.report().unwrap().budget.0));
 }
 
-/// The formulas hold in a long game with a small increment: once the curve expects few moves the clock
-/// settles where one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little
-/// above, where it is all that max-move-budget allows, 0.3·time = inc.
+/// In a long game the clock settles where one increment is an even share: T/ML = inc, so time = inc +
+/// overhead, or slightly above, where max-move-budget allows no more: 0.3·time = inc.
 #[test]
 fn in_long_games_the_clock_settles_near_increment_and_overhead() {
     assert!((settled_clock_ms("max-move-budget=1") - 300.0).abs() < 1.0);
     assert!((settled_clock_ms("max-move-budget=0.3") - 100.0 / 0.3).abs() < 1.0);
 }
 
-/// Returns the clock after 150 moves at 10 s + 0.1 s, overhead 200 ms, with every budget used to its end.
+/// The clock after 150 moves at 10 s + 0.1 s, overhead 200 ms, every budget used to its end.
 fn settled_clock_ms(params: &str) -> f64 {
     let (inc_ms, overhead_ms) = (100.0, 200.0);
     let full_use = "init-timeuse=1,min-timeuse=1,init-tree-reuse=0,max-tree-reuse=0";
@@ -326,7 +321,7 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
     assert!(manager.timeuse.value() > 0.7, "a draw counts as full use");
 }
 
-/// A guess of the speed that is far too low must not end moves: reused nodes then look like many seconds.
+/// With a speed guess far too low, reused nodes look like many seconds, which must not end moves.
 #[test]
 fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
     let mut manager = smooth("init-nps=100");
@@ -340,8 +335,7 @@ fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
             break;
         }
     }
-    // Planned with 100 nodes/s the 1,000 reused nodes are worth 10 s. At the true 1,000 they are worth 1 s of
-    // the 2·1,161 ms that a move's tree takes.
+    // At 100 nodes/s the 1,000 reused nodes are worth 10 s, at the true 1,000 only 1 s of 2·1,161 ms.
     assert!(stopped_ms > 1_000.0, "{stopped_ms}");
 }
 
@@ -429,7 +423,7 @@ fn forced_moves_teach_nothing_about_timeuse() {
     assert_eq!(manager.timeuse.value(), 0.7);
 }
 
-/// A regression: only ponder hits taught how much of a tree survives a move, so that it was overestimated.
+/// A regression: only ponder hits taught tree reuse, so that it was overestimated.
 #[test]
 fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
     let learnt = |is_pondered: bool| {
@@ -447,7 +441,6 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
             let chain = keeper.start_move(&pondering);
             assert!(chain.is_open_ended() && chain.deadline().is_none() && chain.report().is_none());
             end(&mut keeper, &chain, 90_000);
-            // A miss: 500 nodes were below the reply before.
             (next.reused_nodes, next.pondered_nodes) = (Nodes(4_500), Nodes(4_000));
         }
         keeper.start_move(&next).report().unwrap().tree_reuse.unwrap()
@@ -456,8 +449,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
     assert!(learnt(true) < 0.45, "{}", learnt(true));
 }
 
-/// A regression: after `go infinite` within a game the next clocked move took its tree for that of the last
-/// one.
+/// A regression: after `go infinite` within a game the next move took its tree for the last move's.
 #[test]
 fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let mut manager = smooth("");
@@ -470,8 +462,7 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
-/// A regression: the weight of what is learnt was taken from the average as last revised, not from that of
-/// the move's start.
+/// A regression: learning was weighted by the revised average, not by the one at the start.
 #[test]
 fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut manager = smooth("mle-mlh");
@@ -479,8 +470,7 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut stopper = manager.start_move(&fresh).unwrap();
     let root = RootEvaluation { m: Some(Plies(39.0)), ..RootEvaluation::default() };
     stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
-    // 59 moves by the pieces at the start, 20 when the head has spoken: 59,800/59 on average, a budget of
-    // 8,542.857.
+    // 59 moves by the pieces, 20 by the head: 59,800/59 on average, a budget of 8,542.857.
     let (average, report) = (59_800.0 / 59.0, stopper.report().unwrap());
     assert!(close(report.budget.0, 8_542.857_143), "{report}");
     finish(&mut manager, report, average, 10_000);
@@ -491,8 +481,8 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     assert!(close(learnt, decay(0.5, 0.3, 4.0, 1.0)), "{learnt}");
 }
 
-/// A regression: after a move of one batch the rate was followed in seconds, whatever `nps-update-unit` and
-/// `init-nps-weight` said, and loading the network counted as search.
+/// A regression: after a move of one batch the rate ignored `nps-update-unit` and `init-nps-weight`, and
+/// loading the network counted as search.
 #[test]
 fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
     let nps_after = |params: &str, loading_ms: f64| {
@@ -510,11 +500,11 @@ fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
         keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(StopReason::Budget) });
         keeper.start_move(&facts).report().unwrap().nps.unwrap().0
     };
-    // Ten nodes in one second, and a guess without weight or that of one second.
+    // Ten nodes in one second, the guess worth 0 or 1 s.
     assert!(close(nps_after("init-nps=110", 0.0), 10.0));
     assert!(close(nps_after("init-nps=110,init-nps-weight=1", 0.0), 60.0));
     assert!(close(nps_after("init-nps=110,init-nps-weight=1", 3_000.0), 60.0), "loading is no search");
-    // Two average moves of 59,800/51.5 ms are the step.
+    // The step: two average moves of 59,800/51.5 ms.
     let step_s = 2.0 * 59.8 / 51.5;
     let in_moves = "init-nps=110,init-nps-weight=1e6,nps-update-unit=moves,nps-update-rate=2";
     assert!(close(nps_after(in_moves, 0.0), decay(110.0, 10.0, step_s, 1.0)));
