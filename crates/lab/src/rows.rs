@@ -29,6 +29,7 @@ pub enum RowError {
     #[error("{}: {}", path.display(), in_our_words(error))]
     Io {
         path: PathBuf,
+        /// The system's error.
         error: io::Error,
     },
     /// What is wrong with the file, and what helps.
