@@ -89,10 +89,6 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
-/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
-/// any more.
-const SURE_RESULT: f32 = 0.996;
-
 /// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
 fn score_in(form: ScoreType, line: &PvLine) -> i32 {
     let (wl, q) = (f64::from(line.wl), f64::from(line.q));
@@ -104,22 +100,9 @@ fn score_in(form: ScoreType, line: &PvLine) -> i32 {
         ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
         ScoreType::Q => 10_000.0 * q,
         ScoreType::WinMinusLoss => 10_000.0 * wl,
-        ScoreType::WdlMu => mu_or_centipawns(line),
+        ScoreType::WdlMu => line.mean_advantage(),
     };
     score as i32
-}
-
-/// Returns the mean advantage while it says something, else centipawns that continue it.
-fn mu_or_centipawns(line: &PvLine) -> f64 {
-    let fallback = 45.0 * (1.567_280_716_28 * f64::from(line.wl)).tan();
-    match line.mu {
-        Some(mu) if line.wl.abs() + line.d < SURE_RESULT => {
-            let score = 100.0 * f64::from(mu);
-            // Beyond an even chance to win the larger of both counts.
-            if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
-        }
-        _ => fallback,
-    }
 }
 
 /// The policy from which on it is written with one decimal, so that the columns keep their width.

@@ -6,7 +6,7 @@ use zeitnot_lab::pgn::Games;
 
 use crate::common::{assert_refused, json, stderr, zeitnot};
 use crate::hostile_names::NAMES;
-use crate::pages::{assert_nothing_is_cut_off, seen_by_a_browser};
+use crate::pages::{assert_accessible, assert_nothing_is_cut_off, seen_by_a_browser};
 
 /// Two games: one with clocks, whose first move is from the book, and one that ends in mate after two blunders.
 fn games(name: &str) -> String {
@@ -152,6 +152,79 @@ fn nothing_is_cut_off_on_a_phone_or_a_wide_window() {
         assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
         assert_nothing_is_cut_off(&out);
     }
+}
+
+#[test]
+#[ignore = "needs Chromium and axe-core"]
+fn the_pages_of_one_game_and_of_two_are_accessible() {
+    for text in [SPECIAL, &games("A")] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        assert!(analyse(folder.path(), text, &["--out", out.to_str().unwrap()]).status.success());
+        assert_accessible(&out);
+    }
+}
+
+/// Draws a pawn, clicks another, and tries what is not legal.
+const TRY: &str = r#"<script>
+const told = [];
+const board = document.querySelector('.board');
+const place = (square) => {
+  const { left, top, width } = board.getBoundingClientRect();
+  return { clientX: left + ('abcdefgh'.indexOf(square[0]) + 0.5) * width / 8, clientY: top + (8.5 - square[1]) * width / 8, bubbles: true };
+};
+for (const [from, to] of [['e2', 'e5'], ['e2', 'e4'], ['e7', 'e7'], ['e5', 'e5'], ['e1', 'g1']]) {
+  board.dispatchEvent(new PointerEvent('pointerdown', place(from)));
+  board.dispatchEvent(new PointerEvent('pointerup', place(to)));
+  told.push(document.body.dataset.fen.split(' ')[0]);
+}
+document.body.dataset.told = told.join(' ');
+</script></body>"#;
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_move_on_the_board_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    assert!(analyse(folder.path(), SPECIAL, &["--out", out.to_str().unwrap()]).status.success());
+    let page = out.join("index.html");
+    let html = std::fs::read_to_string(&page).unwrap();
+    std::fs::write(&page, html.replace("</body>", TRY)).unwrap();
+    let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+    let start = "rnbqkbnr/pppppppp/8/8";
+    let told = format!(
+        "{start}/8/8/PPPPPPPP/RNBQKBNR {start}/4P3/8/PPPP1PPP/RNBQKBNR {start}/4P3/8/PPPP1PPP/RNBQKBNR \
+         rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR"
+    );
+    assert!(dom.contains(&format!("data-told=\"{told}\"")), "{}", &dom[dom.find("<body").unwrap()..]);
+}
+
+/// Needs no network of its own, has games at once, and takes the same marks.
+#[test]
+fn another_engine_judges() {
+    let folder = tempfile::tempdir().unwrap();
+    let judge = format!("--with=cmd={},args=--backend=trivial --threads=1", env!("CARGO_BIN_EXE_zeitnot"));
+    let report = json(&analyse(folder.path(), &games("A"), &["--json", &judge, "--weights=no/such.pb"]));
+    assert!(report["backend"].as_str().unwrap().starts_with("Zeitnot "), "{report}");
+    assert_eq!(report["games"][1]["white"]["blunders"], 1, "{report}");
+    let pgn = report["pgn"].as_str().unwrap();
+    assert!(pgn.contains("g4 $4 {[%eval #-1]") && pgn.contains("(2. "), "{pgn}");
+    let out = folder.path().join("out");
+    let told = analyse(folder.path(), &games("A"), &["--out", out.to_str().unwrap(), &judge]);
+    let (text, page) = (String::from_utf8_lossy(&told.stdout).into_owned(), out.join("index.html"));
+    assert!(text.starts_with("Judged by Zeitnot ") && text.contains("200 nodes a position"), "{text}");
+    assert!(stderr(&told).trim_end().ends_with(&page.display().to_string()), "{}", stderr(&told));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_judge_that_dies_is_named_with_its_last_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("engine.sh");
+    std::fs::write(&script, "echo uciok; while read word rest; do case $word in isready) echo readyok;; go) echo no licence >&2; exit 1;; esac; done").unwrap();
+    let judge = format!("--with=cmd=/bin/sh,args='{}'", script.display());
+    let output = analyse(folder.path(), &games("A"), &[&judge]);
+    assert_refused(&output, "/bin/sh ended before it said bestmove. Its last words: no licence");
 }
 
 #[test]

@@ -254,8 +254,7 @@ pub(super) fn report(
         if files != [rows.as_path()] {
             write_merged::<PositionRow>(files, &rows)?;
         }
-        let path = report.write_page(&origins(files), folder)?;
-        eprint_message(format_args!("report in {}", path.display()));
+        output.tell_page(report.write_page(&origins(files), folder)?);
     }
     output.write(&report.to_json(), &report)?;
     Ok(ExitStatus::Success)

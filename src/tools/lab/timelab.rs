@@ -199,7 +199,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        replay::page(&study).heading(MADE).origin(&origin).write(folder)?;
+        output.tell_page(replay::page(&study).heading(MADE).origin(&origin).write(folder)?);
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(
@@ -269,7 +269,8 @@ pub(super) fn report(
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
         let page = replay::page(&study).heading(MADE);
-        origins(files).iter().fold(page, |page, origin| page.origin(origin)).write(folder)?;
+        let page = origins(files).iter().fold(page, |page, origin| page.origin(origin));
+        output.tell_page(page.write(folder)?);
     }
     output.write(&study, &study)?;
     Ok(ExitStatus::Success)

@@ -95,11 +95,11 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     })?;
     progress.finish();
     let study = TuneStudy::new(&plan, &rows);
-    let page = write_page(&study)?;
+    output.tell_page(write_page(&study)?);
     if !study.is_whole() {
         tell_stopped(true);
     }
-    let text = fmt::from_fn(|f| writeln!(f, "{}\nreport in {}", tuning::table(&study), page.display()));
+    let text = fmt::from_fn(|f| writeln!(f, "{}", tuning::table(&study)));
     output.write(&study, &text)?;
     Ok(ExitStatus::Success)
 }

@@ -3,10 +3,11 @@
 
 use super::analysed_pgn::permille_of_white;
 use super::judgement::{Mark, MateStory};
-use super::{AnalysedGame, AnalysisRow, AnalysisSummary, groups};
-use crate::matches::{MoveScore, eval_of_white};
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
 use crate::report::{Align, Page, Table};
-use crate::viewer::{self, Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use crate::score::MoveScore;
+use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use serde_json::json;
 use zeitnot_engine::chess::Position;
 
 /// Most turning points of a game.
@@ -16,9 +17,9 @@ const DECIDED: f64 = 5.0;
 /// Winning chances, percent, with less than which a game is not yet won.
 const NOT_YET_WON: f64 = 55.0;
 
-/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the
-/// players.
-pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
+/// The page. `judged` says what analysed the games, `manager` whose times are shown beside those of the
+/// players. The list of games begins as `player` sees it, if one is named.
+pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: &str) -> Page {
     let title = match games {
         [game] => {
             let AnalysisSummary { white, black, result, .. } = &game.summary;
@@ -26,26 +27,27 @@ pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
         }
         games => format!("{} games", games.len()),
     };
-    let viewed = games.iter().map(|game| (&game.viewed, game.pgn.as_str()));
-    let page = Page::new(title).program(&VIEWER, &viewer::data(viewed));
-    let summaries: Vec<_> = games.iter().map(|game| &game.summary).collect();
-    groups::add_to(page, &summaries)
+    let games =
+        games.iter().map(|game| json!({ "game": game.viewed, "pgn": game.pgn, "summary": game.summary }));
+    let data = json!({ "games": games.collect::<Vec<_>>(), "player": player });
+    Page::new(title)
+        .paragraph(judged)
+        .program(&VIEWER, &data)
         .heading("How this was found")
         .paragraph(&format!(
-            "Winning chances, the accuracy of moves and games, and the limits of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are \
-             those that lichess publishes (lichess.org/page/accuracy). The evaluations are Zeitnot's, so figures differ a little from \
-             those of other engines. A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the \
-             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}. A visit is one look of the search at a \
-             position below the move.",
+            "Winning chances are those of players, as on lichess: a search’s expected score, flattened by a factor that was fitted to \
+             lichess’ evaluations. Another UCI engine’s pawns go through lichess’ own formula. The accuracy of moves and games and the limits \
+             of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are those that lichess publishes (lichess.org/page/accuracy). \
+             A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the visits. \
+             All marks need {} visits, accuracy needs {}. Pawns are those that UCI shows.",
             super::judgement::ERROR_OF_ONE_VISIT,
             super::judgement::visits_for(Mark::Inaccuracy),
             super::judgement::visits_for(Mark::Mistake),
         ))
         .paragraph(&format!(
-            "The planned time is what Zeitnot's time manager would spend on the move with the same clock. It knows the evaluation, how \
+            "The planned time is what Zeitnot’s time manager would spend on the move with the same clock. It knows the evaluation, how \
              long the game may last, and how much a longer look may change. Manager: {manager}."
         ))
-        .paragraph(&format!("Analysed by {engine}."))
 }
 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
@@ -165,20 +167,25 @@ fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
         return vec![Remark { text, plies: Vec::new() }];
     }
     let wins: Vec<_> = (0..game.positions.len()).map(|index| game.white_wins(index)).collect();
-    let decisive = last_open(&wins, game.recorded.tags.result()).map(|ply| {
+    let decisive = last_open(&wins, game.recorded.tags.result());
+    let decision = decisive.map(|ply| {
         let before = &game.boards()[ply];
         let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
-        Remark { text: of_decision(&name, wins[ply], wins[ply + 1]), plies: vec![ply + 1] }
+        let why = plies[ply].note.strip_prefix(&name).filter(|_| worst.contains(&ply));
+        let why = why.map(|why| format!(" It{why}")).unwrap_or_default();
+        let text = of_decision(&name, wins[ply], wins[ply + 1]) + &why;
+        Remark { text, plies: vec![ply + 1] }
     });
-    let worst = worst.into_iter().map(|ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
-    decisive.into_iter().chain(worst).collect()
+    let others = worst.iter().filter(|&&ply| Some(ply) != decisive);
+    let others = others.map(|&ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
+    decision.into_iter().chain(others).collect()
 }
 
 fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
     let (found, turn) = (&game.positions[index], board.turn());
     let eval = |score| match score {
         MoveScore::Mate(0) => "mate".to_owned(),
-        score => eval_of_white(score, turn),
+        score => score.of_white(turn),
     };
     let best = found.best();
     let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
@@ -187,6 +194,12 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
         wdl: Some(permille_of_white(best, turn)),
         eval: eval(best.score),
         ml: best.moves_left,
+        tries: found
+            .tries
+            .iter()
+            .map(|(tried, permille)| format!("{tried:?} {permille}"))
+            .collect::<Vec<_>>()
+            .join(" "),
         lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),
     }
 }

@@ -6,14 +6,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
+use super::game::{GameOutcome, GameRecord, MoveRecord, SideLimit, Termination};
 use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
-use super::move_between;
-use super::record::{MoveRecord, MoveScore};
 use super::summary::MatchCounts;
 use crate::LabError;
 use crate::pgn::{hours, tag, write_wrapped};
 use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
@@ -104,7 +103,7 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     if let Some(score) = played.score {
-        let _ = write!(text, "[%eval {}] ", eval_of_white(score, mover));
+        let _ = write!(text, "[%eval {}] ", score.of_white(mover));
     }
     if let Some(ms) = played.clock_ms {
         let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
@@ -118,15 +117,6 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
     }
     let _ = write!(text, " end={}", played.end);
     text
-}
-
-/// Writes a score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
-pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
-    let sign = if mover.is_white() { 1 } else { -1 };
-    match score {
-        MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
-        MoveScore::Mate(moves) => format!("#{}", sign * moves),
-    }
 }
 
 /// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`.

@@ -41,6 +41,7 @@ pub(crate) struct ViewedGame {
     /// White and Black.
     players: [ViewedPlayer; 2],
     result: String,
+    date: Option<String>,
     /// Event, date, time control, opening and end, where they are known.
     facts: Vec<String>,
     /// The start.
@@ -88,6 +89,9 @@ pub(crate) struct ViewedPosition {
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<(String, String)>,
+    /// The moves that the search looked at: squares and the share of the visits, permille.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) tries: String,
 }
 
 /// A move. What is not known of it is left out.
@@ -140,6 +144,7 @@ impl ViewedGame {
             number: game.number,
             players: [player("White"), player("Black")],
             result: tag(&game.tags, "Result").unwrap_or("*").to_owned(),
+            date: date(game),
             facts: facts(game, control),
             fen: game.start.to_fen(),
             moves: line_of(&game.start, &moves),
@@ -246,6 +251,13 @@ pub(crate) fn ending_of(tags: &Tags, is_white: bool) -> Ending {
     }
 }
 
+/// The date as far as it is known, as in `2026-11-20`.
+fn date(game: &RecordedGame) -> Option<String> {
+    let date = tag(&game.tags, "UTCDate").or(tag(&game.tags, "Date"))?.replace('.', "-");
+    let known = date.split("-?").next().unwrap_or_default();
+    Some(known.to_owned()).filter(|known| !known.is_empty() && !known.starts_with('?'))
+}
+
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
     let tag = |name| tag(&game.tags, name);
     let opening = match (tag("Opening"), tag("ECO")) {
@@ -257,12 +269,8 @@ fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
             None => eco.map(|eco| format!("opening {eco}")),
         },
     };
-    let date = tag("UTCDate").or(tag("Date")).filter(|date| !date.starts_with('?'));
     let event = tag("Event").map(str::to_owned);
-    [event, date.map(|date| date.replace('.', "-")), control.map(control_in_words), opening, end(game)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [event, date(game), control.map(control_in_words), opening, end(game)].into_iter().flatten().collect()
 }
 
 /// Writes a time control as players say it.

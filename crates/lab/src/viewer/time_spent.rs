@@ -258,10 +258,10 @@ impl Side<'_> {
             );
         }
         let after = &self.moves[start..];
-        let lost = after.iter().map(TimedMove::loss).sum::<f64>();
+        let end = after.iter().rev().find_map(|played| played.chances).map_or(0.0, |(_, end)| end);
         let then = match ending {
             Ending::LostOnTime => "then the flag fell".to_owned(),
-            _ => format!("then it gave away {lost:.0} % in {}", count(after.len(), "move")),
+            _ => format!("after {} they were {end:.0} %", count(after.len(), "more move")),
         };
         let chances = chances.map_or(50.0, |(before, _)| before);
         let had = format!("{} had {left} left and winning chances of {chances:.0} %", self.name);
@@ -342,7 +342,7 @@ mod tests {
         let last = text.last().unwrap();
         assert_eq!(
             last,
-            "The clock decided from 4.Kf1 on: White had 15 s left and winning chances of 47 %, then it gave away 39 % in two moves."
+            "The clock decided from 4.Kf1 on: White had 15 s left and winning chances of 47 %, after two more moves they were 8 %."
         );
         // Lost before the clock was low.
         let mut earlier = facts;

@@ -31,6 +31,26 @@ pub struct PvLine {
     pub moves: Vec<Move>,
 }
 
+/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
+/// any more.
+const SURE_RESULT: f32 = 0.996;
+
+impl PvLine {
+    /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a score
+    /// that continues it.
+    pub fn mean_advantage(&self) -> f64 {
+        let fallback = 45.0 * (1.567_280_716_28 * f64::from(self.wl)).tan();
+        match self.mu {
+            Some(mu) if self.wl.abs() + self.d < SURE_RESULT => {
+                let score = 100.0 * f64::from(mu);
+                // Beyond an even chance to win the larger of both counts.
+                if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
+            }
+            _ => fallback,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchInfo {
     /// Average length of this search's visits in positions, including the root.
