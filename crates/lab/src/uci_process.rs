@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
 
-/// The time that an engine may be silent before it answers to `uci` and `isready`.
+/// The time that an engine may be silent where no clock runs, unless the user says otherwise.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The time that it may be silent once it has told of an error in the place of an answer.
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
@@ -41,7 +41,7 @@ pub struct ExternalCommand {
     pub arguments: Vec<String>,
     /// Names and values of the options to set.
     pub options: Vec<(String, String)>,
-    /// The time that it may be silent before it is ready.
+    /// The time that it may be silent where no clock runs.
     pub silence: Duration,
 }
 
@@ -150,7 +150,7 @@ impl UciProcess {
                     if is_mute || since.elapsed() >= most {
                         let waited = last.elapsed().as_secs_f64();
                         return Err(
-                            self.fault(format!("has not said {word} and is silent for {waited:.0} s"))
+                            self.fault(format!("has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"))
                         );
                     }
                     continue;
@@ -267,6 +267,11 @@ impl ExternalGame {
         process.new_game()?;
         let position = format!("position fen {} moves", opening.position(0).to_fen());
         Ok(ExternalGame { engine, process: Some(process), position, known: 1 })
+    }
+
+    /// How long a search without a clock is waited for.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::Silence(self.engine.command.silence)
     }
 
     /// Begins the search of the last position of `game`, with the limits of `go`.

@@ -47,8 +47,8 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input
     #[arg(required = true, value_name = "FILE.pgn")]
     pgn: Vec<PathBuf>,
-    /// Let another UCI engine judge: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence while it
-    /// loads. Each thread has a process of it, which gets 100000 nodes a position by default
+    /// Let another UCI engine judge: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence.
+    /// Each thread has a process of it, which gets 100000 nodes a position by default
     #[arg(long, value_name = "LIST")]
     with: Option<String>,
     #[command(flatten)]

@@ -29,7 +29,7 @@ use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MatchArgs {
     /// Options of engine A that differ from the common ones: Name=Value,…, also name=…, nodes=…, tc=….
-    /// Another engine: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence while it loads
+    /// Another engine: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence
     #[arg(long, value_name = "LIST", default_value = "")]
     a: String,
     /// The same for engine B

@@ -4,7 +4,7 @@
 use super::analysed_pgn::permille_of_white;
 use super::judgement::{Mark, MateStory};
 use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
-use crate::report::{Align, Page, Table};
+use crate::report::{Page, Table};
 use crate::score::MoveScore;
 use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
 use serde_json::json;
@@ -51,40 +51,18 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
 }
 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
-    use Align::{Left, Right};
-    let columns = [
-        ("player", Left),
-        ("game", Right),
-        ("result", Left),
-        ("moves", Right),
-        ("accuracy, %", Right),
-        ("?!", Right),
-        ("?", Right),
-        ("??", Right),
-        ("too few visits to judge", Right),
-        ("as the engine, %", Right),
-        ("time used, s", Right),
-        ("planned, s", Right),
-    ];
-    let mut table = Table::new("", &columns);
+    let numbers = ["moves", "accuracy, %", "?!", "?", "??", "time used, s"];
+    let mut table = Table::of_columns("", &["game", "player", "result"], &numbers);
     for game in games {
-        for (side, result) in [(&game.white, game.result.as_str()), (&game.black, "")] {
+        for (side, number, result) in
+            [(&game.white, game.game.to_string(), game.result.as_str()), (&game.black, String::new(), "")]
+        {
             let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
-            let seconds = |ms: Option<f64>| figure(ms.map(|ms| ms / 1000.0));
-            table.row([
-                side.name.clone(),
-                game.game.to_string(),
-                result.to_owned(),
-                side.moves.to_string(),
-                figure(side.accuracy),
-                side.inaccuracies.to_string(),
-                side.mistakes.to_string(),
-                side.blunders.to_string(),
-                side.unclear.to_string(),
-                format!("{:.0}", 100.0 * side.agreement),
-                seconds(side.used_ms),
-                seconds(side.planned_ms),
-            ]);
+            let accuracy = side.accuracy.map_or("too few visits".into(), |value| format!("{value:.1}"));
+            let marks = [side.inaccuracies, side.mistakes, side.blunders].map(|count| count.to_string());
+            let words = [number, side.name.clone(), result.to_owned(), side.moves.to_string(), accuracy];
+            let time = figure(side.used_ms.map(|ms| ms / 1000.0));
+            table.row(words.into_iter().chain(marks).chain([time]));
         }
     }
     table
@@ -93,7 +71,7 @@ pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let plies = viewed_moves(game, &boards);
+    let plies = (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect::<Vec<_>>();
     let turns = turns(game, &plies);
     let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
     (viewed.figures, viewed.turns) = (figures(summary), turns);
@@ -204,11 +182,6 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
     }
 }
 
-/// The moves with their marks and times, and what is said of them.
-pub(super) fn viewed_moves(game: &AnalysedGame, boards: &[Position]) -> Vec<ViewedMove> {
-    (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect()
-}
-
 fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
     let played = &game.recorded.moves[ply];
     let judged = game.judgement(ply);
@@ -239,7 +212,6 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
         mark: judged.glyph().to_owned(),
         note,
         has_better: judged.mark.is_some() || judged.is_unclear,
-        chances: Some((judged.before, judged.after)),
     }
 }
 

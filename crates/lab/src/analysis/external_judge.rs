@@ -14,11 +14,10 @@ use crate::uci_process::{
     ExternalCommand, ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError,
 };
 use zeitnot_engine::chess::{History, Move};
-use zeitnot_engine::time::GoLimits;
+use zeitnot_engine::time::{GoLimits, Millis};
 
-/// The time beyond its limit, or the time that it may be silent, after which an engine counts as dead.
+/// The time beyond its limit after which an engine counts as dead.
 const MARGIN: Duration = Duration::from_secs(9);
-const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 /// Most moves of a line.
 const LONGEST: usize = 24;
 
@@ -28,7 +27,7 @@ const LONGEST: usize = 24;
 pub struct ExternalJudge {
     engine: Arc<ExternalEngine>,
     go: String,
-    patience: Patience,
+    movetime: Option<Millis>,
     effort: Mutex<SearchEffort>,
 }
 
@@ -36,11 +35,8 @@ impl ExternalJudge {
     pub fn new(command: ExternalCommand, limits: &GoLimits) -> Result<ExternalJudge, UciProcessError> {
         let nodes = limits.nodes.map(|nodes| format!(" nodes {}", nodes.0)).unwrap_or_default();
         let time = limits.movetime.map(|time| format!(" movetime {}", time.0)).unwrap_or_default();
-        let patience = limits.movetime.map_or(Patience::Silence(LONGEST_SILENCE), |time| {
-            Patience::Whole(Duration::from_secs_f64(time.0 / 1000.0) + MARGIN)
-        });
         let engine = Arc::new(ExternalEngine::new(command)?);
-        Ok(ExternalJudge { engine, go: format!("go{nodes}{time}"), patience, effort: Mutex::default() })
+        Ok(ExternalJudge { engine, go: format!("go{nodes}{time}"), movetime: limits.movetime, effort: Mutex::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -83,7 +79,10 @@ impl ExternalJudge {
     fn search(&self, game: &mut ExternalGame, root: &History) -> Result<AnalysedPosition, UciProcessError> {
         let began = Instant::now();
         game.begin(root, &self.go)?;
-        let said = game.answer(self.patience)?;
+        let patience = self.movetime.map_or(game.patience(), |time| {
+            Patience::Whole(Duration::from_secs_f64(time.0 / 1000.0) + MARGIN)
+        });
+        let said = game.answer(patience)?;
         let mut lines: Vec<AnalysedLine> = Vec::new();
         let mut new_nodes = 0;
         for info in said.iter().filter_map(|line| InfoLine::parse(line)).filter(|info| !info.is_bound()) {

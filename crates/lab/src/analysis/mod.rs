@@ -31,7 +31,7 @@ use crate::Phase;
 use crate::pgn::{RecordedGame, used_ms};
 use crate::replay::control_of;
 use crate::score::MoveScore;
-use crate::viewer::{control_in_words, decided_by_clock, ending_of, timed_moves};
+use crate::viewer::control_in_words;
 use zeitnot_engine::chess::{History, Move, Position};
 use zeitnot_engine::time::TimeControl;
 
@@ -173,8 +173,6 @@ pub(crate) struct SideSummary {
     pub(crate) used_ms: Option<f64>,
     /// Time that the time manager would have used for the same moves, ms.
     pub(crate) planned_ms: Option<f64>,
-    /// True if the clock decided the game against it.
-    pub(crate) lost_by_clock: bool,
     /// Sums over its moves in each phase of the game.
     pub(crate) phases: [MoveSums; 3],
 }
@@ -221,8 +219,6 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
-    let (moves, _) = timed_moves(recorded, &analysis_page::viewed_moves(game, &boards), base_ms, is_white);
-    let ending = ending_of(&recorded.tags, is_white);
     SideSummary {
         name: String::new(),
         moves: all.moves,
@@ -235,7 +231,6 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
         unclear: all.unclear,
         used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
         planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
-        lost_by_clock: base_ms.is_some_and(|base| decided_by_clock(&moves, base, ending).is_some()),
         phases,
     }
 }

@@ -11,8 +11,6 @@ use zeitnot_engine::time::GoLimits;
 
 /// The time beyond its clock after which an engine without a move counts as dead.
 const MARGIN: Duration = Duration::from_secs(9);
-/// The time that it may be silent where no clock runs.
-const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
 /// One side of one game.
 #[derive(Debug)]
@@ -50,7 +48,7 @@ impl ExternalPlayer {
     pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<MoveRecord>, f64), UciProcessError> {
         let patience = match self.limits.time {
             Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
-            None => Patience::Silence(LONGEST_SILENCE),
+            None => self.game.patience(),
         };
         let lines = self.game.answer(patience)?;
         let used_ms = self.started.elapsed().as_secs_f64() * 1e3;

@@ -647,15 +647,74 @@
       rows.lastChild.append(make('td', {}, one));
     });
     moves.replaceChildren(make('table', {}, rows), make('p', { class: 'number' }, result));
+    const stories = [0, 1].map(timeStory);
     time.replaceChildren();
-    if (game.time.some((remarks) => remarks.length)) {
-      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
+    if (stories.some((remarks) => remarks.length)) {
+      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...stories.map((remarks, color) => (
         make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
     markOpen();
     errors.hidden = !game.plies.some((played) => played.mark);
     drawGraphs();
     go(at);
+  }
+
+  // The moves of a side with their times, its winning chances before and after each, and the clock before it.
+  function movesOf(one, color) {
+    const own = (win) => (win === undefined || win === null ? undefined : color ? 100 - win : win);
+    const first = (one.fen.split(' ')[1] === 'w') === (color === 0) ? 0 : 1;
+    const found = [];
+    for (let at = first; at < one.plies.length; at += 2) {
+      const before = own(one.positions[at].win) ?? 50;
+      const after = own((one.positions[at + (one.by_players ? 2 : 1)] || {}).win) ?? before;
+      found.push({ ...one.plies[at], at, before, after, loss: Math.max(0, before - after), left: at > 1 ? one.plies[at - 2].clock : one.base });
+    }
+    return found;
+  }
+
+  // From which move on the clock of a side was low to the end, and whether that decided: it had chances, lost them more quickly than before,
+  // and the game. Null if the clock was not low.
+  function lowClock(one, color, own = movesOf(one, color)) {
+    let start = own.length;
+    while (start > 0 && (own[start - 1].left ?? Infinity) < one.low) start -= 1;
+    if (start === own.length) return null;
+    const sum = (part) => part.reduce((all, { loss }) => all + loss, 0);
+    const [before, after] = [own.slice(0, start), own.slice(start)];
+    const onTime = one.facts.includes(`${color ? 'Black' : 'White'} lost on time`);
+    const byErrors = own[own.length - 1].after < 50 && sum(after) >= 25 && sum(after) / after.length > sum(before) / Math.max(1, before.length);
+    return { start, onTime, decided: points(one.result, color) === 0 && own[start].before >= 25 && (onTime || byErrors) };
+  }
+
+  // Where the time of a side went, as sentences with the positions that they are about.
+  function timeStory(color) {
+    const [all, side] = [movesOf(game, color), color ? 'Black' : 'White'];
+    const timed = all.filter(({ used }) => used !== undefined);
+    const total = (part, key = 'used') => part.reduce((sum, played) => sum + (played[key] || 0), 0);
+    const whole = total(timed);
+    if (!whole) return [];
+    const name = ({ at, mark }) => `${main.positions[at].full}${color ? '…' : '.'}${main.moves[at][1]}${mark || ''}`;
+    const story = [];
+    const tell = (text, part = []) => story.push({ text, plies: part.slice(0, 8).map(({ at }) => at + 1) });
+    const planned = timed.every(({ planned: plan }) => plan !== undefined) ? total(timed, 'planned') : 0;
+    const ratio = planned / whole;
+    const compared = ratio > 1.15 ? 'more' : ratio < 1 / 1.15 ? 'less' : 'about as much';
+    tell(`${side} used ${seconds(whole)}.${planned ? ` Move for move, with the clock as it was, Zeitnot would take ${compared}: ${seconds(planned)}.` : ''}`);
+    const isDecided = (win) => win < 5 || win > 95;
+    const idle = timed.filter(({ before, after, used }) => isDecided(before) && isDecided(after) && used >= Math.max(1000, whole / 100)).sort((a, b) => b.used - a.used);
+    if (total(idle) >= 0.03 * whole) tell(`${seconds(total(idle))} of it went into moves that could not change the result (${idle.length}): the game was decided.`, idle);
+    const errors = timed.filter(({ mark }) => mark === '?' || mark === '??');
+    const rushed = errors.filter(({ used, planned: plan }) => plan >= 1000 && used < plan / 3).sort((a, b) => a.used - b.used);
+    if (rushed.length) tell(`${rushed.length} of ${errors.length} mistakes came in less than a third of the planned time: ${name(rushed[0])} took ${seconds(rushed[0].used)} where the plan is ${seconds(rushed[0].planned)}.`, rushed);
+    if (!game.low || all.every(({ left }) => left === undefined)) return story;
+    const low = lowClock(game, color, all);
+    if (!low) tell(`The clock was not low at the end (less than ${seconds(game.low)}): it did not decide.`);
+    else {
+      const [start, end] = [all[low.start], all[all.length - 1]];
+      const then = low.onTime ? 'the flag fell' : `they ended at ${end.after.toFixed(0)} %`;
+      tell(low.decided ? `The clock decided from ${name(start)} on: ${side} had ${seconds(start.left)} left and winning chances of ${start.before.toFixed(0)} %, then ${then}.`
+        : `From ${name(start)} on the clock was low (${seconds(start.left)}), but it did not decide.`, [start]);
+    }
+    return story;
   }
 
   // What a link to a position says: `#12`, or `#3/12` with several games.
@@ -722,7 +781,7 @@
       groups.set(key, group);
       group.games += 1;
       group.points += points(part.one.game.result, part.side) ?? 0.5;
-      group.byClock += part.own.lost_by_clock ? 1 : 0;
+      group.byClock += part.byClock ? 1 : 0;
       sums.forEach((sum) => ['moves', 'accuracy', 'timed', 'planned', 'low', 'used_ms', 'planned_ms'].forEach((field) => { group[field] = (group[field] || 0) + sum[field]; }));
       sums.forEach((sum) => sum.marks.forEach((count, mark) => { group.marks[mark] += count; }));
     }));
@@ -768,7 +827,7 @@
   }
 
   function drawCommon(chosenGames) {
-    const parts = chosenGames.filter(({ summary }) => summary).flatMap((one) => [0, 1].filter((side) => !player || sideOf(one) === side).map((side) => ({ one, side, own: ofSide(one, side), other: one.game.players[1 - side].name })));
+    const parts = chosenGames.filter(({ summary }) => summary).flatMap((one) => [0, 1].filter((side) => !player || sideOf(one) === side).map((side) => ({ one, side, own: ofSide(one, side), byClock: (lowClock(one.game, side) || {}).decided, other: one.game.players[1 - side].name })));
     if (!parts.length) return common.replaceChildren();
     const phases = groupsOf(parts, ({ own }) => ['opening', 'middlegame', 'endgame'].map((name, phase) => [name, [own.phases[phase]]])).filter(([, { moves: count }]) => count);
     const controls = groupsOf(parts, ({ one, own }) => [[one.summary.control || 'no clock', own.phases]], true);
