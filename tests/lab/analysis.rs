@@ -215,8 +215,12 @@ fn marks_agree_with_those_of_lichess() {
     std::fs::write(&pgn, AMATEURS).unwrap();
     let report = json(&zeitnot(&["analyse", "--nodes=300", "--json"]).arg(&pgn).output().unwrap());
     let text = report["pgn"].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    let marked: Vec<_> = text.match_indices(" $2").chain(text.match_indices(" $4")).map(|(end, _)| &text[..end]).collect();
-    let found = marked.iter().filter(|text| MISTAKES.iter().any(|mistake| text.ends_with(&format!(" {mistake}")))).count();
+    let marked: Vec<_> =
+        text.match_indices(" $2").chain(text.match_indices(" $4")).map(|(end, _)| &text[..end]).collect();
+    let found = marked
+        .iter()
+        .filter(|text| MISTAKES.iter().any(|mistake| text.ends_with(&format!(" {mistake}"))))
+        .count();
     assert!(found >= 4 && 3 * found >= 2 * marked.len(), "{found} of {}: {text}", marked.len());
 }
 
@@ -291,7 +295,8 @@ fn the_time_of_a_game_is_told_in_words() {
     assert_eq!(report["games"][0]["control"], "3 min + 2 s a move");
     assert!(analyse(folder.path(), &text, &["--out", out.to_str().unwrap()]).status.success());
     let Some(dom) = seen_by_a_browser(&out.join("index.html").display().to_string()) else { return };
-    for words in ["Black lost on time", "White used 1:24", "The clock was not low at the end", "From 8…a5"] {
+    for words in ["Black lost on time", "White used 1:24", "The clock was not low at the end", "From 8…a5"]
+    {
         assert!(dom.contains(words), "{words}");
     }
 }

@@ -149,9 +149,9 @@ impl UciProcess {
                     let is_mute = last.elapsed() >= SILENCE_AFTER_ERROR && self.has_told_of_an_error();
                     if is_mute || since.elapsed() >= most {
                         let waited = last.elapsed().as_secs_f64();
-                        return Err(
-                            self.fault(format!("has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"))
-                        );
+                        return Err(self.fault(format!(
+                            "has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"
+                        )));
                     }
                     continue;
                 }

@@ -71,7 +71,8 @@ pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let plies = (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect::<Vec<_>>();
+    let plies =
+        (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect::<Vec<_>>();
     let turns = turns(game, &plies);
     let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
     (viewed.figures, viewed.turns) = (figures(summary), turns);

@@ -36,7 +36,12 @@ impl ExternalJudge {
         let nodes = limits.nodes.map(|nodes| format!(" nodes {}", nodes.0)).unwrap_or_default();
         let time = limits.movetime.map(|time| format!(" movetime {}", time.0)).unwrap_or_default();
         let engine = Arc::new(ExternalEngine::new(command)?);
-        Ok(ExternalJudge { engine, go: format!("go{nodes}{time}"), movetime: limits.movetime, effort: Mutex::default() })
+        Ok(ExternalJudge {
+            engine,
+            go: format!("go{nodes}{time}"),
+            movetime: limits.movetime,
+            effort: Mutex::default(),
+        })
     }
 
     pub fn name(&self) -> &str {

@@ -93,7 +93,8 @@ fn viewed_game(game: &RecordedGame, rows: &[MatchMoveRow]) -> ViewedGame {
             played.note = format!("{name}: {} nodes in the tree, {} of them new.", row.nodes, row.new_nodes);
             // What it thinks of the move is known at its next one.
             let after = chances(ply - book + 2);
-            if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL) {
+            if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
+            {
                 let text = format!(
                     "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
                 );
