@@ -91,7 +91,7 @@ impl AnalysedGame {
         nps: f64,
     ) -> AnalysedGame {
         let planned_ms = plan.spend(&recorded, &positions, nps);
-        let control = control_of(&recorded).or(plan.control);
+        let control = plan.control.or_else(|| control_of(&recorded));
         let used_ms = used_ms(&recorded, plan.control);
         AnalysedGame { recorded, positions, control, used_ms, planned_ms }
     }
