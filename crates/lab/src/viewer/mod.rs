@@ -109,6 +109,9 @@ pub(crate) struct ViewedMove {
     /// True if there is something better than it, to be pointed at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_better: bool,
+    /// What the source says of it: comments, and variations in brackets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) source: Vec<String>,
 }
 
 impl ViewedGame {
