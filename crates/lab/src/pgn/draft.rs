@@ -347,7 +347,7 @@ impl Draft {
         let is_legal = self.fault.is_none();
         let is_result = match self.tags.written_result() {
             Some(NEITHER_SCORES) => !(is_legal && before.is_behind_number),
-            Some("*") | None => !before.is_behind_number && !(is_legal && self.tags.is_empty()),
+            Some("*") | None => !(before.is_behind_number || is_legal && self.tags.is_empty()),
             Some(_) => !before.is_behind_number && !is_legal,
         };
         if !is_result {
