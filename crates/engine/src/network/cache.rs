@@ -93,7 +93,7 @@ impl EvalCache {
     }
 
     /// Returns how many evaluations it holds.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 

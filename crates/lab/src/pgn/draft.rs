@@ -333,7 +333,7 @@ impl Draft {
         let is_legal = self.fault.is_none();
         let is_result = match self.tags.written_result() {
             Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
-            Some("*") | None => !is_behind_number && !(is_legal && self.tags.is_empty()),
+            Some("*") | None => !(is_behind_number || is_legal && self.tags.is_empty()),
             Some(_) => !is_behind_number && !is_legal,
         };
         if !is_result {
