@@ -327,7 +327,6 @@ impl JsonLines {
         Ok(JsonLines { path: path.to_owned(), file })
     }
 
-    /// Adds and flushes a row.
     pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
         let line = serde_json::to_string(row).map_err(io::Error::from);
         let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));

@@ -197,7 +197,6 @@ impl MatchSummary {
         }
     }
 
-    /// A figure and a sentence.
     pub(super) fn key_figure(&self) -> (String, String) {
         let MatchSummary { a, b, games, wins, draws, losses, .. } = self;
         let of_games = format!("{games} games: {wins} won, {draws} drawn, {losses} lost by {a}.");

@@ -48,7 +48,6 @@ fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, 
     Some((best.1, best.0.0))
 }
 
-/// In seconds.
 fn in_words(figures: &ManagerFigures) -> String {
     let ManagerFigures { manager, control, summary, .. } = figures;
     let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };

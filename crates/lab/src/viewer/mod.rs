@@ -1,8 +1,8 @@
 //! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
 //!
 //! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. The program finds out
-//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of [`matches`](crate::matches)
-//! hold the viewer.
+//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of
+//! [`matches`](crate::matches) hold the viewer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
