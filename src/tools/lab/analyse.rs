@@ -191,7 +191,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
 /// What judges the games.
 enum Judge {
     /// This engine, with its network.
-    Network(Mutex<Analyst>),
+    Network(Box<Mutex<Analyst>>),
     /// Another one, in so many processes.
     Engine(ExternalJudge, usize),
 }
@@ -203,7 +203,7 @@ impl Judge {
             let mut settings = args.settings.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            return Ok(Judge::Network(Mutex::new(Analyst::new(searcher, limits.clone()))));
+            return Ok(Judge::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))));
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
         let processes = args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize);
