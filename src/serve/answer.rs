@@ -17,7 +17,6 @@ pub(super) struct Answer<'a> {
     /// False for a report.
     #[serde(rename = "final")]
     pub(super) is_final: bool,
-    /// Of the search's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
     /// Null without a legal move, or if nothing was evaluated.
@@ -29,7 +28,6 @@ pub(super) struct Answer<'a> {
     pub(super) warnings: &'a [String],
 }
 
-/// Of a search and its root.
 #[derive(Serialize)]
 pub(super) struct Figures {
     visits: u64,
@@ -79,7 +77,6 @@ impl Figures {
 }
 
 impl MoveFigures {
-    /// All moves in `info`, best first.
     pub(super) fn all(root: &History, info: &SearchInfo) -> Vec<MoveFigures> {
         let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
         let policy = |mv: Move| stats.clone().find(|stats| stats.mv == mv).map(|stats| stats.node.policy);
@@ -100,7 +97,6 @@ impl MoveFigures {
     }
 }
 
-/// Win, draw and loss.
 fn wdl(wl: f32, d: f32) -> [f32; 3] {
     [(1.0 + wl - d) / 2.0, d, (1.0 - wl - d) / 2.0].map(|p| p.clamp(0.0, 1.0))
 }
@@ -141,14 +137,11 @@ pub(super) struct ActionAnswer<'a, T> {
     pub(super) result: T,
 }
 
-/// Answers `cancel` and `cancel_all`.
 #[derive(Serialize)]
 pub(super) struct Cancelled {
-    /// Queries that were open.
     pub(super) cancelled: usize,
 }
 
-/// Answers `version`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ServerVersion {
     pub(super) version: &'static str,
@@ -156,7 +149,6 @@ pub(super) struct ServerVersion {
     pub(super) network_sha256: Option<String>,
 }
 
-/// Answers `status`.
 #[derive(Serialize)]
 pub(super) struct ServerStatus {
     pub(super) clients: usize,
@@ -164,7 +156,6 @@ pub(super) struct ServerStatus {
     #[serde(flatten)]
     pub(super) pool: PoolStatus,
     pub(super) uptime_ms: u64,
-    /// Computing time of the device.
     pub(super) busy_ms: Option<u64>,
 }
 

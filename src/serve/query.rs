@@ -12,7 +12,6 @@ use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-/// As the guide lists them.
 const FIELDS: [&str; 16] = [
     "id",
     "fen",
@@ -33,7 +32,6 @@ const FIELDS: [&str; 16] = [
 ];
 /// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
-/// Between two reports.
 const LEAST_REPORT_MS: u64 = 10;
 
 pub(super) enum Command {
@@ -45,7 +43,6 @@ pub(super) enum Command {
     Status(Value),
 }
 
-/// Positions to search.
 pub(super) struct Query {
     pub(super) id: Value,
     pub(super) game: Arc<History>,
@@ -58,7 +55,6 @@ pub(super) struct Query {
     pub(super) warnings: Vec<String>,
 }
 
-/// Why a line is refused.
 #[derive(Debug, Error)]
 #[error("{field}: {reason}")]
 pub(super) struct QueryError {
@@ -76,7 +72,6 @@ pub(super) struct Defaults {
     pub(super) nodes: u64,
 }
 
-/// A field and why it is refused.
 type Refusal = (String, String);
 
 fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
@@ -144,7 +139,6 @@ impl Fields {
         })))
     }
 
-    /// The game with all its moves.
     fn game(&self, chess960: bool) -> Result<History, Refusal> {
         let variant = if chess960 { Variant::Chess960 } else { Variant::Standard };
         let mut game = match self.0.get("fen") {

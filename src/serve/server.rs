@@ -90,7 +90,6 @@ impl Server {
         })
     }
 
-    /// Notes on network, backend and tables.
     pub(crate) fn notes(&self) -> Vec<Note> {
         self.searcher.notes()
     }
@@ -132,7 +131,6 @@ impl Server {
 /// A client's queries, and the route of their answers.
 #[derive(Debug)]
 struct Queries {
-    /// The client's number.
     number: u64,
     sender: Sender<Vec<u8>>,
     /// The client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`] has
@@ -148,7 +146,6 @@ struct OpenQuery {
     number: u64,
     is_infinite: bool,
     stop: Arc<AtomicBool>,
-    /// Positions without an answer.
     left: AtomicUsize,
 }
 
@@ -184,7 +181,6 @@ impl Queries {
     }
 }
 
-/// Reads a client's lines.
 #[derive(Debug)]
 pub(crate) struct Client {
     server: Arc<Server>,
@@ -302,7 +298,6 @@ impl Client {
     }
 }
 
-/// Writes a client's answers.
 #[derive(Debug)]
 pub(crate) struct Answers {
     receiver: Receiver<Vec<u8>>,
@@ -334,7 +329,6 @@ impl Drop for Answers {
     }
 }
 
-/// The route of one position's answer.
 struct Reply {
     queries: Arc<Queries>,
     query: Arc<OpenQuery>,
@@ -431,7 +425,6 @@ mod tests {
         String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits for another thread.
     fn wait_until(is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
@@ -475,7 +468,6 @@ mod tests {
         assert_eq!(answers_to(&server(0), line)[0]["reason"], "stalemate");
     }
 
-    /// Counts the lines taken from it.
     struct Counted<'a> {
         left: usize,
         taken: &'a AtomicUsize,
@@ -515,7 +507,6 @@ mod tests {
         assert_eq!(server.clients(), 0);
     }
 
-    /// Fails after its content.
     struct Broken<'a>(&'a [u8]);
 
     impl Read for Broken<'_> {
@@ -550,7 +541,6 @@ mod tests {
         assert_ne!(reason(3), "cancelled");
     }
 
-    /// Takes some answers, then fails.
     struct Gone(usize);
 
     impl Write for Gone {

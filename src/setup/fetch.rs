@@ -59,7 +59,6 @@ impl FetchError {
         FetchError::Unpack(in_our_words(error))
     }
 
-    /// Finds the reason in pip's messages.
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let lost = ["NewConnectionError", "ConnectTimeout", "NameResolutionError"];
@@ -86,7 +85,6 @@ impl FetchError {
 }
 
 pub(crate) struct Fetcher<'a> {
-    /// Takes messages for people.
     tell: &'a dyn Fn(&dyn Display),
     is_offline: bool,
 }
@@ -155,7 +153,6 @@ impl Fetcher<'_> {
 fn remove_unfinished(cache: &Path) {
     for path in entries(cache) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) {
-            // What cannot be removed does no harm.
             let _ = fs::remove_dir_all(path);
         }
     }

@@ -36,7 +36,6 @@ pub(crate) struct Machine {
     pub(crate) system: String,
     /// The system the program was built for: `linux`, `linux-musl`, `windows`, `macos`.
     pub(crate) os: String,
-    /// As Rust names it: `x86_64`, `aarch64`.
     pub(crate) arch: String,
     /// The Linux distribution and those that it is like, the nearest first.
     pub(crate) distributions: Vec<String>,
@@ -104,7 +103,6 @@ impl Machine {
         Machine { parts, ..Machine::this() }
     }
 
-    /// Names and values for people.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let Machine { cpu, processors, memory_gb, system, os, arch, distributions, gpus, .. } = self;
         let memory = memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
@@ -155,7 +153,6 @@ impl Machine {
         }
     }
 
-    /// With its driver or without.
     pub(crate) fn has_nvidia(&self) -> bool {
         self.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
             || self.devices.as_ref().is_some_and(|devices| has_device(devices, &["nvidia"]))
@@ -226,7 +223,6 @@ pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
-/// How to install Python with pip here.
 pub(super) fn pip_remedy() -> String {
     remedy(own_os(), &system::distributions(), &[Part::Pip])
 }

@@ -27,9 +27,7 @@ const ATTEMPTS: u32 = 5;
 /// Fetched in this very version.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct PublishedNetwork {
-    /// For `--network`.
     pub(crate) name: String,
-    /// Its purpose.
     is: String,
     /// Memory that a GPU should have, MiB. 0 suits CPUs too, `None` is never chosen.
     gpu_mb: Option<u64>,
@@ -38,7 +36,6 @@ pub(crate) struct PublishedNetwork {
     /// Bytes.
     size: u64,
     sha256: String,
-    /// Its place on this machine.
     #[serde(skip_deserializing)]
     path: PathBuf,
     /// A file of its name and size exists. Its hash is not checked.
@@ -60,7 +57,6 @@ pub(crate) enum DownloadError {
     Failed { reason: String, address: String },
 }
 
-/// The table of networks.
 pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
     let read = |path| fs::read_to_string(path).map_err(|error| DownloadError::Table(in_our_words(&error)));
     let text =
@@ -102,7 +98,6 @@ impl PublishedNetwork {
         self.size.div_ceil(1_000_000)
     }
 
-    /// Its line in a list.
     pub(crate) fn line(&self) -> String {
         let (size, here) = (self.megabytes(), if self.is_here { ", is here" } else { "" });
         format!("{:<11} {size:>4} MB  {:<28} licence: {}{here}\n", self.name, self.is, self.licence)

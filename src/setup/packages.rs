@@ -12,7 +12,6 @@ use zeitnot_engine::network::backends::onnxruntime::{Provider, finder, nvidia};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Package {
-    /// On PyPI.
     pub(super) name: &'static str,
     pub(super) version: &'static str,
     /// Of the wheel, with the libraries in it or below.
@@ -26,7 +25,6 @@ pub(super) struct Package {
     wheels: Vec<Wheel>,
 }
 
-/// A file for one platform.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wheel {
     pub(super) os: &'static str,
@@ -59,7 +57,6 @@ impl Package {
         provider.plugin().and_then(|plugin| Package::named(plugin.package))
     }
 
-    /// Packages of NVIDIA's libraries that `provider` needs.
     pub(super) fn parts(provider: Provider) -> impl Iterator<Item = &'static Package> {
         let is_part = move |package: &&Package| provider == Provider::Cuda && !package.linux_files.is_empty();
         PACKAGES.iter().filter(is_part)

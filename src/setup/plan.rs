@@ -13,7 +13,6 @@ use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
 use zeitnot_engine::network::folders;
 
-/// With a remedy.
 #[derive(Debug, Error)]
 pub(crate) enum NotFetched {
     #[error(
@@ -137,7 +136,6 @@ impl Plan {
         self.items.iter().filter(|item| !item.is_here)
     }
 
-    /// To download.
     pub(crate) fn missing_mb(&self) -> u32 {
         self.missing().map(|item| item.size_mb).sum()
     }

@@ -14,7 +14,6 @@ use zeitnot_engine::network::cores;
 const FAST: f64 = 0.85;
 /// Lists of processors end here, whatever a file says.
 const MOST: usize = 8192;
-/// Describes processors.
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// A processor runs one thread. Systems other than Linux report only their number.
@@ -31,7 +30,6 @@ pub(crate) struct Processors {
     /// … and these cores.
     fast_cores: usize,
     nodes: usize,
-    /// Processors of the smallest NUMA node.
     of_a_node: usize,
 }
 
@@ -160,7 +158,6 @@ mod tests {
             self
         }
 
-        /// One file for each processor.
         fn each(
             self,
             cpus: impl Iterator<Item = usize>,
@@ -192,7 +189,6 @@ mod tests {
         let processors = files.read(24);
         assert_eq!(processors.in_words().unwrap(), "24 threads on 16 cores, 8 efficiency cores");
         assert_eq!(counts(&processors), [8, 12, 16, 24]);
-        // A container with two processors' time.
         assert_eq!(counts(&files.read(2)), [1, 2]);
         // Pinned to efficiency cores: they are all alike.
         let pinned = files.write("proc/self/status", "Cpus_allowed_list:\t16-19\n").read(4);

@@ -67,7 +67,6 @@ pub(crate) struct Choice<'a> {
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
     /// The next fitting row's provider, should this one fail.
     pub(crate) next: Option<Provider>,
-    /// What would allow a better choice.
     pub(crate) hint: Option<String>,
 }
 
@@ -81,7 +80,6 @@ impl Machine {
         Choice { chosen, next, hint }
     }
 
-    /// A GPU for each fitting row.
     fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
         let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
         rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))

@@ -41,7 +41,6 @@ pub enum UciCommand {
     Wait,
     /// `d`, of Stockfish: shows the board.
     Show,
-    /// Shows the network's evaluation.
     Eval,
     /// `go perft`, plies.
     Perft(u32),
@@ -50,15 +49,11 @@ pub enum UciCommand {
     Nothing,
 }
 
-/// For both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoCommand {
-    /// Of White and Black.
     time: [Option<Millis>; 2],
-    /// Of White and Black.
     inc: [Millis; 2],
     limits: GoLimits,
-    /// As written.
     pub(crate) search_moves: Vec<String>,
     /// The parameters in question are left out.
     pub(crate) errors: Vec<UciError>,

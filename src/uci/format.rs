@@ -25,7 +25,6 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
         if options.per_pv_counters { line.nodes } else { info.nodes },
         score(line, options.score_type)
     );
-    // Writing to a string cannot fail.
     if options.show_wdl {
         let [w, d, l] = wdl(line.wl, line.d);
         let _ = write!(text, " wdl {w} {d} {l}");
@@ -135,7 +134,6 @@ fn move_line(root: &History, MoveStats { mv, policy_index, node, u, s }: &MoveSt
     let mut text = format!("{mv:<5} ({policy_index:<4}) ");
     counts(&mut text, node);
     mean(&mut text, node);
-    // Writing to a string cannot fail.
     let _ = write!(text, "(U: {u:>6.5}) (S: {s:>8.5}) ");
     network_value(&mut text, node);
     text

@@ -57,7 +57,6 @@ impl UciOutput {
         output
     }
 
-    /// Start of the write under way.
     pub(super) fn writing_since(&self) -> Option<Instant> {
         *self.writing_since.lock()
     }
@@ -158,7 +157,6 @@ impl Channel {
         let _ = writeln!(self.sink, "info string {note}");
     }
 
-    /// As long as there is room.
     fn write_to_stderr(&mut self, text: &str) {
         if let Some(left) = self.stderr_left.checked_sub(text.len()) {
             self.stderr_left = left;

@@ -71,7 +71,6 @@ pub fn run(
 }
 
 struct Session {
-    /// As set by the command line.
     command_line: Settings,
     audience: Audience,
     /// Names under which options with two names were changed, at most one each.
@@ -163,7 +162,6 @@ impl Session {
         }
     }
 
-    /// Immediate effects of the option `name`.
     fn follow_option(&mut self, name: &str) {
         match Settings::spec(name).map(|spec| spec.name) {
             Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
@@ -245,7 +243,6 @@ impl Session {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
                 self.output.line(format!("from the point of view of the side to move:\n{}", text.trim_end()));
             }
-            // What is missing was reported.
             Ok(None) => {}
             Err(error) => self.output.error(&error),
         }
@@ -370,12 +367,10 @@ impl Listener for UciListener {
     }
 }
 
-/// Whom a session talks to.
 #[derive(Clone, Debug, Default)]
 pub struct Audience {
     /// A person at a terminal is greeted. A GUI gets only what it asks for.
     pub is_person: bool,
-    /// Listed by `uci`.
     pub options: Visibility,
     /// Mistakes of the command line, reported first.
     pub mistakes: Vec<String>,
@@ -413,7 +408,6 @@ pub(super) fn board(game: &History) -> String {
     }
     let checkers: Vec<_> = position.checkers().into_iter().map(|square| square.to_string()).collect();
     let legal = game.legal_moves();
-    // Writing to a string cannot fail.
     let _ = write!(
         text,
         "   a   b   c   d   e   f   g   h\n\nFen: {}\nCheckers: {}\nLegal moves: {}",

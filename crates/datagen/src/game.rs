@@ -6,11 +6,9 @@ pub use zeitnot_lab::pgn::Ending;
 /// Why the move was played: decides whether it and the result may be learnt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveChoice {
-    /// The player's best or nearly best move.
     Best,
     /// For variety, by more than 60 centipawns.
     Deviation,
-    /// Random.
     Blunder,
     /// From an opening book, not the player's choice.
     Book,
@@ -33,7 +31,6 @@ pub struct TeacherMove {
 pub struct LabelledPly {
     pub played: Move,
     pub choice: MoveChoice,
-    /// As in [`TeacherMove`], before the move.
     pub centipawns: Option<i16>,
     /// The teacher's moves, best first, empty where only the move played is known.
     pub candidates: Vec<TeacherMove>,
@@ -54,7 +51,6 @@ pub struct LabelledGame {
     pub held_out: bool,
     /// In the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
     pub reference: bool,
-    /// `None` is the standard one.
     pub start: Option<String>,
     /// −1, 0 or 1, White's point of view.
     pub result: i8,

@@ -18,7 +18,6 @@ pub struct Import {
     /// Games without result or moves, or with illegal moves, with the reason, and why reading failed, if it
     /// did.
     pub skipped: Vec<String>,
-    /// Decisions about other games.
     pub notes: Vec<String>,
 }
 

@@ -23,7 +23,6 @@ use zeitnot_engine::{VERSION, files};
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
-/// Printed notes per file.
 const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them

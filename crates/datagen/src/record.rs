@@ -31,15 +31,12 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_lab::pgn::Ending;
 
-/// Header of every file.
 pub const MAGIC: &[u8; 5] = b"ZNTG\x01";
-/// Per ply.
 pub const MAX_CANDIDATES: usize = 5;
 const BY_TEACHER: u8 = 1;
 const HELD_OUT: u8 = 2;
 const REFERENCE: u8 = 4;
 const HAS_START: u8 = 8;
-/// In a ply's first byte.
 const NOT_A_CANDIDATE: u8 = 7;
 const NO_EVALUATION: i16 = i16::MIN;
 /// Smaller gaps are exact.

@@ -34,7 +34,6 @@ pub const MAX_PAST: usize = 7;
 /// Not written yet.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// 128 bytes each.
     pub rows: Vec<u8>,
     /// Legal moves, two bytes each.
     pub moves: Vec<u8>,

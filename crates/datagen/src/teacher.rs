@@ -34,24 +34,19 @@ const HELD_OUT_ONE_IN: u64 = 33;
 const VARIED_PLIES: usize = 16;
 /// A larger loss, centipawns, makes a move a deviation: the result is no evidence for what went before.
 const DEVIATION: i32 = 60;
-/// Openings tried for a game.
 const ATTEMPTS: u64 = 64;
 /// Openings worth more to one side are not played.
 const BALANCED: i16 = 150;
 /// Beyond this the teacher thinks half as long.
 const DECIDED: i16 = 1000;
-/// Most pieces in a dead draw.
 const DEAD_DRAW_PIECES: usize = 12;
 /// Largest evaluation in a dead draw, either way.
 const DEAD_DRAW_CENTIPAWNS: i16 = 10;
 /// Plies in a row with such evaluations.
 const DEAD_DRAW_PLIES: usize = 12;
-/// First ply of a dead draw.
 const DEAD_DRAW_FROM_PLY: usize = 90;
-/// Longer games are stopped.
 const LONGEST: usize = 440;
 
-/// How a game is varied.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     /// Of the first moves, compressed centipawns.
@@ -168,13 +163,11 @@ impl GameInPlay {
     }
 
     fn play(&mut self, ply: LabelledPly) {
-        // Writing to a String cannot fail.
         let _ = write!(self.moves_text, " {}", self.history.format_move(ply.played));
         self.history.push(ply.played);
         self.plies.push(ply);
     }
 
-    /// For UCI's `position`.
     fn position_text(&self) -> String {
         let start = self.start.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
         format!("{start} moves{}", self.moves_text)
@@ -468,7 +461,6 @@ mod tests {
         }
     }
 
-    /// `book` plies without labels and `labelled` others.
     fn game(book: usize, labelled: usize) -> LabelledGame {
         let mv = Move::from_bits(0);
         let candidates = vec![TeacherMove { r#move: mv, centipawns: 0 }];

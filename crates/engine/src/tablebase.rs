@@ -25,7 +25,6 @@ use crate::foreign::{in_our_words, our_words, record};
 use crate::note::Note;
 use crate::options::option_group;
 
-/// Files with results.
 const WDL_EXTENSION: &str = "rtbw";
 /// Files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
@@ -72,7 +71,6 @@ pub struct Tablebase {
     max_pieces: usize,
     /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
-    /// Unusable folders and files, with the reason.
     unusable: Vec<String>,
     /// Of the first table that could not be read.
     read_error: OnceLock<String>,
@@ -305,7 +303,6 @@ mod damage {
 /// The first ply at which a draw by the fifty-move rule can be claimed.
 const FIFTY_MOVES: i64 = 100;
 
-/// How fast to convert a win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootPace {
     /// Any winning move. The search chooses among them.
@@ -326,10 +323,8 @@ pub enum RootTables {
 /// Root moves that keep the best result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootMoves {
-    /// At least one.
     pub moves: Vec<Move>,
     pub tables: RootTables,
-    /// Positions found in the tables.
     pub(crate) hits: u64,
 }
 
@@ -449,23 +444,19 @@ option_group! {
     }
 }
 
-/// The tables of the options, opened once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TablesInForce {
-    /// Opened or tried.
     folders: String,
     tablebase: Option<Arc<Tablebase>>,
     read_error_reported: bool,
 }
 
-/// A search's root moves by the tables.
 #[derive(Debug)]
 pub(crate) struct FilteredRootMoves {
     /// Empty means all.
     pub(crate) root_moves: Vec<Move>,
     /// Root moves that keep the best result. `None` if the tables don't know, or only some moves were wanted.
     pub(crate) choices: Option<usize>,
-    /// To probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
     pub(crate) hits: u64,
 }
@@ -492,7 +483,6 @@ impl TablesInForce {
         }
     }
 
-    /// Allows another attempt to open the tables.
     pub(crate) fn forget_failure(&mut self) {
         if self.tablebase.is_none() {
             self.folders.clear();

@@ -25,13 +25,11 @@ pub enum EpdError {
     LeftOver(String),
 }
 
-/// Its legality is not checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPosition<'a> {
     /// With counters. `None` is the start position.
     pub fen: Option<String>,
     pub moves: Vec<&'a str>,
-    /// As written.
     operations: &'a str,
 }
 
@@ -44,7 +42,6 @@ pub struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The operands without quotation marks.
     pub fn text(&self) -> &str {
         self.operands.trim_matches('"')
     }
@@ -131,7 +128,6 @@ impl<'a> ListedPosition<'a> {
     }
 }
 
-/// Operations between two semicolons.
 fn operations_in(text: &str) -> Vec<Operation<'_>> {
     let mut list = Vec::new();
     let mut rest = text;

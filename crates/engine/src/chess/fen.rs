@@ -27,7 +27,6 @@ const MAX_MOBILITY: usize = 256;
 /// arrangement found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
-/// The text names the wrong part.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
@@ -69,7 +68,6 @@ impl Position {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
         setup.fullmoves = self.move_number();
-        // Standard setups lose nothing as a FEN.
         Fen::try_from_setup(setup).unwrap_or_else(|lossy| lossy.ignore()).to_string()
     }
 }
@@ -124,7 +122,6 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
 }
 
 fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
-    // Castling mode Chess960 includes the standard one.
     Chess::from_setup(setup, CastlingMode::Chess960)
         .or_else(shakmaty::PositionError::ignore_too_much_material)
         .or_else(shakmaty::PositionError::ignore_impossible_check)

@@ -105,7 +105,6 @@ impl History {
         self.current().legal_moves()
     }
 
-    /// `m` must be legal.
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
         let (repetitions, cycle) = match self.earlier_occurrence(&position) {
@@ -150,7 +149,6 @@ impl History {
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
-        // Two plies never lead back.
         (4..=stretch)
             .step_by(2)
             .map(|plies| next_index - plies)
@@ -190,7 +188,6 @@ fn parse_uci_position(
     Ok(history)
 }
 
-/// Why a position ends the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// The side to move has lost. All others are draws.
@@ -225,7 +222,6 @@ impl Position {
     /// Bare kings, one minor piece, or bishops of one colour.
     pub fn has_insufficient_material(&self) -> bool {
         let board = self.board();
-        // Nearly all positions end here.
         if (board.pawns() | board.rooks_and_queens()).any() {
             return false;
         }

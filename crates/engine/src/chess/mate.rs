@@ -71,7 +71,6 @@ struct Checks {
 }
 
 impl Checks {
-    /// `None` without a king.
     fn of(chess: &Chess) -> Option<Checks> {
         let (board, turn) = (chess.board(), chess.turn());
         let king = board.king_of(!turn)?;

@@ -30,7 +30,6 @@ impl Move {
         Square::new((self.0 & 63) as u32)
     }
 
-    /// The rook's square for castling.
     pub const fn to_square(self) -> Square {
         Square::new((self.0 >> 6 & 63) as u32)
     }

@@ -18,7 +18,6 @@ const MARKS: [&str; 36] = [
 ];
 /// Behind a capture en passant, attached or alone.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
-/// The side to move passes.
 const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -60,7 +59,6 @@ impl Position {
     ///
     /// # Errors Fails if the text is not a move, or if no legal move or more than one fits.
     pub fn read_move(&self, text: &str) -> Result<Move, MoveError> {
-        // Nearly all moves are standard.
         let standard = San::from_ascii(text.as_bytes()).ok().and_then(|san| san.to_move(self.chess()).ok());
         match standard.map(Move::from_shakmaty) {
             Some(m) if !self.takes_king(m) => Ok(m),

@@ -122,7 +122,6 @@ impl Position {
         moves
     }
 
-    /// A capture, a promotion or a check.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()

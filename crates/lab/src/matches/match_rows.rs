@@ -10,7 +10,6 @@ use super::record::{MoveRecord, MoveScore};
 use crate::rows::{GameFiles, Row, RowOfGame};
 use zeitnot_engine::VERSION;
 
-/// Common to all rows of a match.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchHeader<'a> {
     /// The same on every machine. Other options or openings give another.

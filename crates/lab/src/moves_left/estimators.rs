@@ -29,7 +29,6 @@ const STEPS_PER_PLY: f32 = 2.0;
 /// Factor on a parameter at the start of the search for a fit, and at its end.
 const FACTORS: (f64, f64) = (1.4, 1.001);
 
-/// Which M an estimator reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovesLeftSource {
     /// The head's output for the position alone.
@@ -257,9 +256,7 @@ pub(super) struct FittedFamily {
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],
-    /// The defaults.
     start: Vec<f64>,
-    /// Lower bounds.
     least: Vec<f64>,
     make: fn(&[f64]) -> MovesLeftEstimator,
     input: fn(u32) -> MovesLeftInput,
@@ -340,7 +337,6 @@ mod tests {
         PositionRow { event, ply, moves_left, ..PositionRow::default() }
     }
 
-    /// One of each half.
     fn events() -> [u64; 2] {
         [0, 1].map(|half| (1..).find(|&event| Unit::Event.half(&row(event, 0, 1)) == half).unwrap())
     }
