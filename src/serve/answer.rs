@@ -1,4 +1,4 @@
-//! What the server writes: one JSON object a line.
+//! The server's output: one JSON object a line.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,20 +7,19 @@ use zeitnot_engine::chess::{Color, History, Move};
 use zeitnot_engine::search::{PvLine, SearchInfo};
 use zeitnot_engine::serve::PoolStatus;
 
-/// What is known of a position: the answer, or a report before it.
+/// An answer, or a report before it.
 #[derive(Serialize)]
 pub(super) struct Answer<'a> {
     pub(super) id: &'a Value,
-    /// The number of the query's moves that are played.
+    /// Moves of the query played before it.
     pub(super) ply: usize,
     pub(super) turn: &'static str,
     /// False for a report.
     #[serde(rename = "final")]
     pub(super) is_final: bool,
-    /// Why the search ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
-    /// The best move. Null without a legal move, or if nothing was evaluated.
+    /// Null without a legal move, or if nothing was evaluated.
     pub(super) best: Option<String>,
     #[serde(flatten)]
     pub(super) figures: Option<Figures>,
@@ -29,14 +28,13 @@ pub(super) struct Answer<'a> {
     pub(super) warnings: &'a [String],
 }
 
-/// The figures of a search, and of its root.
 #[derive(Serialize)]
 pub(super) struct Figures {
     visits: u64,
-    /// Expected result for the side to move, win minus loss.
+    /// Win minus loss for the side to move.
     q: Option<f32>,
     wdl: Option<[f32; 3]>,
-    /// Plies to the end of the game.
+    /// To the end of the game.
     plies_left: Option<f32>,
     mate: Option<i32>,
     depth: u32,
@@ -45,7 +43,7 @@ pub(super) struct Figures {
     tbhits: u64,
 }
 
-/// The figures of a root move, for the side to move.
+/// For the side to move.
 #[derive(Serialize)]
 pub(super) struct MoveFigures {
     r#move: String,
@@ -79,7 +77,6 @@ impl Figures {
 }
 
 impl MoveFigures {
-    /// Returns the figures of all moves in `info`, best first.
     pub(super) fn all(root: &History, info: &SearchInfo) -> Vec<MoveFigures> {
         let stats = info.move_stats.iter().flat_map(|stats| &stats.moves);
         let policy = |mv: Move| stats.clone().find(|stats| stats.mv == mv).map(|stats| stats.node.policy);
@@ -100,12 +97,10 @@ impl MoveFigures {
     }
 }
 
-/// Returns the probabilities of win, draw and loss.
 fn wdl(wl: f32, d: f32) -> [f32; 3] {
     [(1.0 + wl - d) / 2.0, d, (1.0 - wl - d) / 2.0].map(|p| p.clamp(0.0, 1.0))
 }
 
-/// Writes the moves of a line.
 fn formatted(root: &History, line: &[Move]) -> Vec<String> {
     let mut position = root.clone();
     let format = |&mv: &Move| {
@@ -123,12 +118,12 @@ pub(super) fn name_of(color: Color) -> &'static str {
     }
 }
 
-/// A line that is refused, or a position that could not be searched.
+/// A refused line or a position that could not be searched.
 #[derive(Serialize)]
 pub(super) struct ErrorAnswer<'a> {
     pub(super) id: &'a Value,
     pub(super) error: &'a str,
-    /// The field that is wrong. Null if none of the query is.
+    /// Null if no field is wrong.
     pub(super) field: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ply: Option<usize>,
@@ -142,14 +137,11 @@ pub(super) struct ActionAnswer<'a, T> {
     pub(super) result: T,
 }
 
-/// The answer to `cancel` and `cancel_all`.
 #[derive(Serialize)]
 pub(super) struct Cancelled {
-    /// Queries that were open.
     pub(super) cancelled: usize,
 }
 
-/// The answer to `version`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ServerVersion {
     pub(super) version: &'static str,
@@ -157,7 +149,6 @@ pub(super) struct ServerVersion {
     pub(super) network_sha256: Option<String>,
 }
 
-/// The answer to `status`.
 #[derive(Serialize)]
 pub(super) struct ServerStatus {
     pub(super) clients: usize,
@@ -165,7 +156,6 @@ pub(super) struct ServerStatus {
     #[serde(flatten)]
     pub(super) pool: PoolStatus,
     pub(super) uptime_ms: u64,
-    /// How long the device has computed.
     pub(super) busy_ms: Option<u64>,
 }
 
@@ -180,7 +170,7 @@ mod tests {
     fn probabilities_are_between_0_and_1_and_add_up() {
         assert_eq!(wdl(0.25, 0.5), [0.375, 0.5, 0.125]);
         assert_eq!(wdl(1.0, 0.0), [1.0, 0.0, 0.0]);
-        // A backend may be off by a little.
+        // A backend may be slightly off.
         assert_eq!(wdl(-1.0, 1e-3), [0.0, 1e-3, 0.9995]);
     }
 

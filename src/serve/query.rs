@@ -12,7 +12,6 @@ use zeitnot_engine::engine::{EngineSetup, GoRequest, Settings};
 use zeitnot_engine::options::nearest_name;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-/// The fields of a query, as the guide lists them.
 const FIELDS: [&str; 16] = [
     "id",
     "fen",
@@ -31,12 +30,10 @@ const FIELDS: [&str; 16] = [
     "priority",
     "action",
 ];
-/// The longest time in a query, ms: eleven days.
+/// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
-/// The shortest time between two reports, ms.
 const LEAST_REPORT_MS: u64 = 10;
 
-/// What a line asks for.
 pub(super) enum Command {
     Search(Box<Query>),
     Cancel(Value),
@@ -46,11 +43,10 @@ pub(super) enum Command {
     Status(Value),
 }
 
-/// Positions to search.
 pub(super) struct Query {
     pub(super) id: Value,
     pub(super) game: Arc<History>,
-    /// The positions, by the moves that are played before them. Each once.
+    /// The positions, by the moves played before them.
     pub(super) plies: BTreeSet<usize>,
     pub(super) request: GoRequest,
     pub(super) setup: Arc<EngineSetup>,
@@ -59,25 +55,23 @@ pub(super) struct Query {
     pub(super) warnings: Vec<String>,
 }
 
-/// The reason why a line is refused.
 #[derive(Debug, Error)]
 #[error("{field}: {reason}")]
 pub(super) struct QueryError {
     pub(super) id: Value,
-    /// The field that is wrong, empty if the line is no object.
+    /// Empty if the line is no object.
     pub(super) field: String,
     pub(super) reason: String,
 }
 
-/// The options of a server, which a query may change for itself.
+/// The server's options, which a query may change for itself.
 #[derive(Clone, Debug)]
 pub(super) struct Defaults {
     pub(super) setup: Arc<EngineSetup>,
-    /// Visits of a query that has no limit.
+    /// Visits of a query without a limit.
     pub(super) nodes: u64,
 }
 
-/// A field with the reason why it is refused.
 type Refusal = (String, String);
 
 fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
@@ -85,10 +79,7 @@ fn refuse<T>(field: &str, reason: impl ToString) -> Result<T, Refusal> {
 }
 
 impl Command {
-    /// Reads a line.
-    ///
-    /// # Errors
-    /// Fails if it is no JSON object, or a field is wrong.
+    /// Fails if the line is no JSON object, or a field is wrong.
     pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
         let object: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
             let reason = format!("expected a JSON object on one line: {error}");
@@ -260,12 +251,12 @@ impl Fields {
     }
 }
 
-/// Reads a move in UCI's notation or in algebraic notation.
+/// In UCI's notation or algebraic notation.
 fn parse_move(game: &History, text: &str) -> Result<Move, String> {
     game.current().read_move(text).map_err(|error| error.to_string())
 }
 
-/// Sets an option of the search. Network, tables and memory are those of the server.
+/// Sets an option of the search. Network, tables and memory are the server's.
 fn set_option(settings: &mut Settings, name: &str, value: &Value) -> Result<(), Refusal> {
     let field = format!("options.{name}");
     let text = match value {

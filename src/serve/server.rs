@@ -1,8 +1,8 @@
-//! The clients of the server: what each has asked for, and the way of an answer back to it.
+//! The clients of the server, their queries, and the routes of the answers.
 //!
-//! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads only
-//! put answers into the channel between them, and wait for nobody. Where a client does not read its answers,
-//! its lines are not read any more.
+//! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads put
+//! answers into the channel between them without waiting. While a client does not read its answers, its lines
+//! are not read.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -30,20 +30,18 @@ use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
 use zeitnot_engine::serve::{Order, Searcher, searches_at_once};
 
-/// Answers that may wait for a client to read them before it gets no reports …
+/// With as many unread answers a client gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
-/// … and the time between two looks whether it has read them, where so many wait that its lines are left
-/// alone.
+/// … and its reader, once paused, looks this often whether they were read.
 const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
 
-/// What a server is started with, beside the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerLimits {
-    /// Positions that are searched at once. `None` leaves it to the backend.
+    /// Positions searched at once. `None` leaves it to the backend.
     pub(crate) searches: Option<usize>,
-    /// Positions that may wait, and answers that a client may leave unread before its lines are left alone.
+    /// Positions that may wait, and unread answers that pause a client's lines.
     pub(crate) queue: usize,
     /// Visits of a query without a limit.
     pub(crate) nodes: u64,
@@ -55,7 +53,7 @@ pub(crate) struct Server {
     searcher: Searcher,
     limits: ServerLimits,
     defaults: Defaults,
-    /// A cache that keeps nothing, for searches whose options change evaluations.
+    /// Keeps nothing, for searches whose options change evaluations.
     no_cache: Arc<EvalCache>,
     version: ServerVersion,
     clients: AtomicUsize,
@@ -64,8 +62,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Loads the network and starts the search threads. Nothing but a query's limits ends a search, unless
-    /// its options say so.
+    /// Loads the network and starts the search threads. Only a query's limits end a search, unless its
+    /// options say otherwise.
     pub(crate) fn new(mut settings: Settings, limits: ServerLimits) -> Result<Server, EngineError> {
         if settings.info.multi_pv <= 1 {
             settings.info.multi_pv = ALL_MOVES;
@@ -92,12 +90,11 @@ impl Server {
         })
     }
 
-    /// Returns what people should know of network, backend and tables.
     pub(crate) fn notes(&self) -> Vec<Note> {
         self.searcher.notes()
     }
 
-    /// Returns a new client: the one end reads its lines, the other writes its answers.
+    /// One end reads a client's lines, the other writes its answers.
     pub(crate) fn connect(self: &Arc<Server>) -> (Client, Answers) {
         let (sender, receiver) = unbounded();
         self.clients.fetch_add(1, Ordering::Relaxed);
@@ -115,7 +112,7 @@ impl Server {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Returns a number that is given once.
+    /// Each number is given once.
     fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
@@ -131,27 +128,24 @@ impl Server {
     }
 }
 
-/// The queries of a client, and the way of their answers.
+/// A client's queries, and the route of their answers.
 #[derive(Debug)]
 struct Queries {
-    /// The client's number.
     number: u64,
     sender: Sender<Vec<u8>>,
-    /// Whether the client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`]
-    /// has locked `open` sees it.
+    /// The client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`] has
+    /// locked `open` sees it.
     is_gone: AtomicBool,
-    /// Those that are not answered yet, by their numbers.
+    /// Unanswered queries by number.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
 }
 
-/// A query of which positions are still to be answered.
 #[derive(Debug)]
 struct OpenQuery {
     id: Value,
     number: u64,
     is_infinite: bool,
     stop: Arc<AtomicBool>,
-    /// Positions without an answer.
     left: AtomicUsize,
 }
 
@@ -163,7 +157,7 @@ impl Queries {
     fn send(&self, answer: &impl Serialize) {
         let Ok(mut line) = serde_json::to_vec(answer) else { unreachable!("all keys are strings") };
         line.push(b'\n');
-        // A client that is gone needs no answer.
+        // The client may be gone.
         let _ = self.sender.send(line);
     }
 
@@ -173,14 +167,13 @@ impl Queries {
         self.send(&ErrorAnswer { id, error: reason, field, ply: None });
     }
 
-    /// Lets the searches of those open queries end that `is_meant` chooses, and returns how many these are.
+    /// Stops the searches of the open queries that `is_meant` chooses, and counts them.
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
         let open = self.open.lock();
         let meant = open.values().filter(|query| is_meant(query));
         meant.map(|query| query.stop.store(true, Ordering::Relaxed)).count()
     }
 
-    /// Takes note that a position of `query` is answered.
     fn answered(&self, query: &OpenQuery) {
         if query.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.open.lock().remove(&query.number);
@@ -188,7 +181,6 @@ impl Queries {
     }
 }
 
-/// The end of a client's connection that reads its lines.
 #[derive(Debug)]
 pub(crate) struct Client {
     server: Arc<Server>,
@@ -196,8 +188,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go
-    /// on. If the client cannot be read or written to any more, all of them end.
+    /// Executes lines until the input ends. Infinite searches end with it, others go on. If the connection
+    /// breaks, all end.
     pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
         let mut lines = Lines::new(input);
         let end = loop {
@@ -209,7 +201,7 @@ impl Client {
             }
             match lines.next() {
                 Some(Ok((_, line))) if line.trim().is_empty() => {}
-                // A page that a browser shows must not make it ask us.
+                // A web page in a browser must not send queries.
                 Some(Ok((_, line))) if line.trim().ends_with(" HTTP/1.1") => break Ok(()),
                 Some(Ok((number, line))) => self.follow(number, &line),
                 Some(Err(error @ LineError::TooLong(_))) => {
@@ -229,7 +221,7 @@ impl Client {
     fn follow(&self, number: u64, line: &str) {
         let Client { server, queries } = self;
         match Command::parse(line, &server.defaults) {
-            // Without an identity the number of the line tells which one it was.
+            // Without an identity the line number names the query.
             Err(QueryError { id: Value::Null, field, reason }) => {
                 let reason = format!("line {number}: {reason}");
                 queries.send_error(&QueryError { id: Value::Null, field, reason });
@@ -306,18 +298,17 @@ impl Client {
     }
 }
 
-/// The end of a client's connection that writes its answers.
 #[derive(Debug)]
 pub(crate) struct Answers {
     receiver: Receiver<Vec<u8>>,
-    /// Not to keep alive what the channel hangs on.
+    /// Must not keep the channel alive.
     queries: Weak<Queries>,
     server: Arc<Server>,
 }
 
 impl Answers {
-    /// Writes answers as soon as they are there, until all is answered and no more is read. The client's
-    /// searches end if it cannot be written to.
+    /// Writes answers until all is answered and reading has ended. If writing fails, the client's searches
+    /// end.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let written = self.receiver.iter().try_for_each(|answer| {
             output.write_all(&answer)?;
@@ -338,7 +329,6 @@ impl Drop for Answers {
     }
 }
 
-/// The way of one position's answer.
 struct Reply {
     queries: Arc<Queries>,
     query: Arc<OpenQuery>,
@@ -361,7 +351,7 @@ impl Reply {
         }
     }
 
-    /// Answers that there is no legal move in the position of `game`.
+    /// There is no legal move in the position of `game`.
     fn game_over(&self, game: &History) {
         let mut root = game.clone();
         root.truncate(self.ply + 1);
@@ -370,7 +360,7 @@ impl Reply {
     }
 
     fn finish(&self, answer: &impl Serialize) {
-        // First of all: who has the answer may ask again.
+        // Update the status before answering: a client may query again at once.
         self.queries.answered(&self.query);
         self.queries.send(answer);
     }
@@ -424,7 +414,7 @@ mod tests {
         Arc::new(Server::new(settings, ServerLimits { searches: Some(1), queue, nodes: 10 }).unwrap())
     }
 
-    /// Reads `input` to its end, and returns what is written meanwhile, in its order.
+    /// Reads `input` to its end, and returns the lines written meanwhile.
     fn answers_to(server: &Arc<Server>, input: &[u8]) -> Vec<Value> {
         let (client, answers) = server.connect();
         let mut output = Vec::new();
@@ -435,7 +425,6 @@ mod tests {
         String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits for what another thread does.
     fn wait_until(is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
@@ -479,7 +468,6 @@ mod tests {
         assert_eq!(answers_to(&server(0), line)[0]["reason"], "stalemate");
     }
 
-    /// Input of lines, which tells how many were taken from it.
     struct Counted<'a> {
         left: usize,
         taken: &'a AtomicUsize,
@@ -519,7 +507,6 @@ mod tests {
         assert_eq!(server.clients(), 0);
     }
 
-    /// Ends with an error after what it holds.
     struct Broken<'a>(&'a [u8]);
 
     impl Read for Broken<'_> {
@@ -554,7 +541,6 @@ mod tests {
         assert_ne!(reason(3), "cancelled");
     }
 
-    /// Takes some answers, and then nothing more.
     struct Gone(usize);
 
     impl Write for Gone {
@@ -568,7 +554,7 @@ mod tests {
         }
     }
 
-    /// A regression: it waited for ever that somebody reads the answers.
+    /// A regression: the reader waited for ever for unread answers.
     #[test]
     fn who_cannot_be_written_to_is_not_read_any_more_whatever_is_unread() {
         let (server, taken) = (server(5), AtomicUsize::new(0));

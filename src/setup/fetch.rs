@@ -1,9 +1,8 @@
-//! Fetches a package once, as the wheel that its makers publish on PyPI, into the cache folder.
+//! Fetches a package's wheel from PyPI into the cache folder, once.
 //!
-//! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply. We check its
-//! SHA-256 and unpack it. Processes that want it at the same time wait for one another at a lock, which the
-//! system takes away from a process that dies. All work happens in a folder of its own that is renamed when
-//! it is complete: an interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
+//! `pip download` uses the user's mirrors, proxies and certificates. We check the SHA-256 and unpack.
+//! Concurrent processes wait at a lock, which the system releases when a process dies. A fetch works in its
+//! own folder, renamed when complete. The next fetch removes the folder of an interrupted one.
 
 use std::env;
 use std::fmt::Display;
@@ -23,13 +22,12 @@ use zeitnot_engine::foreign::{VERBOSE_SETTING, in_our_words, record};
 use zeitnot_engine::network::folders;
 use zeitnot_engine::system::{PYTHONS, entries};
 
-/// The environment variable that forbids fetching, unless it is empty or 0.
+/// Forbids fetching, unless it is empty or 0.
 const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
 
-/// The beginning of the names of folders of fetches under way.
+/// Prefix of the folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
-/// Says why a package could not be fetched.
 #[derive(Debug, Error)]
 pub(crate) enum FetchError {
     #[error("nothing is fetched with --offline or {OFFLINE_VARIABLE}")]
@@ -61,7 +59,6 @@ impl FetchError {
         FetchError::Unpack(in_our_words(error))
     }
 
-    /// Finds the reason of a failure in what pip wrote.
     fn of_pip(stderr: &str) -> FetchError {
         stderr.lines().for_each(|line| record("pip", &line));
         let lost = ["NewConnectionError", "ConnectTimeout", "NameResolutionError"];
@@ -72,7 +69,7 @@ impl FetchError {
         }
     }
 
-    /// Says it with what else can be done, if that is not said in the reason itself.
+    /// Adds a remedy unless the reason has one.
     pub(super) fn with_remedy(&self, package: &Package) -> String {
         let by_pip = format!("{} -m pip install {}", PYTHONS[0], package.name);
         match self {
@@ -87,16 +84,13 @@ impl FetchError {
     }
 }
 
-/// Fetches packages, and tells how it goes.
 pub(crate) struct Fetcher<'a> {
-    /// Takes messages for people.
     tell: &'a dyn Fn(&dyn Display),
     is_offline: bool,
 }
 
 impl Fetcher<'_> {
-    /// Returns a fetcher that tells `tell` what it does, and fetches nothing if it `is_offline` or the
-    /// environment says so.
+    /// Fetches nothing if it `is_offline` or the environment forbids it.
     pub(crate) fn new(tell: &dyn Fn(&dyn Display), is_offline: bool) -> Fetcher<'_> {
         let by_variable =
             env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
@@ -107,8 +101,8 @@ impl Fetcher<'_> {
         (self.tell)(text);
     }
 
-    /// Waits until no other process fetches, and keeps others from it as long as the file that is returned is
-    /// open. The folder is the cache's.
+    /// Waits for other processes, and excludes them while the returned file is open. The folder is the
+    /// cache's.
     pub(super) fn lock(&self) -> Result<(PathBuf, File), FetchError> {
         if self.is_offline {
             return Err(FetchError::Offline);
@@ -128,8 +122,8 @@ impl Fetcher<'_> {
         Ok((cache, lock))
     }
 
-    /// Fetches `package` into its [`destination`](Package::destination), unless a folder is there for which
-    /// `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
+    /// Fetches `package` into its [`destination`](Package::destination), unless the folder there is `usable`:
+    /// another process may have fetched it. A damaged one is replaced.
     pub(super) fn fetch(
         &self,
         package: &'static Package,
@@ -155,17 +149,16 @@ impl Fetcher<'_> {
     }
 }
 
-/// Removes what interrupted fetches left. The caller must hold the lock: all that is there is then stale.
+/// Removes remains of interrupted fetches. The caller must hold the lock: all of them are stale then.
 fn remove_unfinished(cache: &Path) {
     for path in entries(cache) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) {
-            // What cannot be removed does no harm.
             let _ = fs::remove_dir_all(path);
         }
     }
 }
 
-/// Fetches a package. The caller must hold the lock.
+/// The caller must hold the lock.
 fn fetch_locked(
     package: &Package,
     wheel: &'static Wheel,
@@ -178,13 +171,13 @@ fn fetch_locked(
         fs::rename(&folder, destination).map_err(|error| FetchError::cache(destination, &error))
     });
     if done.is_err() {
-        // Already an error. What stays is removed by the next fetch.
+        // Already an error. The next fetch removes the rest.
         let _ = fs::remove_dir_all(&folder);
     }
     done
 }
 
-/// Leaves the libraries and their licences in `folder`, and nothing else.
+/// Leaves only the libraries and their licences in `folder`.
 fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) -> Result<(), FetchError> {
     download(package, wheel, folder)?;
     let file = entries(folder).pop().ok_or(FetchError::Pip)?;
@@ -195,7 +188,7 @@ fn download_and_unpack(package: &Package, wheel: &'static Wheel, folder: &Path) 
     unpack(package, &file, folder).map_err(|error| FetchError::unpack(&error))
 }
 
-/// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
+/// Unpacks libraries and licences, and removes the wheel.
 fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
@@ -207,8 +200,7 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_file(wheel)
 }
 
-/// Returns the plain name under which an entry of a wheel is to be kept, if it is. Libraries lie in
-/// `library_folder` or below.
+/// The plain name under which to keep a wheel's entry. Libraries lie in `library_folder` or below.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");
@@ -235,8 +227,7 @@ pub(super) fn sha256(path: &Path) -> io::Result<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// Downloads one wheel into `folder`, whatever the version and platform of the Python are. pip shows the
-/// progress on stderr.
+/// Downloads one wheel, whatever the Python's version and platform. pip shows progress on stderr.
 fn download(package: &Package, wheel: &Wheel, folder: &Path) -> Result<(), FetchError> {
     let mut error = FetchError::NoPip;
     for python in pythons_with_pip() {
@@ -331,7 +322,7 @@ mod tests {
             said(missing).starts_with(&format!("pip cannot download it (RUST_LOG=info tells more). {again}"))
         );
         assert!(!said(missing).contains("distribution"), "{}", said(missing));
-        // A Python that is not there is told like one that fails.
+        // A missing Python is reported like one that fails.
         let absent = download_with(
             "no-such-python",
             package,

@@ -1,7 +1,7 @@
-//! The machine, for all commands: processor, memory, system, GPUs, the parts of the system that providers
-//! need, and how to install them.
+//! The machine: processor, memory, system, GPUs, and the system's parts that providers need, with how to
+//! install them.
 //!
-//! [`Machine`] is plain data: [`Machine::this`] asks the system, and tests read recorded ones.
+//! [`Machine`] is plain data: [`Machine::this`] queries the system, tests read recorded ones.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use zeitnot_engine::network::backends::onnxruntime::{
 use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
 use zeitnot_engine::system::{self, PYTHONS, cpu_name, entries, vulkan};
 
-/// What is measured, and what a provider is chosen for. The rule reads neither memory nor names.
+/// Input of the choice of a provider, which reads neither memory nor names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
-    /// The processor's name, empty for a described machine.
+    /// Empty for a described machine.
     #[serde(default)]
     pub(crate) cpu: String,
     #[serde(skip_deserializing)]
@@ -31,25 +31,24 @@ pub(crate) struct Machine {
     /// 10⁹ bytes.
     #[serde(default)]
     pub(crate) memory_gb: Option<f64>,
-    /// The name of the operating system and its kernel, empty for a described machine.
+    /// Operating system and kernel, empty for a described machine.
     #[serde(default)]
     pub(crate) system: String,
-    /// The operating system for which the program was built: `linux`, `linux-musl`, `windows`, `macos`.
+    /// The system the program was built for: `linux`, `linux-musl`, `windows`, `macos`.
     pub(crate) os: String,
-    /// The processor's kind as Rust names it: `x86_64`, `aarch64`.
     pub(crate) arch: String,
-    /// The distribution of Linux and those that it is like, the nearest first.
+    /// The Linux distribution and those that it is like, the nearest first.
     pub(crate) distributions: Vec<String>,
     pub(crate) gpus: Vec<Gpu>,
-    /// The parts of the system that are installed, as far as they were asked for.
+    /// Installed parts, if they were queried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) parts: Vec<Part>,
-    /// The files of GPUs in `/dev`, or `None` where GPUs have no files, and for a described machine.
+    /// GPU files in `/dev`. `None` where GPUs have no files, and for a described machine.
     #[serde(skip)]
     pub(crate) devices: Option<Vec<PathBuf>>,
 }
 
-/// A part that the system must have before a provider can work, and that `setup` does not fetch.
+/// A part of the system that a provider needs and `setup` does not fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
@@ -81,7 +80,7 @@ impl fmt::Display for Part {
 }
 
 impl Machine {
-    /// Asks the system for all but its parts.
+    /// Queries all but the system's parts.
     pub(crate) fn this() -> Machine {
         let memory_gb = system::memory().map(|bytes| (bytes as f64 / 1e8).round() / 10.0);
         Machine {
@@ -98,13 +97,12 @@ impl Machine {
         }
     }
 
-    /// Asks for the parts of the system, too, on which the choice of a provider does not depend.
+    /// Also queries the system's parts, which do not affect the choice of a provider.
     pub(crate) fn with_parts() -> Machine {
         let parts = [DRIVER, VULKAN, Part::Pip].into_iter().filter(|part| part.is_here()).collect();
         Machine { parts, ..Machine::this() }
     }
 
-    /// What people want to know of it, each with its name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let Machine { cpu, processors, memory_gb, system, os, arch, distributions, gpus, .. } = self;
         let memory = memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
@@ -118,25 +116,24 @@ impl Machine {
         facts
     }
 
-    /// Returns the parts of the system that `provider` needs and this machine lacks.
+    /// Parts that `provider` needs and this machine lacks.
     pub(crate) fn lacks(&self, provider: Provider) -> Vec<Part> {
         let needed = provider.needed_part(&self.os).map(Part::System).into_iter();
         needed.filter(|part| !self.parts.contains(part)).collect()
     }
 
-    /// Says how to install parts of the system: one command line where that will do.
+    /// How to install parts of the system, in one command line if possible.
     pub(crate) fn remedy(&self, parts: &[Part]) -> String {
         remedy(&self.os, &self.distributions, parts)
     }
 
-    /// Returns why `provider` cannot reach `gpu` here: a container sees the GPUs of its host on the bus,
-    /// whether it was given them or not. NVIDIA's tool has reached those that it tells of.
+    /// Why `provider` cannot reach `gpu`: a container sees its host's GPUs on the bus even if it may not use
+    /// them. GPUs that nvidia-smi lists are reachable.
     pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
         (gpu.maker != Maker::Nvidia).then(|| self.unsuited(provider)).flatten()
     }
 
-    /// Returns why this machine has no use for `provider`, whatever is installed, or `None` where it may
-    /// have, or where nothing is known.
+    /// Why this machine has no hardware for `provider`. `None` where it may have some, or nothing is known.
     pub(crate) fn unsuited(&self, provider: Provider) -> Option<String> {
         // Windows shows its GPUs to Linux as `dxg`.
         let lacks = |starts: &[&str]| {
@@ -156,7 +153,6 @@ impl Machine {
         }
     }
 
-    /// Returns whether there is a GPU of NVIDIA, with its driver or without.
     pub(crate) fn has_nvidia(&self) -> bool {
         self.gpus.iter().any(|gpu| gpu.maker == Maker::Nvidia)
             || self.devices.as_ref().is_some_and(|devices| has_device(devices, &["nvidia"]))
@@ -184,7 +180,7 @@ fn device_files() -> Vec<PathBuf> {
     files
 }
 
-/// Returns Mesa's renderer in software, if it is installed and counts.
+/// Mesa's software renderer, if it is installed and counts.
 fn software_gpu() -> Option<Gpu> {
     let is_software = |driver: &vulkan::Driver| driver.name().starts_with("lvp");
     let driver = vulkan::drivers().into_iter().find(is_software).filter(|_| software_counts_as_gpu())?;
@@ -198,14 +194,13 @@ fn software_gpu() -> Option<Gpu> {
     })
 }
 
-/// Returns what this system lacks for `provider`, with a remedy, or `None` where nothing is known to be
-/// missing.
+/// What this system lacks for `provider`, with a remedy. `None` where nothing is known to be missing.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     check_system(provider).err().map(with_remedy)
 }
 
-/// Says of parts that are missing how to install them: by a command line of this system, by `setup` where it
-/// fetches them all, else by pip.
+/// Adds how to install missing parts: by a command line of this system, by `setup` where it fetches them all,
+/// else by pip.
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());
@@ -228,7 +223,6 @@ pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
     PYTHONS.iter().copied().filter(move |python| asked(python).is_ok_and(|output| output.status.success()))
 }
 
-/// Says how to install Python with pip here.
 pub(super) fn pip_remedy() -> String {
     remedy(own_os(), &system::distributions(), &[Part::Pip])
 }
@@ -249,7 +243,7 @@ fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     format!("Run `{} -m pip install {}`", PYTHONS[0], names.join(" "))
 }
 
-/// A package tool: the distributions that have it, its command, and the packages of a part.
+/// A package tool: its distributions, its command, and the packages of each part.
 struct PackageTool {
     distributions: &'static [&'static str],
     command: &'static str,

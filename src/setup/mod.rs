@@ -1,9 +1,9 @@
-//! What it takes to evaluate on this machine's device: describes the machine, chooses a provider of ONNX
-//! Runtime for its GPU, says what is missing and how to install it, and fetches what can be fetched.
+//! Sets up this machine's device for evaluation: describes the machine, chooses a provider of ONNX Runtime
+//! for its GPU, names what is missing and how to install it, and fetches what can be fetched.
 //!
-//! `setup`, `doctor` and what measures speed call it. It calls [`zeitnot_engine::network`], which finds and
-//! loads what is there, and [`zeitnot_engine::system`]. Nothing here speaks to the user: messages go to the
-//! caller, and what pip or the system says goes to the log.
+//! `setup`, `doctor` and speed measurements call it. It calls [`zeitnot_engine::network`], which finds and
+//! loads libraries, and [`zeitnot_engine::system`]. Messages go to the caller, output of pip and the system
+//! to the log.
 //!
 //! - `packages`: what is fetched, a pinned version and hash of each package
 //! - `fetch`: fetches and unpacks one package

@@ -1,8 +1,7 @@
-//! The networks that `setup --network` fetches: a table of what others publish, the one that suits a machine,
-//! and the download.
+//! Networks for `setup --network`: a table of published ones, the choice for a machine, and the download.
 //!
-//! The system's curl downloads, so that the user's proxies and certificates apply and a download that broke
-//! off goes on. The file gets its name when its SHA-256 is right, in the folder where the engine looks.
+//! The system's curl uses the user's proxies and certificates, and resumes broken downloads. The file gets
+//! its name when its SHA-256 is right, in the folder where the engine looks.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read};
@@ -20,35 +19,30 @@ use zeitnot_engine::foreign::{in_our_words, record};
 use zeitnot_engine::network::backends::onnxruntime::finder;
 use zeitnot_engine::network::{discover, folders};
 
-/// Names a file to read in the place of `networks.json`: for mirrors, and for tests with a server of their
-/// own.
+/// A file to read instead of `networks.json`, for mirrors and tests.
 const TABLE_VARIABLE: &str = "ZEITNOT_NETWORKS";
-/// How often a download that breaks off is taken up again, as long as each attempt brings something.
+/// Resumptions of a broken download, as long as each attempt makes progress.
 const ATTEMPTS: u32 = 5;
 
-/// A network that others publish, and that is fetched in this very version.
+/// Fetched in this very version.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct PublishedNetwork {
-    /// What `--network` calls it.
     pub(crate) name: String,
-    /// What it is for.
     is: String,
-    /// The memory that a GPU should have, MiB. One with 0 suits CPUs too, and one without is never chosen.
+    /// Memory that a GPU should have, MiB. 0 suits CPUs too, `None` is never chosen.
     gpu_mb: Option<u64>,
     licence: String,
     address: String,
     /// Bytes.
     size: u64,
     sha256: String,
-    /// Where it goes on this machine.
     #[serde(skip_deserializing)]
     path: PathBuf,
-    /// Whether a file of its name and size is there. Only its hash would tell more.
+    /// A file of its name and size exists. Its hash is not checked.
     #[serde(skip_deserializing)]
     pub(crate) is_here: bool,
 }
 
-/// Says why a network is not there.
 #[derive(Debug, Error)]
 pub(crate) enum DownloadError {
     #[error("the table of networks that {TABLE_VARIABLE} names cannot be read: {0}")]
@@ -63,7 +57,6 @@ pub(crate) enum DownloadError {
     Failed { reason: String, address: String },
 }
 
-/// Returns the networks that can be fetched, as the table has them.
 pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
     let read = |path| fs::read_to_string(path).map_err(|error| DownloadError::Table(in_our_words(&error)));
     let text =
@@ -78,8 +71,7 @@ pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
     Ok(networks)
 }
 
-/// Takes the network called `name` out of the table, or the one for `gpu_mb` of a GPU's memory: the largest
-/// that has room there.
+/// The network called `name`, or else the largest one that fits into `gpu_mb` of a GPU's memory.
 pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork, DownloadError> {
     let networks = published()?.into_iter();
     let found = match name {
@@ -92,8 +84,8 @@ pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork
 }
 
 impl Machine {
-    /// Returns the memory of the GPU that evaluates, MiB, or 0 where the CPU does or nothing is known.
-    /// `is_set_up` says of another machine that its GPU does.
+    /// Memory of the GPU that evaluates, MiB, or 0 for the CPU or an unknown device. `is_set_up` tells it for
+    /// another machine.
     pub(crate) fn evaluating_gpu_mb(&self, is_set_up: bool) -> u64 {
         let chosen = self.choose().chosen;
         let evaluating = chosen.filter(|(_, provider)| is_set_up || finder::is_installed(*provider));
@@ -111,7 +103,7 @@ impl PublishedNetwork {
         format!("{:<11} {size:>4} MB  {:<28} licence: {}{here}\n", self.name, self.is, self.licence)
     }
 
-    /// Fetches the file if it is not there, and makes it the newest, which the engine takes.
+    /// Fetches a missing file, and makes it the newest, which the engine takes.
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), DownloadError> {
         let path = &self.path;
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -128,7 +120,7 @@ impl PublishedNetwork {
         file.set_modified(SystemTime::now()).map_err(refused)
     }
 
-    /// Leaves the right file at `part`, or what can be continued, or none.
+    /// Leaves the right file at `part`, or one that can be resumed, or none.
     fn download(&self, part: &Path) -> Result<(), String> {
         let arrived = || fs::metadata(part).map_or(0, |file| file.len());
         for attempt in 1.. {
@@ -145,7 +137,7 @@ impl PublishedNetwork {
             return Ok(());
         }
         let mut start = Vec::new();
-        // What cannot be read is taken for no web page, and what cannot be removed is refused again.
+        // An unreadable start is no web page. What cannot be removed is refused again.
         let _ = File::open(part).and_then(|file| file.take(100).read_to_end(&mut start));
         let _ = fs::remove_file(part);
         let what = match start.trim_ascii_start().first() {
@@ -155,7 +147,7 @@ impl PublishedNetwork {
         Err(format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256))
     }
 
-    /// Runs curl once. The inner error is one that another attempt may mend if this one has changed the file.
+    /// Runs curl once. The inner error may be mended by another attempt if this one has changed the file.
     fn run_curl(&self, part: &Path) -> Result<Result<(), String>, String> {
         let is_watched = io::stderr().is_terminal();
         let output = Command::new("curl")
@@ -180,7 +172,7 @@ impl PublishedNetwork {
             }
             Some(22) => format!("the server answers {}", String::from_utf8_lossy(&output.stdout)),
             Some(23) => "what came cannot be written. Is the disk full? What is there is kept".into(),
-            // It cannot continue the file, which has to begin anew, or has one of another size.
+            // The file cannot be resumed or has another size.
             Some(33 | 36 | 63) => {
                 let _ = fs::remove_file(part);
                 return Ok(Err("the server has another file".into()));
@@ -191,7 +183,7 @@ impl PublishedNetwork {
     }
 }
 
-/// All about it, a line each.
+/// A line for each property.
 impl fmt::Display for PublishedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PublishedNetwork { name, is, address, licence, sha256, path, .. } = self;

@@ -1,4 +1,4 @@
-//! All that one provider needs, in one list: what is here, and what `setup` is to fetch, with sizes.
+//! All files that a provider needs: what is here, and what `setup` is to fetch, with sizes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,6 @@ use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
 use zeitnot_engine::network::folders;
 
-/// Says why a package of a plan is not here, and what can be done.
 #[derive(Debug, Error)]
 pub(crate) enum NotFetched {
     #[error(
@@ -24,8 +23,7 @@ pub(crate) enum NotFetched {
     Part { package: &'static str, file: String, reason: String },
 }
 
-/// Returns why `provider` cannot be tried here, with a remedy, or `None` where nothing is known to be
-/// missing.
+/// Why `provider` cannot be tried here, with a remedy. `None` where nothing is known to be missing.
 pub(crate) fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = obstacle(provider) {
         return Some(obstacle.to_string());
@@ -35,29 +33,27 @@ pub(crate) fn missing(provider: Provider) -> Option<String> {
     remedy.or_else(|| (!finder::is_installed(provider)).then(without_builds))
 }
 
-/// What a provider needs, in the order in which it is fetched.
+/// In the order of fetching.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Plan {
     #[serde(skip)]
     provider: Provider,
     items: Vec<Item>,
-    /// The libraries that are here and cannot be used.
+    /// Libraries that are here and cannot be used.
     #[serde(skip)]
     refused: Vec<Unusable>,
 }
 
-/// A file to fetch.
 #[derive(Debug, Serialize)]
 pub(crate) struct Item {
     #[serde(rename = "package")]
     name: &'static str,
     version: &'static str,
-    /// Megabytes to download.
     size_mb: u32,
-    /// Whether it is here, in our cache in this version.
+    /// In our cache in this version.
     is_here: bool,
-    /// Whether it is here in any version that will do.
+    /// Here in any usable version.
     #[serde(skip)]
     is_usable: bool,
     #[serde(skip)]
@@ -74,11 +70,8 @@ enum Kind {
 }
 
 impl Plan {
-    /// Lists what `provider` needs on this machine. What lies in our cache counts in the version that is
-    /// fetched today.
-    ///
-    /// # Errors
-    /// Fails if the library that the user names cannot be used.
+    /// For this machine. Our cache counts only in the version that is fetched today. Fails if the library
+    /// that the user names cannot be used.
     pub(crate) fn here(provider: Provider) -> Result<Plan, LibraryError> {
         let mut refused = Vec::new();
         let library = finder::find(provider, &mut refused)?;
@@ -94,7 +87,7 @@ impl Plan {
         Ok(Plan { refused, ..plan })
     }
 
-    /// Lists what `provider` needs on another machine, on which nothing is installed.
+    /// For another machine without anything installed.
     pub(crate) fn elsewhere(provider: Provider, os: &str, arch: &str) -> Plan {
         Plan::of(provider, os, arch, |_, _| None)
     }
@@ -125,7 +118,7 @@ impl Plan {
         Plan { provider, items, refused: Vec::new() }
     }
 
-    /// Says what is not here and how to get it, or `None` where nothing is missing that could be fetched.
+    /// What is missing and how to get it. `None` where nothing fetchable is missing.
     pub(crate) fn remedy(&self) -> Option<String> {
         let missing = self.items.iter().filter(|item| !item.is_usable);
         let names: Vec<_> = missing.map(Item::to_string).collect();
@@ -134,7 +127,7 @@ impl Plan {
         (!names.is_empty()).then(|| format!("not installed: {}; {remedy}", names.join(", ")))
     }
 
-    /// Returns whether nothing is published that `provider` could be fetched from.
+    /// Nothing is published for `provider`.
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -143,16 +136,12 @@ impl Plan {
         self.items.iter().filter(|item| !item.is_here)
     }
 
-    /// Megabytes to download.
     pub(crate) fn missing_mb(&self) -> u32 {
         self.missing().map(|item| item.size_mb).sum()
     }
 
-    /// Fetches what is not here, one file after the other. What an earlier call has fetched is kept, so that
-    /// a call after a failure goes on with the file that failed.
-    ///
-    /// # Errors
-    /// Fails with the first file that cannot be fetched.
+    /// Fetches what is missing, file by file, up to the first failure. Fetched files are kept for the next
+    /// call.
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
         let count = self.missing().count();
         for (number, item) in (1..).zip(self.missing()) {
@@ -190,7 +179,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// A line for each file, and the sum of those that are not here.
+/// A line for each file, and the sum of missing ones.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Item { name, version, size_mb, is_here, .. } in &self.items {

@@ -1,5 +1,5 @@
-//! The processors that this program may use, as Linux describes them: threads of one core, efficiency cores,
-//! and nodes of memory, as two sockets have.
+//! The processors this program may use, as Linux describes them: hyper-threads, efficiency cores and NUMA
+//! nodes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,30 +9,27 @@ use serde::Serialize;
 
 use zeitnot_engine::network::cores;
 
-/// Efficiency cores have less than this share of the capacity or of the highest frequency of the fastest
-/// core. Cores of one kind differ by less.
+/// Efficiency cores have less than this share of the fastest core's capacity or highest frequency. Cores of
+/// one kind differ by less.
 const FAST: f64 = 0.85;
 /// Lists of processors end here, whatever a file says.
 const MOST: usize = 8192;
-/// Where processors are described.
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// What this program may compute on. A processor is what runs one thread. Other systems than Linux tell only
-/// how many there are.
+/// A processor runs one thread. Systems other than Linux report only their number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Processors {
     /// As many as this program may keep busy at once.
     pub(crate) usable: usize,
-    /// All on which its threads may run, or 0 if not known, like all that follows.
+    /// All on which its threads may run. Like all that follows, 0 if unknown.
     allowed: usize,
-    /// The cores that these belong to.
+    /// Of the allowed processors.
     cores: usize,
-    /// The processors of fast cores …
+    /// Processors of fast cores …
     fast: usize,
     /// … and these cores.
     fast_cores: usize,
     nodes: usize,
-    /// The processors of the smallest node.
     of_a_node: usize,
 }
 
@@ -41,15 +38,14 @@ impl Processors {
         Processors::read(Path::new("/"), cores())
     }
 
-    /// Reads what the files below `root` tell of a machine that keeps `usable` processors busy for this
-    /// program.
+    /// Reads the files below `root` on a machine that keeps `usable` processors busy for this program.
     pub(crate) fn read(root: &Path, usable: usize) -> Processors {
         let allowed = allowed(root);
         let fast = fast_ones(root, &allowed);
         let cores_of = |cpus: &BTreeSet<usize>| {
             let siblings =
                 |&cpu: &usize| list(root, &format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"));
-            // A processor without siblings is a core of its own.
+            // A processor without siblings is a core.
             let core = |cpu| siblings(cpu).and_then(|all| all.first().copied()).unwrap_or(*cpu);
             cpus.iter().map(core).collect::<BTreeSet<_>>().len()
         };
@@ -65,15 +61,14 @@ impl Processors {
         }
     }
 
-    /// The numbers of threads that may suit these processors: all of them and half, one for each core, those
-    /// of the fast cores, and those of one node.
+    /// Numbers of threads worth trying: all processors, half of them, one per core, the fast cores, one node.
     pub(crate) fn thread_counts(&self) -> BTreeSet<usize> {
         let Processors { usable, cores, fast, fast_cores, of_a_node, .. } = *self;
         let counts = [usable, usable.div_ceil(2), cores, fast, fast_cores, of_a_node];
         counts.into_iter().filter(|count| (1..=usable).contains(count)).collect()
     }
 
-    /// Says in what they differ from as many cores that are all alike, or `None` if in nothing.
+    /// Describes hyper-threads, efficiency cores and NUMA nodes. `None` on a plain machine.
     pub(super) fn in_words(&self) -> Option<String> {
         let Processors { allowed, cores, fast_cores, nodes, .. } = *self;
         let slow = cores.saturating_sub(fast_cores);
@@ -87,15 +82,15 @@ impl Processors {
     }
 }
 
-/// Returns the processors on which this program's threads may run, as far as the system tells.
+/// The processors on which this program's threads may run.
 pub(crate) fn allowed(root: &Path) -> BTreeSet<usize> {
     let status = read(root, "proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     list.map(numbers).unwrap_or_default()
 }
 
-/// Returns those of `allowed` that belong to no efficiency core: of Intel's two kinds the one that Linux
-/// calls `core`, or else those with about the capacity, or the highest frequency, of the fastest.
+/// Those of `allowed` that are no efficiency cores: Intel's kind `core`, or else about the capacity or
+/// highest frequency of the fastest.
 fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
     if let Some(fast) = list(root, "sys/devices/cpu_core/cpus") {
         let fast: BTreeSet<_> = fast.intersection(allowed).copied().collect();
@@ -115,7 +110,7 @@ fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
     allowed.clone()
 }
 
-/// Returns the processors of each node that has any of `allowed`.
+/// The allowed processors of each node.
 fn nodes(root: &Path, allowed: &BTreeSet<usize>) -> Vec<BTreeSet<usize>> {
     const NODES: &str = "sys/devices/system/node";
     let with_processors = list(root, &format!("{NODES}/has_cpu")).unwrap_or_default();
@@ -133,7 +128,7 @@ fn list(root: &Path, file: &str) -> Option<BTreeSet<usize>> {
     read(root, file).map(|text| numbers(&text))
 }
 
-/// Reads a list as in `0-3,8`.
+/// As in `0-3,8`.
 fn numbers(text: &str) -> BTreeSet<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -147,11 +142,10 @@ fn numbers(text: &str) -> BTreeSet<usize> {
 mod tests {
     use super::*;
 
-    /// Files of Linux below a folder of the test's own.
     struct Files(tempfile::TempDir);
 
     impl Files {
-        /// A machine that lets this program run on the processors in `allowed`.
+        /// A machine that allows the processors in `allowed`.
         fn of(allowed: &str) -> Files {
             let files = Files(tempfile::tempdir().unwrap());
             files.write("proc/self/status", &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"))
@@ -195,7 +189,6 @@ mod tests {
         let processors = files.read(24);
         assert_eq!(processors.in_words().unwrap(), "24 threads on 16 cores, 8 efficiency cores");
         assert_eq!(counts(&processors), [8, 12, 16, 24]);
-        // A container that has two processors' time.
         assert_eq!(counts(&files.read(2)), [1, 2]);
         // Pinned to efficiency cores: they are all alike.
         let pinned = files.write("proc/self/status", "Cpus_allowed_list:\t16-19\n").read(4);

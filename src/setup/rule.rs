@@ -1,20 +1,19 @@
-//! Chooses a provider for a machine's GPU, by a table. Nothing is measured here.
+//! Chooses a provider for a machine's GPU by a table, without measuring.
 
 use super::machine::{Machine, Part};
 use super::packages::has_builds;
 use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
 use zeitnot_engine::system::gpus::{Gpu, Maker};
 
-/// The oldest driver that runs CUDA 13, for which NVIDIA's providers are built …
+/// The oldest driver for CUDA 13, which NVIDIA's providers are built for …
 const CUDA_DRIVER: u32 = 580;
-/// … and the oldest GPUs that do.
+/// … and the oldest GPUs for it.
 const CUDA_CAPABILITY: (u32, u32) = (7, 5);
 
-/// For which GPUs a provider is chosen.
 #[derive(Debug)]
 struct Rule {
     maker: Maker,
-    /// The oldest driver of NVIDIA that will do. Any with 0.
+    /// NVIDIA's oldest sufficient driver. Any with 0.
     least_driver: Option<u32>,
     capabilities: Capabilities,
     provider: Provider,
@@ -27,7 +26,7 @@ enum Capabilities {
     OneOf(&'static [(u32, u32)]),
 }
 
-/// The rule: the first line that fits a GPU of the machine, and whose provider is published for its system.
+/// The first line that fits a GPU of the machine, and whose provider is published for its system, wins.
 const RULES: [Rule; 7] = [
     Rule::nvidia(CUDA_DRIVER, Capabilities::OneOf(&[(8, 6), (8, 9), (12, 0)]), Provider::TensorRtRtx),
     Rule::nvidia(CUDA_DRIVER, Capabilities::From(CUDA_CAPABILITY), Provider::Cuda),
@@ -62,14 +61,12 @@ impl Rule {
     }
 }
 
-/// What was chosen for a machine.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Choice<'a> {
-    /// The GPU and its provider, or `None` where the CPU is to evaluate.
+    /// `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
-    /// The provider of the next row that fits, should this one fail.
+    /// The next fitting row's provider, should this one fail.
     pub(crate) next: Option<Provider>,
-    /// What would allow a better choice.
     pub(crate) hint: Option<String>,
 }
 
@@ -83,7 +80,6 @@ impl Machine {
         Choice { chosen, next, hint }
     }
 
-    /// Returns a GPU for each row of the rule that fits.
     fn fitting(&self) -> impl Iterator<Item = (&Gpu, Provider)> {
         let rules = RULES.iter().filter(|rule| self.has_builds(rule.provider));
         rules.filter_map(|rule| Some((self.gpus.iter().find(|gpu| rule.fits(gpu))?, rule.provider)))
@@ -93,7 +89,7 @@ impl Machine {
         has_builds(provider, &self.os, &self.arch)
     }
 
-    /// Says which driver would let a GPU of NVIDIA do more.
+    /// The driver that would let a GPU of NVIDIA do more.
     fn hint(&self, gpu: &Gpu) -> Option<String> {
         let Some(number) = gpu.driver_number() else {
             let remedy = self.remedy(&[Part::System(SystemPart::NvidiaDriver)]);
@@ -110,10 +106,10 @@ impl Machine {
     }
 }
 
-/// The rows of the documents' table of the rule: GPU, what it needs, provider, systems.
+/// Rows of the table in the documents: GPU, what it needs, provider, systems.
 #[cfg(test)]
 pub(crate) fn rule_rows() -> Vec<Vec<String>> {
-    // Software is no GPU but in tests.
+    // A software renderer counts in tests only.
     RULES.iter().filter(|rule| rule.maker != Maker::Software).map(Rule::row).collect()
 }
 
@@ -184,7 +180,7 @@ mod tests {
         assert_eq!(machine.choose().next, Some(Provider::Cuda));
     }
 
-    /// What `setup --auto` sets up, `auto` takes.
+    /// `auto` takes what `setup --auto` sets up.
     #[test]
     fn gpus_have_the_order_of_the_rule_of_auto() {
         let mut providers: Vec<_> = rule_rows().into_iter().map(|row| row[3].clone()).collect();

@@ -56,9 +56,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
 
 /// Games side by side, also the batch size.
 const GAMES: usize = 32;
-/// Longest game, plies.
 const GAME_PLIES: usize = 120;
-/// The same positions each time.
 const SEED: u64 = 1;
 
 pub(super) fn self_play(

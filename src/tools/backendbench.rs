@@ -132,7 +132,6 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
 #[derive(Clone, Debug, Serialize)]
 struct BatchSizeRow {
     batch: usize,
-    /// Mean over the rounds.
     mean_nps: f64,
     median_nps: f64,
     min_nps: f64,
@@ -141,14 +140,12 @@ struct BatchSizeRow {
     deviation_nps: f64,
     /// Median over the rounds, per second of CPU time, if the system measures it.
     cpu_nps: Option<f64>,
-    /// Of this size.
     first_ms: f64,
     mean_ms: f64,
     deviation_ms: f64,
     p50_ms: f64,
     p90_ms: f64,
     p99_ms: f64,
-    /// Timed batches.
     batches: usize,
 }
 

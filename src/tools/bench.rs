@@ -48,7 +48,6 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let positions = args.positions.or(&BENCH)?;
     let mut engine = engine(&args.settings)?;
     let is_cpu = engine.backend().is_some_and(|backend| backend.processor == Processor::Cpu);
-    // One core by default.
     if args.settings.network.threads.is_none() && is_cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;

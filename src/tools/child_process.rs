@@ -37,7 +37,6 @@ pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration
         .map_err(|_| ChildError::Refused { message: last_message(&stderr), foreign: foreign(&stderr) })
 }
 
-/// Messages of libraries and the system.
 fn foreign(stderr: &str) -> String {
     let is_foreign = |line: &&str| [ONNX_RUNTIME, SYSTEM].iter().any(|speaker| line.starts_with(speaker));
     stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
@@ -54,7 +53,6 @@ fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)
             Some(status) => break status,
             None if start.elapsed() < patience => thread::sleep(TICK),
             None => {
-                // It may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ChildError::Late(patience));

@@ -82,7 +82,6 @@ impl ConfigFile {
         file
     }
 
-    /// A line's place for messages.
     pub(super) fn place(&self, number: u64) -> String {
         format!("configuration file {}, line {number}", self.path.display())
     }
@@ -115,7 +114,6 @@ fn with_files_found(line: &str, folder: &Path) -> String {
         "weights" => Ok(found(value.into()).into_os_string()),
         _ => std::env::join_paths(std::env::split_paths(value).map(found)),
     };
-    // Unjoinable paths stay.
     joined.map_or_else(|_| line.into(), |value| format!("{flag}={}", value.to_string_lossy()))
 }
 
@@ -131,7 +129,6 @@ pub(super) type Change<'a> = (&'a str, Option<String>);
 #[derive(Debug)]
 pub(super) struct WritableConfig {
     path: PathBuf,
-    /// `None` if the file does not exist.
     text: Option<String>,
 }
 
@@ -184,7 +181,6 @@ impl fmt::Display for WritableConfig {
     }
 }
 
-/// Start and end of our block.
 fn own_block(text: &str) -> Option<(usize, usize)> {
     let begin = text.find(BEGIN)?;
     Some((begin, begin + text[begin..].find(END)? + END.len()))

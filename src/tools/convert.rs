@@ -55,7 +55,6 @@ enum ConvertPrecision {
 #[derive(Serialize)]
 struct Conversion {
     output: String,
-    /// On disk.
     size: usize,
     input: String,
     policy: String,

@@ -33,14 +33,12 @@ pub(super) struct DescribeArgs {
 struct Description {
     file: String,
     sha256: String,
-    /// On disk.
     size: u64,
     input_format: i32,
     input: String,
     body: String,
     policy: String,
     value: String,
-    /// `None` without a Moves Left Head.
     moves_left: Option<String>,
     /// `None` for ONNX models.
     activation: Option<String>,

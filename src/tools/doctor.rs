@@ -225,12 +225,10 @@ const POSITIONS: usize = 64;
 /// Batch sizes to time, on cores and on devices.
 const CPU_SIZES: [usize; 3] = [1, 8, 32];
 const ACCELERATOR_SIZES: [usize; 3] = [1, 32, 256];
-/// At least one batch.
 const ROUND: RoundLength = RoundLength::Time(Duration::from_millis(150));
 const ROUNDS: u32 = 3;
 /// Sizes whose batches would take longer are skipped, s.
 const LONGEST_BATCH: f64 = 2.0;
-/// Time limit of a trial.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Findings of a trial, empty if it failed before.
@@ -329,14 +327,10 @@ const SINGLE_LIMITS: Limits = Limits { q_error_max: 2e-3, policy_kl_mean: 1e-5, 
 /// Half precision and bfloat16 round. A wrong layout or operator is off by tenths.
 const REDUCED_LIMITS: Limits = Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
-/// Should work and does not.
 const FAILS: &str = "FAILS";
-/// Backend or driver is missing.
 const NOT_INSTALLED: &str = "not installed";
-/// Has no hardware here.
 const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 
-/// Evaluates no network.
 const FOR_TESTS: &str = "for tests only";
 
 #[derive(Debug, Serialize)]
@@ -352,7 +346,6 @@ struct DoctorReport {
 #[derive(Debug, Serialize)]
 pub(super) struct BackendReport {
     pub(super) backend: String,
-    /// Evaluates, and correctly.
     pub(super) works: bool,
     pub(super) verdict: &'static str,
     /// Empty if nothing needs to be done.

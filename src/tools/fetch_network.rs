@@ -23,7 +23,6 @@ pub(super) struct FetchNetworkArgs {
     backend: Option<String>,
 }
 
-/// The other flags of `setup` that matter.
 pub(super) struct FetchRules<'a> {
     pub(super) is_rehearsal: bool,
     pub(super) is_offline: bool,
@@ -34,7 +33,6 @@ pub(super) struct FetchRules<'a> {
 }
 
 impl FetchNetworkArgs {
-    /// The command is about networks, not libraries.
     pub(super) fn are_given(&self) -> bool {
         self.networks || self.network.is_some()
     }

@@ -37,7 +37,6 @@ const CONFIG: &str = "config";
 /// … or skips it.
 pub(super) const NO_CONFIG: &str = "--no-config";
 
-/// Lc0's spelling and ours.
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 
 /// Former flags of Lc0 and their successors.
@@ -82,20 +81,16 @@ const MISSING_MODES: [(&str, &str); 4] = [
 
 /// Flags that belong to a backend: a backend on the command line comes with its own.
 pub(super) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
-/// Set by `benchmark` itself.
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
-    /// The program's name and the command.
     head: Vec<OsString>,
     /// Only the lines with an effect here, as our flags.
     config: Option<ConfigFile>,
-    /// The arguments after the command.
     flags: Vec<OsString>,
     /// Messages on dropped flags and on the configuration file.
     pub(super) notes: Vec<String>,
-    /// The help shows all options.
     pub(super) shows_all: bool,
     /// This is the engine itself, possibly started by a GUI.
     pub(super) plays: bool,
@@ -259,7 +254,6 @@ impl Translation {
         self.config.as_ref().map(|config| config.path.clone())
     }
 
-    /// Mistakes in the configuration file itself.
     pub(super) fn config_mistakes(&self) -> Vec<String> {
         self.config.iter().flat_map(|config| config.mistakes.clone()).collect()
     }
@@ -314,7 +308,6 @@ fn reason_of(error: &clap::Error) -> String {
     }
 }
 
-/// Groups each flag with its value.
 fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
     let mut rest = flags.iter().peekable();
     let mut pieces = Vec::new();
@@ -331,7 +324,6 @@ fn with_values(flags: &[OsString]) -> Vec<Vec<OsString>> {
     pieces
 }
 
-/// Translates the arguments after a command.
 fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String>) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let mut flags = flags.into_iter().peekable();

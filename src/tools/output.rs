@@ -32,7 +32,6 @@ pub(crate) enum Failure {
     Measurement(Box<dyn std::error::Error + Send + Sync>),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// Says what is wrong and where.
     #[error("{0}")]
     Input(String),
 }

@@ -117,7 +117,6 @@ fn watch(_: &TcpStream) -> io::Result<()> {
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {
-        // A client may leave.
         scope.spawn(move || drop(client.read(BufReader::new(stream))));
         let _ =
             stream.set_nodelay(true).and_then(|()| watch(stream)).and_then(|()| answers.write(&mut &*stream));
@@ -197,7 +196,6 @@ mod tests {
         let (server, mut client, served) = connect(10);
         client.write_all(b"{\"id\":1,\"infinite\":true}\n").unwrap();
         client.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
-        // Until the server stops reading too.
         while client.write_all(&version_lines(1000)).is_ok() {}
         assert_eq!(server.clients(), 1);
         drop(client);

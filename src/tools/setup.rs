@@ -135,7 +135,6 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 
 struct Auto<'a> {
     args: &'a SetupArgs,
-    /// The machine is described, not this one.
     is_described: bool,
     config: WritableConfig,
     network: NetworkArgs,
@@ -147,16 +146,13 @@ struct AutoReport {
     machine: Machine,
     provider: Option<&'static str>,
     hint: Option<String>,
-    /// Missing parts of the system.
     lacking: Vec<Part>,
     remedy: Option<String>,
     /// What the provider needed before anything was fetched.
     files: Option<Plan>,
     dry_run: bool,
     check: Vec<BackendReport>,
-    /// The output of `zeitnot benchmark --backends`.
     benchmark: Option<BackendsReport>,
-    /// Written to the configuration file.
     backend: Option<String>,
     config: Option<String>,
 }

@@ -102,14 +102,11 @@ struct Problem {
     position: String,
     game: History,
     goal: Goal,
-    /// The operations to solve, as written.
     asked: String,
-    /// Empty where the suite gives no points.
     points: Vec<(Move, u32)>,
 }
 
 impl Problem {
-    /// `None` for a line without a position.
     fn parse(line: &str, number: u64) -> Option<Result<Problem, String>> {
         let listed = ListedPosition::read(line)?;
         Some(listed.map_err(|error| error.to_string()).and_then(|listed| Problem::of(&listed, number)))
@@ -165,7 +162,6 @@ impl Problem {
 /// points.
 fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
-    // Negative points are none.
     let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
     let read = |(word, points)| Some((word, number(points)?));
     let pairs: Option<Vec<(&str, u32)>> = pairs.and_then(|pairs| pairs.into_iter().map(read).collect());
@@ -206,11 +202,9 @@ struct Since {
     ms: f64,
 }
 
-/// Of one move or of many.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Points {
     reached: u32,
-    /// Of the best moves.
     most: u32,
 }
 
@@ -219,13 +213,10 @@ struct SolveRow {
     id: String,
     position: String,
     asked: String,
-    /// The engine's move.
     r#move: String,
     solved: bool,
-    /// `None` if unsolved.
     since: Option<Since>,
     points: Option<Points>,
-    /// Of the whole search.
     nodes: u64,
     time_ms: f64,
 }
@@ -242,7 +233,6 @@ struct SolveReport {
     backend: String,
     positions: usize,
     solved: usize,
-    /// Share of the positions that were solved.
     rate: f64,
     by_nodes: Vec<Within>,
     by_ms: Vec<Within>,
@@ -250,7 +240,6 @@ struct SolveReport {
     mean_nodes: Option<f64>,
     mean_ms: Option<f64>,
     points: Option<Points>,
-    /// Unreadable lines of the suite.
     bad_lines: usize,
     rows: Vec<SolveRow>,
 }

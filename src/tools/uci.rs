@@ -22,7 +22,6 @@ pub(super) struct UciArgs {
 }
 
 impl UciArgs {
-    /// An option with an invalid value.
     pub(super) fn wrong_option(&self) -> Option<String> {
         self.settings.check().err().map(|error| error.to_string())
     }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-/// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
+/// Why a line, or a part of it, is ignored. The session reports it and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UciError {
     #[error("unknown command \"{0}\", ignored")]
@@ -22,7 +22,7 @@ pub enum UciError {
     GoParameter(String),
 }
 
-/// A command, not yet checked against the position.
+/// Not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UciCommand {
     Uci,
@@ -37,38 +37,31 @@ pub enum UciCommand {
     Stop,
     PonderHit,
     Quit,
-    /// `wait`, a command of Lc0: nothing is read until the search is over.
+    /// Of Lc0: reads nothing until the search is over.
     Wait,
-    /// `d`, a command of Stockfish: show the board.
+    /// `d`, of Stockfish: shows the board.
     Show,
-    /// `eval`: show what the network says of the position.
     Eval,
-    /// `go perft`: count the move paths of so many plies.
+    /// `go perft`, plies.
     Perft(u32),
-    /// `help`: list the commands.
     Help,
-    /// An empty line, or a command that needs no answer (`debug`, `register`).
+    /// An empty line, or a command without an answer (`debug`, `register`).
     Nothing,
 }
 
-/// The parameters of `go`, for both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoCommand {
-    /// The clocks of White and Black.
     time: [Option<Millis>; 2],
-    /// The increments of White and Black.
     inc: [Millis; 2],
     limits: GoLimits,
-    /// The moves after `searchmoves`, as written.
     pub(crate) search_moves: Vec<String>,
-    /// The errors in the line. The parameters in question are left out.
+    /// The parameters in question are left out.
     pub(crate) errors: Vec<UciError>,
 }
 
 impl GoCommand {
-    /// Returns the limits for the side to move. A clock is guessed only where nothing else ends the search:
-    /// from that of the other side, or else from the increment. Where something does, GUIs send zeros for
-    /// clocks that there are not.
+    /// For the side to move. A missing clock is guessed only if nothing else ends the search: from the other
+    /// side's, or from the increment. Otherwise GUIs send zeros for missing clocks.
     pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
         let (time, inc) = if self.has_end() {
@@ -115,7 +108,7 @@ impl GoCommand {
         go
     }
 
-    /// Returns whether something other than a clock ends the search.
+    /// Something other than a clock ends the search.
     fn has_end(&self) -> bool {
         let GoLimits { movetime, nodes, depth, mate, .. } = self.limits;
         movetime.is_some() || nodes.is_some() || depth.is_some() || mate.is_some()
@@ -148,7 +141,7 @@ struct NumberReader<'a, 'b> {
 }
 
 impl NumberReader<'_, '_> {
-    /// Reads a time. Some GUIs send fractions, and clocks below zero.
+    /// Some GUIs send fractions, and negative clocks.
     fn milliseconds(&mut self) -> Option<Millis> {
         self.read("a number of milliseconds", |text| {
             text.parse().ok().filter(|ms: &f64| ms.is_finite()).map(Millis)
@@ -159,8 +152,8 @@ impl NumberReader<'_, '_> {
         self.read("a whole number", |text| text.parse().ok())
     }
 
-    /// Reads the next word with `parse`. If that fails, it notes the error. The word is skipped unless it is
-    /// a parameter.
+    /// Reads the next word with `parse`, and notes a failure. The word is then skipped unless it is a
+    /// parameter.
     fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
@@ -176,10 +169,6 @@ impl NumberReader<'_, '_> {
 }
 
 impl UciCommand {
-    /// Reads a line.
-    ///
-    /// # Errors
-    /// Returns [`UciError`] if it is no command.
     pub fn parse(line: &str) -> Result<UciCommand, UciError> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
@@ -207,7 +196,7 @@ impl UciCommand {
     }
 }
 
-/// Reads the words after `setoption`. The name ends at the word `value`, and the value keeps all its spaces.
+/// After `setoption`. The name ends at the word `value`, and the value keeps all its spaces.
 fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);
@@ -225,7 +214,7 @@ fn parse_perft(depth: &str) -> Result<UciCommand, UciError> {
     depth_in_range.map(UciCommand::Perft).ok_or_else(|| UciError::PerftDepth(depth.into()))
 }
 
-/// Returns the place of `part`, which is a part of `whole`, in bytes.
+/// Bytes before `part`, which is a part of `whole`.
 fn offset_of(part: &str, whole: &str) -> usize {
     part.as_ptr().addr() - whole.as_ptr().addr()
 }
@@ -265,8 +254,7 @@ mod tests {
         assert_eq!(white_clock("go wtime 0 btime 0 winc 1000 binc 1000"), (Some(0.0), 1000.0, false));
     }
 
-    /// A regression: the clock was taken from the other side's, and a search of so many nodes ended after a
-    /// few of them.
+    /// A regression: the other side's clock ended a search by nodes.
     #[test]
     fn a_missing_clock_is_not_guessed_over_given_limits() {
         for limit in ["nodes 2000", "movetime 1000", "depth 8", "mate 3"] {
@@ -275,7 +263,7 @@ mod tests {
                 let limits = go(&line).limits_for(Color::White);
                 assert_eq!((limits.time, limits.infinite), (None, false), "{line}");
             }
-            // A clock that was sent counts beside them, even an empty one.
+            // A clock in the same `go` still counts, even at zero.
             for (clock, time) in
                 [("wtime 100", 100.0), ("wtime 0 btime 100", 0.0), ("wtime -5 btime -5", -5.0)]
             {

@@ -1,5 +1,4 @@
-//! Writes `info` and `bestmove` for the GUI, and the figures of the root moves in the form that Lc0 writes
-//! and scripts read.
+//! Writes `info` and `bestmove`, and the root moves' figures in Lc0's form, which scripts read.
 
 use std::fmt::Write;
 
@@ -26,7 +25,6 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
         if options.per_pv_counters { line.nodes } else { info.nodes },
         score(line, options.score_type)
     );
-    // Writing to a string cannot fail.
     if options.show_wdl {
         let [w, d, l] = wdl(line.wl, line.d);
         let _ = write!(text, " wdl {w} {d} {l}");
@@ -48,7 +46,7 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     text
 }
 
-/// Returns the number of moves that the side to move makes in `plies` plies, the first of which is its own.
+/// Moves of the side to move in `plies` plies, the first of which is its own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
@@ -60,7 +58,7 @@ fn score(line: &PvLine, form: ScoreType) -> String {
     }
 }
 
-/// Returns win, draw and loss in permille, which sum to 1000.
+/// Win, draw and loss in permille, which sum to 1000.
 fn wdl(q: f32, d: f32) -> [i32; 3] {
     let d = d.clamp(0.0, 1.0 - q.abs());
     let w = (500.0 * (1.0 + q - d)).round() as i32;
@@ -70,7 +68,7 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
     [w, 1000 - w - l, l]
 }
 
-/// Returns `moves`, which are played one after the other from the last position of `root`, in UCI's notation.
+/// A line from the last position of `root`, in UCI's notation.
 fn moves(root: &History, moves: &[Move]) -> Vec<String> {
     let mut history = root.clone();
     moves
@@ -89,7 +87,7 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
-/// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
+/// Cut towards zero, as in Lc0.
 fn score_in(form: ScoreType, line: &PvLine) -> i32 {
     let (wl, q) = (f64::from(line.wl), f64::from(line.q));
     let score = match form {
@@ -105,9 +103,9 @@ fn score_in(form: ScoreType, line: &PvLine) -> i32 {
     score as i32
 }
 
-/// The policy from which on it is written with one decimal, so that the columns keep their width.
+/// From here the policy has one decimal, to keep the columns' width.
 const FULL_POLICY: f32 = 0.99995;
-/// The policy below which it is written as 0.
+/// Below this the policy is written as 0.
 const LEAST_POLICY: f32 = 0.00005;
 
 fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
@@ -120,7 +118,6 @@ fn move_line(root: &History, MoveStats { mv, policy_index, node, u, s }: &MoveSt
     let mut text = format!("{mv:<5} ({policy_index:<4}) ");
     counts(&mut text, node);
     mean(&mut text, node);
-    // Writing to a string cannot fail.
     let _ = write!(text, "(U: {u:>6.5}) (S: {s:>8.5}) ");
     network_value(&mut text, node);
     text
@@ -136,7 +133,7 @@ fn root_line(RootStats { moves, root }: &RootStats) -> String {
 
 fn counts(text: &mut String, node: &NodeStats) {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
-    // Not a zero with a sign, as rounding would make of a number just below it.
+    // Rounding a number just below zero would write a sign.
     let percent = if node.policy < LEAST_POLICY { 0.0 } else { 100.0 * node.policy };
     let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
 }
@@ -151,7 +148,7 @@ fn mean(text: &mut String, node: &NodeStats) {
     let _ = write!(text, "(Q: {:>8.5}) ", node.mean.map_or(node.q, |mean| mean.q));
 }
 
-/// Writes the network's value, and a mark if the result is certain.
+/// The network's value, with a mark if the result is certain.
 fn network_value(text: &mut String, node: &NodeStats) {
     match node.v {
         Some(v) => {
@@ -224,7 +221,7 @@ mod tests {
         );
     }
 
-    /// A regression: an even number of plies was taken for a move more.
+    /// A regression: an even number of plies counted as a move more.
     #[test]
     fn plies_are_counted_as_moves() {
         assert_eq!([1.0, 2.0, 3.0, 42.0, 42.1].map(moves_left), [1, 1, 2, 21, 22]);
@@ -313,7 +310,7 @@ mod tests {
         );
     }
 
-    /// A regression: a policy that noise or rounding had put below 0 stood there as `-0.00%`.
+    /// A regression: noise or rounding below 0 showed as `-0.00%`.
     #[test]
     fn a_policy_is_never_below_zero() {
         for policy in [-1e-7, -0.0, 0.0, 0.000_04] {

@@ -1,5 +1,5 @@
-//! Reads the lines of the GUI on a thread of its own, so that each is known with the time at which it came,
-//! whatever the session is doing, and ends the process where nobody reads what it writes.
+//! Reads the GUI's lines on a thread of its own, to note when each came, and ends the process if nobody reads
+//! its output.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
@@ -9,21 +9,20 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use super::output::UciOutput;
 use zeitnot_engine::files::{LineError, Lines};
 
-/// The lines that are read ahead of the session.
+/// Lines read ahead of the session.
 const MAX_AHEAD: usize = 1 << 10;
-/// The time for which a write may be stuck when the input is over: who reads may be slow.
+/// How long a write may be stuck after the input's end.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(50);
 
-/// A line of the GUI.
 pub(super) struct Received {
     pub(super) line: Result<String, LineError>,
-    /// The time at which it was read. A clock that `go` starts runs since then.
+    /// When it was read. A clock that `go` starts runs since then.
     pub(super) at: Instant,
 }
 
-/// Returns the lines of `input` up to `quit` or its end. From then on the session has to end: where `output`
-/// is not read the process does.
+/// Lines up to `quit` or the end of `input`. The session must end then: if `output` is not read, the process
+/// ends.
 pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
     let (sender, lines) = bounded(MAX_AHEAD);
     let output = output.clone();
@@ -49,7 +48,7 @@ fn read(input: impl BufRead, lines: Sender<Received>) {
     }
 }
 
-/// Ends the process if a write to the GUI does not end: all that is left to do would wait for it for ever.
+/// Ends the process if a write to the GUI does not end, because all that is left would wait for it.
 fn leave_if_stuck(output: &UciOutput) {
     let over = Instant::now();
     while output.is_shared() {

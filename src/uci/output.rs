@@ -1,6 +1,6 @@
-//! Writes lines for the GUI: to the output itself, and a copy with its time to the log.
+//! Writes lines to the GUI, and a copy with its time to the log.
 //!
-//! The session and the threads of searches share it. A lock keeps their lines apart.
+//! The session and search threads share it. A lock keeps their lines apart.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -19,25 +19,22 @@ use zeitnot_engine::note::Note;
 #[derive(Clone)]
 pub(super) struct UciOutput {
     channel: Arc<Mutex<Channel>>,
-    /// The time at which the write began that is under way, which may wait for the reader with the channel
-    /// locked.
+    /// Start of the write under way, which may wait for the reader while it holds the channel's lock.
     writing_since: Arc<Mutex<Option<Instant>>>,
 }
 
 struct Channel {
     sink: Box<dyn Write + Send>,
-    /// True once a line could not be written, because the reader has gone.
+    /// A write failed, because the reader has gone.
     is_broken: bool,
     log: Option<Box<dyn Write + Send>>,
-    /// The value of `LogFile` for which the log was opened, or could not be.
+    /// The `LogFile` that was opened or tried.
     log_name: String,
-    /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop
-    /// the engine.
+    /// Bytes left for stderr: many hosts never read it, and a full pipe would stop the engine.
     stderr_left: usize,
 }
 
-/// The most bytes of errors that a session writes to stderr: a quarter of the smallest pipe that Linux makes
-/// by default.
+/// Most bytes to stderr: a quarter of the smallest default pipe of Linux.
 const MAX_STDERR: usize = 16 << 10;
 
 impl UciOutput {
@@ -60,7 +57,6 @@ impl UciOutput {
         output
     }
 
-    /// Returns when the write under way began, if there is one.
     pub(super) fn writing_since(&self) -> Option<Instant> {
         *self.writing_since.lock()
     }
@@ -69,13 +65,12 @@ impl UciOutput {
         *self.writing_since.lock() = time;
     }
 
-    /// Returns whether anybody else may still write.
+    /// Anybody else may still write.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.channel) > 1
     }
 
-    /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends
-    /// with its input.
+    /// Writes and flushes `lines`. Errors are dropped: the GUI has gone, and the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel.lock();
         self.set_writing_since(Some(Instant::now()));
@@ -95,8 +90,7 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Writes a message for people, each of its lines as an `info string`. One that says what could not be
-    /// done is a single line, and goes to stderr too.
+    /// Each line of the message is an `info string`. An error is a single line, and goes to stderr too.
     pub(super) fn note(&self, note: impl Into<Note>) {
         let note = note.into();
         let text = note.to_string();
@@ -108,13 +102,12 @@ impl UciOutput {
         self.line(format!("info string {text}"));
     }
 
-    /// Says what could not be done: all errors of a session come through here.
+    /// All errors of a session come through here.
     pub(super) fn error(&self, error: impl Display) {
         self.note(Note::Error(error.to_string()));
     }
 
-    /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is
-    /// tried again.
+    /// Switches the log, off if the name is empty. A file that failed is tried again.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel.lock();
         if channel.log.is_some() && channel.log_name == name {
@@ -164,7 +157,6 @@ impl Channel {
         let _ = writeln!(self.sink, "info string {note}");
     }
 
-    /// Writes a message to stderr as long as there is room. Nobody may be there to read it.
     fn write_to_stderr(&mut self, text: &str) {
         if let Some(left) = self.stderr_left.checked_sub(text.len()) {
             self.stderr_left = left;
@@ -173,18 +165,18 @@ impl Channel {
     }
 }
 
-/// The value of `LogFile` that stands for the console.
+/// The `LogFile` for the console.
 const STDERR: &str = "<stderr>";
 
-/// What stands before a line of the log that the GUI has sent …
+/// Marks in the log: a line from the GUI, …
 const RECEIVED: &str = ">>";
-/// … one that the GUI was sent …
+/// … one to the GUI, …
 const SENT: &str = "<<";
 /// … and one for the log alone.
 const REMARK: &str = "--";
 
-/// Opens the file `name` for appending, or the console if the name is `<stderr>`. Lines are written at once,
-/// so that nothing is missing after a crash.
+/// Appends to the file `name`, or to the console for `<stderr>`. Lines are written at once, so that a crash
+/// loses nothing.
 fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
     let mut log: Box<dyn Write + Send> = match name {
         STDERR => Box::new(io::stderr()),
@@ -195,7 +187,7 @@ fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
     Ok(log)
 }
 
-/// Writes a line with the present time (UTC, ms).
+/// With the present time (UTC, ms).
 fn write_entry(log: &mut dyn Write, mark: &str, line: &str) -> io::Result<()> {
     log.write_all(format!("{:.3} {mark} {line}\n", Timestamp::now()).as_bytes())
 }

@@ -1,5 +1,5 @@
-//! The loop of a session: it reads commands and drives the engine. A person at a terminal is shown more, as
-//! in Stockfish.
+//! The session's loop: reads commands and drives the engine. A person at a terminal is shown more, as in
+//! Stockfish.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -19,20 +19,18 @@ use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_optio
 use zeitnot_engine::search::SearchInfo;
 use zeitnot_engine::time::{GoLimits, GoTimes, Millis, MoveStart};
 
-/// The time between two checks whether the search has ended, after the end of the input.
+/// Between two checks for the search's end, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
-/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input, whatever fails
-/// meanwhile.
+/// Speaks UCI with `audience` until `quit` or the end of the input, whatever fails meanwhile.
 ///
-/// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the
-/// reader of the output has gone, it is not waited for.
+/// At the end of the input a search that ends by itself may finish, so that commands can be piped in, unless
+/// the reader of the output has gone.
 ///
-/// What cannot be done is told to the GUI in a line `info string ERROR: …`, and on stderr. A `go` that cannot
-/// be carried out has no `bestmove`, so that a match host notices too.
+/// Errors go to the GUI as `info string ERROR: …`, and to stderr. An impossible `go` has no `bestmove`, so
+/// that a match host notices too.
 ///
-/// # Errors
-/// Fails if the text of an option in `settings` is not of its grammar.
+/// Fails if an option's text in `settings` is invalid.
 pub fn run(
     settings: Settings,
     audience: Audience,
@@ -73,14 +71,13 @@ pub fn run(
 }
 
 struct Session {
-    /// The values that the command line set.
     command_line: Settings,
     audience: Audience,
-    /// The names under which options that have two were changed. Of each option at most one.
+    /// Names under which options with two names were changed, at most one each.
     changed_under: Vec<&'static str>,
     engine: Engine,
     output: UciOutput,
-    /// The time at which the session began. Times are counted from here.
+    /// The origin of times.
     began: Instant,
     move_start: MoveStart,
 }
@@ -98,14 +95,14 @@ impl Session {
         })
     }
 
-    /// Waits for the end of the search, unless the reader of the output has gone.
+    /// Waits for the search's end, unless the reader of the output has gone.
     fn finish(&mut self) {
         while self.engine.is_searching() && !self.output.is_broken() {
             std::thread::sleep(FINISHING_TICK);
         }
     }
 
-    /// Reads nothing until the search is over. One that only `stop` ends would wait for ever.
+    /// Waits for the search's end. One that only `stop` ends would wait for ever.
     fn wait(&mut self) {
         if self.engine.is_open_ended() {
             return self.output.note("wait: only stop ends this search, ignored");
@@ -113,7 +110,7 @@ impl Session {
         self.finish();
     }
 
-    /// Does what a command says that came `at` this time, and maybe had to wait for those before it.
+    /// `at` is when the command came, which may have waited for earlier ones.
     fn obey(&mut self, command: UciCommand, at: Instant) {
         match command {
             UciCommand::Uci => self.introduce(),
@@ -143,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Sets an option, or tells what is done instead of one that only Lc0 has.
+    /// Sets an option, or reports the replacement of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(option) = ignored_option(name) {
             return self.output.note(format!("option {}: {}", option.name, option.help));
@@ -156,7 +153,7 @@ impl Session {
             return self.output.note(text);
         }
         match self.engine.set_option(name, value) {
-            // Hosts offer options of other engines to all of them. UCI wants those ignored.
+            // Hosts offer other engines' options to all. UCI wants those ignored.
             Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
                 self.output.note(format!("{error}, ignored"));
             }
@@ -165,7 +162,6 @@ impl Session {
         }
     }
 
-    /// Does what follows from the option `name`, which was set, beyond the next search.
     fn follow_option(&mut self, name: &str) {
         match Settings::spec(name).map(|spec| spec.name) {
             Ok("LogFile") => self.output.log_to(&self.engine.settings().info.log_file),
@@ -181,8 +177,8 @@ impl Session {
         }
     }
 
-    /// Returns the other name of an option that was changed under that, where `value` is only the default:
-    /// GUIs send both names.
+    /// The other name under which an option was changed, if `value` is only the default: GUIs send both
+    /// names.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -247,7 +243,6 @@ impl Session {
                 let text = evaluation.with_best_moves(BEST_MOVES).to_string();
                 self.output.line(format!("from the point of view of the side to move:\n{}", text.trim_end()));
             }
-            // What is missing was told.
             Ok(None) => {}
             Err(error) => self.output.error(&error),
         }
@@ -259,12 +254,12 @@ impl Session {
         }
     }
 
-    /// Answers `isready`: loads what has to be loaded, unless a search is running.
+    /// Answers `isready` after loading, unless a search is running.
     fn get_ready(&mut self) {
         if !self.engine.is_searching() {
             let mut notes = self.prepare();
             notes.extend(self.engine.open_tablebase());
-            // Hosts take each line at the start for a warning. What is no error comes in one.
+            // Hosts take each line at the start for a warning: what is no error comes in one.
             let (one_line, others): (Vec<_>, Vec<_>) =
                 notes.into_iter().partition(|note| matches!(note, Note::Info(text) if !text.contains('\n')));
             if !one_line.is_empty() {
@@ -276,7 +271,7 @@ impl Session {
         self.move_start.readyok_sent();
     }
 
-    /// Makes the network ready. Returns what is in force if it has just changed, or tells why there is none.
+    /// Readies the network. Returns what is in force if it has just changed, or reports why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
             Ok(Some(in_force)) => [in_force.into()].into_iter().chain(self.engine.take_notes()).collect(),
@@ -292,7 +287,7 @@ impl Session {
         time.saturating_duration_since(self.began).into()
     }
 
-    /// Returns the moment from which the time of a `go` counts that came `at` this time.
+    /// The start of the time of a `go` that came `at` this time.
     fn clock_started(&mut self, at: Instant, limits: &GoLimits) -> Instant {
         let is_strict = self.engine.settings().time.strict_timing;
         let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
@@ -353,7 +348,7 @@ impl Listener for UciListener {
         self.output.line(if is_mate { "info depth 0 score mate 0" } else { "info depth 0 score cp 0" });
     }
 
-    /// Tells the GUI if `VerboseTime` asks for it. A log gets the report in any case.
+    /// To the GUI with `VerboseTime`, to a log in any case.
     fn time_report(&mut self, text: &str) {
         if self.options.verbose_time {
             self.output.note(text);
@@ -362,7 +357,7 @@ impl Listener for UciListener {
         }
     }
 
-    /// Answers with `bestmove`, unless the search failed before it knew any move.
+    /// Sends `bestmove`, unless the search failed before it knew any move.
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
         let has_failed = answer.result.as_ref().is_some_and(|result| result.failure.is_some());
         if answer.best.is_none() && has_failed {
@@ -372,14 +367,12 @@ impl Listener for UciListener {
     }
 }
 
-/// Whom a session talks to.
 #[derive(Clone, Debug, Default)]
 pub struct Audience {
-    /// A person at a terminal, who is greeted. A GUI is told nothing that it has not asked for.
+    /// A person at a terminal is greeted. A GUI gets only what it asks for.
     pub is_person: bool,
-    /// The options that `uci` lists.
     pub options: Visibility,
-    /// What was wrong with the command line that started the session, which is told first.
+    /// Mistakes of the command line, reported first.
     pub mistakes: Vec<String>,
 }
 
@@ -402,7 +395,7 @@ In a shell, zeitnot --help lists more commands and zeitnot options explains all 
 
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
-/// Returns the answer to `d`. The first lines are Stockfish's, which scripts read.
+/// The answer to `d`. The first lines are Stockfish's, which scripts read.
 pub(super) fn board(game: &History) -> String {
     let position = game.current();
     let mut text = format!("\n{BETWEEN_RANKS}");
@@ -415,7 +408,6 @@ pub(super) fn board(game: &History) -> String {
     }
     let checkers: Vec<_> = position.checkers().into_iter().map(|square| square.to_string()).collect();
     let legal = game.legal_moves();
-    // Writing to a string cannot fail.
     let _ = write!(
         text,
         "   a   b   c   d   e   f   g   h\n\nFen: {}\nCheckers: {}\nLegal moves: {}",
@@ -508,8 +500,7 @@ mod tests {
         (name.into(), default.into())
     }
 
-    /// A regression: GUIs that send all options with one of them changed set one with two names back to its
-    /// default.
+    /// A regression: GUIs that send all options reset a changed one with two names to its default.
     #[test]
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();

@@ -1,30 +1,27 @@
 //! Imports tournament games from PGN with evaluations in comments (`{[%eval 0.60]}`, pawns from White's view,
 //! `#-5` mates).
 //!
-//! `{book}` marks moves that nobody chose. Whole events are held out by a hash of their name, so that no game
-//! of an event that was trained on is measured.
+//! `{book}` marks moves that nobody chose. A hash of the name holds whole events out, so that no event is in
+//! both training and measurement.
 
 use std::io::Read;
 
 use crate::game::{LabelledGame, LabelledPly, MoveChoice};
 use zeitnot_lab::pgn::{self, GameError, Games, base_seconds, ending, is_held_out};
 
-/// Base time in seconds from which a game belongs to the reference set.
+/// Base time of the reference set, seconds.
 const REFERENCE_SECONDS: f64 = 1800.0;
 
-/// The games that were read, and those that were skipped.
 #[derive(Debug, Default)]
 pub struct Import {
-    /// The games that could be played through.
     pub games: Vec<LabelledGame>,
-    /// The games that were not taken, with the reason: those without result, without moves, or with moves
-    /// that are illegal, and why reading failed, if it did.
+    /// Games without result or moves, or with illegal moves, with the reason, and why reading failed, if it
+    /// did.
     pub skipped: Vec<String>,
-    /// What was decided about others.
     pub notes: Vec<String>,
 }
 
-/// Reads the games of a PGN stream, up to its end or where reading fails.
+/// Up to the stream's end or the first read error.
 pub fn read_games(pgn: impl Read + Send) -> Import {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
@@ -52,7 +49,7 @@ pub fn read_games(pgn: impl Read + Send) -> Import {
     import
 }
 
-/// Labels a game with what its tags say, and returns `None` without a result.
+/// Labels a game by its tags. `None` without a result.
 fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     let tags = &game.tags;
     let text = |name| tags.get(name).unwrap_or_default();

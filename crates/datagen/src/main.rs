@@ -1,5 +1,4 @@
-//! `zeitnot-datagen`: makes training data. It plays or imports labelled games, and expands them to the
-//! trainer's tables.
+//! `zeitnot-datagen`: plays or imports labelled games, and expands them to the trainer's tables.
 
 use std::error::Error;
 use std::fmt;
@@ -22,9 +21,8 @@ use zeitnot_engine::engine::{Settings, open_backend};
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
 
-/// The compression level of `.zst` files. A higher one gains a few percent and takes minutes.
+/// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
-/// Notes on the games of a file that are told.
 const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them
@@ -186,8 +184,7 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     make_games(&args.teaching, |teacher, number| lines.play_line(teacher, nodes, seed, number))
 }
 
-/// Makes the games that the file has not yet. `make_game` gets their numbers. A run that was interrupted goes
-/// on where it was.
+/// Makes the missing games of the file by `make_game`, which gets their numbers. Resumes an interrupted run.
 fn make_games(
     args: &TeachingArgs,
     mut make_game: impl FnMut(&mut UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
@@ -210,8 +207,7 @@ fn make_games(
     Ok(summary)
 }
 
-/// Opens or makes the file, at the end of its last whole game. Returns it with the counts of what it already
-/// holds.
+/// Opens or makes the file, at the end of its last whole game, with the counts of its games.
 fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
@@ -220,7 +216,7 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
         file.write_all(MAGIC).map_err(io_fault)?;
         return Ok((file, summary));
     }
-    // As they are on the disk: games cannot be added to a compressed file.
+    // From the disk: games cannot be added to a compressed file.
     let bytes = fs::read(path).map_err(io_fault)?;
     let mut records = Records::new(&bytes).map_err(|_| {
         let reason = "is no uncompressed file of training records: no games can be added; name another --out";
@@ -275,7 +271,7 @@ fn expand(args: &TableArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     Ok(summary)
 }
 
-/// Reads files of records and gives each game to `take` with the path of its file.
+/// Gives each game to `take` with its file's path.
 fn each_game(
     paths: &[PathBuf],
     mut take: impl FnMut(&Path, LabelledGame) -> Result<(), Box<dyn Error>>,

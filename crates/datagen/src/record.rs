@@ -31,24 +31,21 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_lab::pgn::Ending;
 
-/// The bytes with which every file of records begins.
 pub const MAGIC: &[u8; 5] = b"ZNTG\x01";
-/// Candidates that a ply has room for.
 pub const MAX_CANDIDATES: usize = 5;
 const BY_TEACHER: u8 = 1;
 const HELD_OUT: u8 = 2;
 const REFERENCE: u8 = 4;
 const HAS_START: u8 = 8;
-/// The code for "none of the candidates" in a ply's first byte.
 const NOT_A_CANDIDATE: u8 = 7;
 const NO_EVALUATION: i16 = i16::MIN;
-/// Gaps below this are exact.
+/// Smaller gaps are exact.
 const EXACT_GAPS: f64 = 128.0;
-/// Codes per doubling of larger gaps: the error is below 2.6 % and rounding.
+/// For larger gaps: the error is below 2.6 % and rounding.
 const CODES_PER_DOUBLING: f64 = 14.0;
 
-/// Encodes the centipawns that a candidate is worse than the best in a byte: exact below 128, then in steps
-/// of a fourteenth of an octave. What is lost makes no difference to a softmax over such moves.
+/// Codes how much worse than the best a candidate is, centipawns: exact below 128, then in steps of a
+/// fourteenth of an octave, which a softmax does not notice.
 fn gap_code(gap: i32) -> u8 {
     let gap = f64::from(gap.max(0));
     if gap < EXACT_GAPS {
@@ -58,7 +55,7 @@ fn gap_code(gap: i32) -> u8 {
     (EXACT_GAPS + (octaves * CODES_PER_DOUBLING).round()).min(255.0) as u8
 }
 
-/// Returns the gap in centipawns that a code stands for.
+/// The gap of a code, centipawns.
 fn gap_of(code: u8) -> i32 {
     let code = f64::from(code);
     if code < EXACT_GAPS {
@@ -67,15 +64,15 @@ fn gap_of(code: u8) -> i32 {
     (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32
 }
 
-/// A position on the way through a game, with its legal moves in ascending order of their bits: records and
-/// tables name a move by its place among them.
+/// A position in a game, with its legal moves in ascending order of their bits: records and tables name a
+/// move by its place among them.
 pub(super) struct Cursor {
     pub(super) history: History,
     pub(super) legal: Vec<Move>,
 }
 
 impl Cursor {
-    /// Begins a game. `None` is the standard position. FENs may have the castling rights of Chess960.
+    /// `None` is the standard position. FENs may have the castling rights of Chess960.
     pub(super) fn new(start: Option<&str>) -> Result<Cursor, TrainingDataError> {
         let history = match start {
             None => History::start(),
@@ -108,10 +105,7 @@ impl Cursor {
     }
 }
 
-/// Returns the bytes of a game, which belong behind [`MAGIC`] or another game.
-///
-/// # Errors
-/// [`TrainingDataError`] if a move is illegal or the game too long.
+/// The bytes go behind [`MAGIC`] or another game. Fails if a move is illegal or the game too long.
 pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let length = u16::try_from(game.plies.len());
     let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
@@ -158,7 +152,7 @@ fn encode_ply(ply: &LabelledPly, cursor: &Cursor, bytes: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Reads the uncompressed bytes of a file of records, game by game. After an error it ends.
+/// Reads an uncompressed file of records. After an error it ends.
 #[derive(Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -167,10 +161,6 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Starts reading.
-    ///
-    /// # Errors
-    /// [`TrainingDataError::Damaged`] if it is no file of records.
     pub fn new(bytes: &'a [u8]) -> Result<Self, TrainingDataError> {
         let mut records = Records { bytes, offset: 0, whole: MAGIC.len() };
         if records.next_bytes(MAGIC.len())? != MAGIC {
@@ -179,7 +169,7 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// Returns the bytes of the file up to the end of the last game that was read whole.
+    /// Bytes up to the end of the last whole game.
     pub fn whole_bytes(&self) -> usize {
         self.whole
     }

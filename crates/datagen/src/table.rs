@@ -27,15 +27,13 @@ use crate::game::{LabelledGame, LabelledPly, MoveChoice};
 use crate::record::{Cursor, MAX_CANDIDATES};
 use zeitnot_engine::chess::{CastlingSide, Color, Move, Role};
 
-/// Bytes of a row.
 pub const ROW: usize = 128;
-/// Earlier rows of a game that a network sees with a row.
+/// Earlier rows of a game that a network sees.
 pub const MAX_PAST: usize = 7;
 
-/// The tables of games, as far as they are not written yet.
+/// Not written yet.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Rows, 128 bytes each.
     pub rows: Vec<u8>,
     /// Legal moves, two bytes each.
     pub moves: Vec<u8>,
@@ -43,10 +41,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Appends a row for each ply of the game, and its legal moves.
-    ///
-    /// # Errors
-    /// [`TrainingDataError`] if a move of the game is illegal or the table full.
+    /// Appends a row for each ply, and its legal moves. Fails if a move is illegal or the table full.
     pub fn add(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
         let mut cursor = Cursor::new(game.start.as_deref())?;
         let odd_start = !cursor.history.current().is_standard_start();
@@ -77,7 +72,7 @@ impl Tables {
     }
 }
 
-/// Returns the move's bits as the side to move sees it.
+/// As the side to move sees it.
 fn relative_bits(m: Move, turn: Color) -> u16 {
     match turn {
         Color::White => m.to_bits(),

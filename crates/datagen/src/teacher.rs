@@ -1,13 +1,13 @@
 //! A UCI engine as the teacher: it plays games against itself, and labels mistakes that were not played.
 //!
-//! A game ([`play_game`]) begins with random moves. The next moves are drawn from the teacher's candidates.
-//! Later it deviates now and then, and in some games blunders, so that bad positions are seen too. Games go
-//! on to mate or to a draw by the rules, nobody resigns. Only dead draws are stopped.
+//! A game ([`play_game`]) begins with random moves, then moves drawn from the teacher's candidates. Later it
+//! deviates now and then, and blunders in some games, so that bad positions occur too. Games go on to mate or
+//! a draw by the rules. Only dead draws are stopped.
 //!
-//! A search looks at many positions that no game between good players shows: something hangs, and the next
-//! move takes it. So a line ([`Lines`]) leaves a game by a random or plausible move, and its few plies are
-//! labelled. Nothing is known of its end. Random moves are mostly refuted by what is plain to see. What a
-//! network must learn to refute are the mistakes that it finds plausible.
+//! A search sees many positions unlike good games: something hangs, and the next move takes it. So a line
+//! ([`Lines`]) leaves a game by a random or plausible move, and its few plies are labelled, without a result.
+//! Random moves are mostly refuted by obvious replies. A network must learn to refute the mistakes that it
+//! finds plausible.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -24,48 +24,42 @@ use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
 use zeitnot_lab::{ExternalCommand, InfoLine, Patience, UciProcess, UciProcessError};
 
-/// Larger scores are cut to this. Above lie the mates.
+/// Larger scores are cut. Above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 
-/// The number of games of which one is held out.
+/// One game in as many is held out.
 const HELD_OUT_ONE_IN: u64 = 33;
 /// Moves after the opening that are drawn from the candidates.
 const VARIED_PLIES: usize = 16;
-/// A move that is worse by more centipawns than this is a deviation: the result is no evidence for what went
-/// before.
+/// A larger loss, centipawns, makes a move a deviation: the result is no evidence for what went before.
 const DEVIATION: i32 = 60;
-/// Openings that are tried for a game before giving up.
 const ATTEMPTS: u64 = 64;
-/// Openings that are worth more to one side are not played.
+/// Openings worth more to one side are not played.
 const BALANCED: i16 = 150;
-/// Beyond this the teacher thinks half as long: the game is decided.
+/// Beyond this the teacher thinks half as long.
 const DECIDED: i16 = 1000;
-/// The most pieces in a dead draw.
 const DEAD_DRAW_PIECES: usize = 12;
-/// The largest evaluation, either way, in a dead draw.
+/// Largest evaluation in a dead draw, either way.
 const DEAD_DRAW_CENTIPAWNS: i16 = 10;
-/// The plies in a row for which the evaluations must be that small.
+/// Plies in a row with such evaluations.
 const DEAD_DRAW_PLIES: usize = 12;
-/// The first ply at which a game may be a dead draw.
 const DEAD_DRAW_FROM_PLY: usize = 90;
-/// Longer games are stopped.
 const LONGEST: usize = 440;
 
-/// The shares and temperatures by which a game is varied.
 #[derive(Clone, Copy, Debug)]
 struct Style {
-    /// Temperature of the first moves, compressed centipawns.
+    /// Of the first moves, compressed centipawns.
     opening_temperature: f64,
-    /// Share of the later moves that are drawn from the candidates, and their temperature.
+    /// Share of the later moves drawn from the candidates, and their temperature.
     deviations: f64,
     deviation_temperature: f64,
     /// Share of the later moves that are any legal move.
     blunders: f64,
 }
 
-/// Styles and their shares of the games: steady, lively, and with blunders.
+/// With their shares of the games: steady, lively, and with blunders.
 const STYLES: [(f64, Style); 3] = [
     (0.55, Style { opening_temperature: 15.0, deviations: 0.05, deviation_temperature: 10.0, blunders: 0.0 }),
     (0.30, Style { opening_temperature: 20.0, deviations: 0.06, deviation_temperature: 50.0, blunders: 0.0 }),
@@ -75,22 +69,21 @@ const STYLES: [(f64, Style); 3] = [
     ),
 ];
 
-/// The positions of a line after its first move.
+/// Of a line after its first move.
 const LABELLED_PLIES: usize = 4;
-/// Share of the moves after the first one that are drawn too. The others are the teacher's best.
+/// Share of the later moves that are drawn too. The others are the teacher's best.
 const DRAWN_SHARE: f64 = 0.5;
-/// Temperature of the policy that plausible moves are drawn from: that of a search's moves by default.
+/// Of the policy for plausible moves: a search's default.
 const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
-/// So often is a line's first plausible move drawn, at most, until it is a mistake.
+/// Most draws of a line's first plausible move until it is a mistake.
 const PLAUSIBLE_DRAWS: usize = 3;
-/// A move is a mistake that loses so much, in compressed centipawns, or that is none of the teacher's
-/// variations.
+/// A mistake loses as much, in compressed centipawns, or is none of the teacher's variations.
 const MISTAKE: f64 = 80.0;
 
 /// The time that the teacher may be silent in a search.
 const LONGEST_SILENCE: Patience = Patience::Silence(Duration::from_secs(600));
 
-/// A running engine. It gets `quit` when dropped.
+/// Sends `quit` when dropped.
 #[derive(Debug)]
 pub struct UciTeacher {
     process: UciProcess,
@@ -108,8 +101,7 @@ impl UciTeacher {
         Ok(UciTeacher { process })
     }
 
-    /// Asks for the engine's best moves in `game`'s position, best first, each once, after a search of
-    /// `nodes`.
+    /// The engine's best moves in `game`'s position, best first, each once, after `nodes`.
     fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
@@ -138,8 +130,8 @@ impl UciTeacher {
     }
 }
 
-/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and
-/// its first move, or `None` for other lines and for bounds.
+/// Parses `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and
+/// its first move. `None` for other lines and for bounds.
 fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
     let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
     let (unit, number) = info.score()?;
@@ -157,7 +149,7 @@ struct GameInPlay {
     start: Option<String>,
     history: History,
     plies: Vec<LabelledPly>,
-    /// The moves as UCI writes them, each after a blank.
+    /// In UCI's notation, each after a blank.
     moves_text: String,
 }
 
@@ -171,13 +163,11 @@ impl GameInPlay {
     }
 
     fn play(&mut self, ply: LabelledPly) {
-        // Writing to a String cannot fail.
         let _ = write!(self.moves_text, " {}", self.history.format_move(ply.played));
         self.history.push(ply.played);
         self.plies.push(ply);
     }
 
-    /// Returns what UCI's command `position` says of the game.
     fn position_text(&self) -> String {
         let start = self.start.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
         format!("{start} moves{}", self.moves_text)
@@ -198,11 +188,8 @@ impl GameInPlay {
     }
 }
 
-/// Plays game `number`, counted from 0. Games with the same seed and number are played alike, as far as the
-/// teacher is deterministic.
-///
-/// # Errors
-/// [`TrainingDataError::Teacher`] if the teacher fails, or thinks that no opening is balanced.
+/// Plays game `number` from 0. The same seed and number give the same game, if the teacher is deterministic.
+/// Fails if the teacher fails or finds no balanced opening.
 pub fn play_game(
     teacher: &mut UciTeacher,
     nodes: u64,
@@ -218,7 +205,7 @@ pub fn play_game(
     Err(teacher.process.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
 }
 
-/// Plays one game. Returns `None` if its opening turns out one-sided or over.
+/// `None` if the opening turns out one-sided or over.
 fn try_game(
     teacher: &mut UciTeacher,
     nodes: u64,
@@ -259,8 +246,7 @@ fn try_game(
     Ok(Some((game, ending)).filter(|(game, _)| game.plies.len() > opening))
 }
 
-/// Returns 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other
-/// evaluations.
+/// 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other evaluations.
 fn compress(centipawns: i16) -> f64 {
     const MATE_FROM: f64 = 20000.0;
     let value = f64::from(centipawns);
@@ -311,7 +297,7 @@ fn choose_move(
     (chosen.r#move, if worse > DEVIATION { MoveChoice::Deviation } else { MoveChoice::Best })
 }
 
-/// Draws a candidate by softmax of the compressed evaluations.
+/// Draws by softmax of the compressed evaluations.
 fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -> TeacherMove {
     let best = compress(candidates[0].centipawns);
     let weight = |candidate: &TeacherMove| ((compress(candidate.centipawns) - best) / temperature).exp();
@@ -323,17 +309,14 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
 #[derive(Debug)]
 pub struct Lines {
     games: Vec<LabelledGame>,
-    /// The number of all plies up to the end of each game.
+    /// Cumulative plies at the end of each game.
     ends: Vec<usize>,
-    /// The network whose plausible moves are played. Without one, all legal moves alike.
+    /// The network for plausible moves. Without one, legal moves are equally likely.
     policy: Option<BatchEvaluator<()>>,
 }
 
 impl Lines {
-    /// Lines will begin at the positions of `games` that a teacher has labelled with variations.
-    ///
-    /// # Errors
-    /// [`TrainingDataError::NoLabels`] if there are none.
+    /// Lines begin at positions of `games` with a teacher's variations. Without any it fails.
     pub fn new(
         games: Vec<LabelledGame>,
         policy: Option<BatchEvaluator<()>>,
@@ -350,7 +333,7 @@ impl Lines {
         Ok(Lines { ends: ends.collect(), games, policy })
     }
 
-    /// Returns a game and the number of one of its plies: all that are labelled have the same probability.
+    /// A uniformly drawn labelled ply with its game.
     fn draw_place(&self, rng: &mut fastrand::Rng) -> (&LabelledGame, usize) {
         loop {
             let place = rng.usize(..self.ends[self.ends.len() - 1]);
@@ -363,13 +346,9 @@ impl Lines {
         }
     }
 
-    /// Makes line `number`, counted from 0. A line of a game that is held out is held out.
+    /// Plays line `number` from 0. A line of a held-out game is held out.
     ///
-    /// With the same `seed` and number it begins at the same place. What the teacher says may depend on what
-    /// it was asked before.
-    ///
-    /// # Errors
-    /// [`TrainingDataError`] if a game's start is no position, or the teacher or the network fails.
+    /// The same `seed` and number give the same start. The teacher may depend on earlier questions.
     pub fn play_line(
         &mut self,
         teacher: &mut UciTeacher,
@@ -404,7 +383,7 @@ impl Lines {
         Ok(line.into_game(Ending::Broken, held_out))
     }
 
-    /// Draws one of the `legal` moves of `history`. The first move of a line is rather a mistake than not.
+    /// Draws one of the `legal` moves of `history`. A line's first move is preferably a mistake.
     fn draw_move(
         &mut self,
         history: &History,
@@ -433,9 +412,8 @@ impl Lines {
     }
 }
 
-/// Returns what a network sees of the past of `game` at ply `ply`, without labels. It belongs to the line: a
-/// past that begins with the line would tell a network in training that mistakes are about, and in a search,
-/// where it never does, they would go unseen.
+/// The past of `game` at ply `ply` that a network sees, without labels. A past that began with the line would
+/// reveal in training that mistakes are about, which a search's past never does.
 fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionError> {
     let mut before = GameInPlay::new(game.start.clone())?;
     let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
@@ -449,7 +427,7 @@ fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionErr
     Ok(line)
 }
 
-/// Says whether the teacher, whose best move is the first of `candidates`, thinks badly of `played`.
+/// The teacher, whose best move is the first of `candidates`, thinks badly of `played`.
 fn is_mistake(played: Move, candidates: &[TeacherMove]) -> bool {
     let is_good = |candidate: &TeacherMove| {
         let lost = compress(candidates[0].centipawns) - compress(candidate.centipawns);
@@ -483,7 +461,6 @@ mod tests {
         }
     }
 
-    /// Returns a game of `book` plies without labels and `labelled` others.
     fn game(book: usize, labelled: usize) -> LabelledGame {
         let mv = Move::from_bits(0);
         let candidates = vec![TeacherMove { r#move: mv, centipawns: 0 }];

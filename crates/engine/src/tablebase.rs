@@ -1,11 +1,11 @@
 //! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
 //!
-//! The search asks for the result of a leaf ([`Tablebase::probe`]), the engine for the moves worth searching
-//! at the root ([`Tablebase::root_moves`]): those that keep the best result by distances to the next capture
-//! or pawn move (DTZ) exactly under the fifty-move rule, or without such tables by results alone. The order
-//! of moves is that of Lc0's and Stockfish's root probes.
+//! The search probes leaves ([`Tablebase::probe`]), the engine asks for the root moves worth searching
+//! ([`Tablebase::root_moves`]): those that keep the best result, by distances to the next capture or pawn
+//! move (DTZ) exactly under the fifty-move rule, or else by results alone. Moves are ranked as in Lc0's and
+//! Stockfish's root probes.
 //!
-//! Files are read by the crate `shakmaty-syzygy`. A [`Tablebase`] is opened once and shared. Every method may
+//! The crate `shakmaty-syzygy` reads the files. A [`Tablebase`] is opened once and shared. Every method may
 //! be called from any thread.
 
 use std::cmp::Reverse;
@@ -25,12 +25,11 @@ use crate::foreign::{in_our_words, our_words, record};
 use crate::note::Note;
 use crate::options::option_group;
 
-/// The ending of the names of files with results.
 const WDL_EXTENSION: &str = "rtbw";
-/// The ending of the names of files with distances to the next capture or pawn move.
+/// Files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
 
-/// The reason why no tables are in use. The texts follow the option's name.
+/// Why no tables are in use. The texts follow the option's name.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum TablebaseError {
@@ -44,14 +43,12 @@ pub enum TablebaseError {
     Unusable(Vec<String>),
 }
 
-/// The result of a position with best play under the fifty-move rule, for the side to move.
+/// With best play under the fifty-move rule, for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
-    /// The side to move wins in time.
     Win,
-    /// Nobody wins in time: wins and losses that the fifty-move rule frustrates count as draws.
+    /// Includes wins and losses that the fifty-move rule prevents.
     Draw,
-    /// The side to move loses in time.
     Loss,
 }
 
@@ -72,22 +69,16 @@ pub struct Tablebase {
     wdl_files: usize,
     dtz_files: usize,
     max_pieces: usize,
-    /// The names of the tables of results, such as `KQPvKR`.
+    /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
-    /// Folders and files that cannot be used, with the reason.
     unusable: Vec<String>,
-    /// The error of the first table that could not be read when it was needed.
+    /// Of the first table that could not be read.
     read_error: OnceLock<String>,
 }
 
 impl Tablebase {
-    /// Opens all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows
-    /// `;`).
-    ///
-    /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
-    ///
-    /// # Errors
-    /// Fails if no folder holds a table. The error names the first folder and says why.
+    /// Opens all tables of `folders`, separated as the platform separates paths (`:`, on Windows `;`). Fails
+    /// if no folder holds a table. Other unreadable folders are named in [`Tablebase::description`].
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
@@ -142,18 +133,18 @@ impl Tablebase {
         }
     }
 
-    /// Returns the largest number of pieces, kings and pawns included, in a table of results.
+    /// Largest number of pieces, kings and pawns included, in a table of results.
     pub fn max_pieces(&self) -> usize {
         self.max_pieces
     }
 
-    /// Returns whether `position` could be in the tables. They hold no castling rights.
+    /// Whether `position` could be in the tables, which have no castling rights.
     fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// Returns the result of `position`, if it is in the tables and its fifty-move counter is 0: else results
-    /// are not exact.
+    /// `None` if the position is not in the tables, or its fifty-move counter is above 0: results are not
+    /// exact then.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
@@ -161,7 +152,7 @@ impl Tablebase {
         self.wdl(position).map(ProbeResult::from)
     }
 
-    /// Returns the result of `position` as if its fifty-move counter were 0.
+    /// As if the fifty-move counter were 0.
     fn wdl(&self, position: &Position) -> Option<Wdl> {
         self.found(self.tables.probe_wdl_after_zeroing(position.chess()))
     }
@@ -176,13 +167,12 @@ impl Tablebase {
         probed.ok()
     }
 
-    /// Returns which table could not be read when it was needed, if there was one, and why.
+    /// The first table that could not be read, and why.
     pub fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
 
-    /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be
-    /// used.
+    /// A few words, with a line for each unusable folder or file.
     pub fn description(&self) -> String {
         let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
@@ -220,12 +210,12 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
 }
 
-/// Returns the number of pieces of a table by its name: five for `KQPvKR`. Some programs write small letters.
+/// Five for `KQPvKR`. Some programs write small letters.
 fn pieces_in_name(name: &str) -> usize {
     name.chars().filter(|c| *c != 'v').count()
 }
 
-/// Returns the name that a table must have, if it has another: `KQvK.rtbw` for `KQVK.RTBW`.
+/// The required name, if a table has another: `KQvK.rtbw` for `KQVK.RTBW`.
 fn usual_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (stem, extension) = name.split_once('.')?;
@@ -233,7 +223,7 @@ fn usual_name(path: &Path) -> Option<String> {
     (usual != name && usual.matches('v').count() == 1).then_some(usual)
 }
 
-/// Checks the first bytes of a table. What is no regular file is not opened: a pipe has no end.
+/// Checks the first bytes. Only regular files are opened: a pipe has no end.
 fn begins_as_table(path: &Path) -> io::Result<()> {
     let table = if has_extension(path, DTZ_EXTENSION) { Chess::TBZ } else { Chess::TBW };
     let mut start = [0; 4];
@@ -244,7 +234,6 @@ fn begins_as_table(path: &Path) -> io::Result<()> {
     (start == table.magic).then_some(()).ok_or_else(damaged)
 }
 
-/// Says what is wrong with a table.
 fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
     let reason = match error {
         ProbeError::Read { error } if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".into(),
@@ -259,21 +248,21 @@ fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
     format!("the table {material}.{extension} cannot be read: {reason}")
 }
 
-/// The look at all tables that comes before games that need them.
+/// Checks all tables before games that need them.
 mod damage {
     use shakmaty::{CastlingMode, Chess, Color, FromSetup, Role, Setup, Square};
     use shakmaty_syzygy::SyzygyError;
 
     use super::{Tablebase, fault_of};
 
-    /// Random positions of a table that are looked up …
+    /// Random positions probed per table …
     const SAMPLES: usize = 8;
-    /// … and how often the pieces are placed for them, since many positions are impossible.
+    /// … and placements tried for them, since many are impossible.
     const PLACEMENTS: usize = 400;
 
     impl Tablebase {
-        /// Looks some random positions of every table up, and returns which tables are damaged, with the
-        /// reason. What is deep within a table may be damaged all the same.
+        /// Probes random positions of every table and returns damaged ones with the reason. Damage deep
+        /// within a table may be missed.
         pub fn damage(&self) -> Vec<String> {
             let mut random = fastrand::Rng::with_seed(0);
             let mut damaged = Vec::new();
@@ -281,7 +270,7 @@ mod damage {
                 let positions = std::iter::repeat_with(|| random_position(name, &mut random));
                 let fault = positions.take(PLACEMENTS).flatten().take(SAMPLES).find_map(|position| {
                     match self.tables.probe_wdl_after_zeroing(&position) {
-                        // A table that a capture leads to may be the one.
+                        // The fault may be in a table that a capture leads to.
                         Err(SyzygyError::ProbeFailed { metric, material, error }) => {
                             Some(fault_of(metric, &material, &error))
                         }
@@ -294,7 +283,7 @@ mod damage {
         }
     }
 
-    /// Places the pieces of a table at random, or `None` if that makes no possible position.
+    /// Random placement of a table's pieces, `None` if impossible.
     fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
         let mut setup = Setup::empty();
         setup.turn = Color::from_white(random.bool());
@@ -314,40 +303,36 @@ mod damage {
 /// The first ply at which a draw by the fifty-move rule can be claimed.
 const FIFTY_MOVES: i64 = 100;
 
-/// The pace at which a win is to be brought home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootPace {
-    /// Any move that keeps the win will do. The search chooses among them.
+    /// Any winning move. The search chooses among them.
     Free,
-    /// Only the moves will do that lead to the next capture, pawn move or mate soonest.
+    /// Only moves that lead to the next capture, pawn move or mate soonest.
     Fastest,
 }
 
-/// The kind of tables that root moves were chosen by.
+/// The tables that root moves were chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootTables {
-    /// Tables of distances (DTZ): the fifty-move counter is taken into account.
+    /// Distances, with the fifty-move counter.
     Dtz,
-    /// Tables of results only (WDL): a win is kept, but not brought nearer.
+    /// Results only: a win is kept, but not brought nearer.
     Wdl,
 }
 
 /// Root moves that keep the best result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootMoves {
-    /// The moves, at least one.
     pub moves: Vec<Move>,
-    /// The tables by which they were chosen.
     pub tables: RootTables,
-    /// Positions found in the tables.
     pub(crate) hits: u64,
 }
 
-/// The prospect after a root move, from worst to best.
+/// After a root move, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     Loss,
-    /// A loss that the fifty-move rule prevents or comes near to: plies by then on its counter.
+    /// A loss that the fifty-move rule prevents or nearly prevents: plies by then on its counter.
     LateLoss(i64),
     Draw,
     /// A win that the fifty-move rule may prevent, or that has to be hurried: plies by then on its counter.
@@ -356,8 +341,7 @@ enum Prospect {
 }
 
 impl Prospect {
-    /// Returns the prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the
-    /// move.
+    /// The prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -375,12 +359,12 @@ impl Prospect {
 }
 
 impl Tablebase {
-    /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result
-    /// that one of them can reach, or `None` if the tables do not know all of them.
+    /// Those of `candidates`, legal moves of the last position of `game`, that keep the best reachable
+    /// result. `None` unless the tables know all of them.
     ///
-    /// A move that ends the game ranks by that end. If a position has occurred twice since the last capture
-    /// or pawn move the pace is [`RootPace::Fastest`], since aimless moves would lead to a draw by
-    /// repetition, and a win that the opponent can answer with a third occurrence is a draw.
+    /// A move that ends the game ranks by that end. After a repetition since the last capture or pawn move
+    /// the pace is [`RootPace::Fastest`], since aimless moves would draw, and a win that the opponent can
+    /// answer with a third occurrence is a draw.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
@@ -403,9 +387,8 @@ impl Tablebase {
         Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
     }
 
-    /// Returns the plies to the next capture, pawn move or mate on the way that begins with `mv`, that move
-    /// included: positive for a win, negative for a loss, beyond 100 if the fifty-move rule comes first, 0
-    /// for a draw.
+    /// Plies to the next capture, pawn move or mate after `mv`, that move included: positive for a win,
+    /// negative for a loss, beyond 100 if the fifty-move rule comes first, 0 for a draw.
     fn dtz_of_move(&self, root: &Position, mv: Move) -> Option<MaybeRounded<Dtz>> {
         let after = root.play(mv);
         if after.rule50() == 0 {
@@ -437,14 +420,14 @@ fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, 
     if has_repeated && rank > draw && replies.iter().any(&mut repeats) { draw } else { rank }
 }
 
-/// Returns the moves that `rank` puts highest, or `None` if it has no rank for one of them.
+/// The moves of highest `rank`, `None` if one has no rank.
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
     Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
 }
 
-/// Returns whether a position has occurred twice since the last capture or pawn move.
+/// A position has occurred twice since the last capture or pawn move.
 fn has_repeated(game: &History) -> bool {
     let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
     reversible.into_iter().any(|index| game.repetitions_at(index) > 0)
@@ -461,32 +444,25 @@ option_group! {
     }
 }
 
-/// The tables that the options name, opened once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TablesInForce {
-    /// The folders that were opened, or could not be.
     folders: String,
     tablebase: Option<Arc<Tablebase>>,
-    /// True when the failure of a file has been reported.
     read_error_reported: bool,
 }
 
-/// The root moves of a search, and what else the tables say of the root.
 #[derive(Debug)]
 pub(crate) struct FilteredRootMoves {
-    /// Root moves to search. Empty means all.
+    /// Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// The number of root moves that keep the best result, or `None` where the tables don't know, or some
-    /// moves only were wanted.
+    /// Root moves that keep the best result. `None` if the tables don't know, or only some moves were wanted.
     pub(crate) choices: Option<usize>,
-    /// Tables to probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
     pub(crate) hits: u64,
 }
 
 impl TablesInForce {
-    /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything
-    /// new.
+    /// Opens the tables of `options` unless they are open. Returns news for people.
     pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<Note> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
@@ -507,7 +483,6 @@ impl TablesInForce {
         }
     }
 
-    /// Lets tables that could not be opened be tried again.
     pub(crate) fn forget_failure(&mut self) {
         if self.tablebase.is_none() {
             self.folders.clear();
@@ -542,8 +517,7 @@ impl TablesInForce {
         FilteredRootMoves {
             choices: wanted.is_empty().then_some(found.moves.len()),
             root_moves: found.moves,
-            // Where distances show the way every leaf in the tables would be the same win, and the search
-            // blind.
+            // With distances every leaf in the tables would be the same win, and the search blind.
             below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),
             hits: found.hits,
         }
@@ -554,7 +528,7 @@ impl TablesInForce {
 mod tests {
     use super::*;
 
-    /// Makes files of so many bytes that begin as tables of results do.
+    /// Files of as many bytes with the header of tables of results.
     fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
@@ -580,7 +554,7 @@ mod tests {
         assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
         assert!(description.contains("KRvK.rtbw"), "{description}");
         assert!(description.contains("\nthere is no folder /no/such/folder"), "{description}");
-        // The first one is damaged, which is noticed when it is needed.
+        // The first one is damaged, which shows when it is needed.
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
         assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
@@ -604,7 +578,7 @@ mod tests {
         assert!(description.contains("KRvK.rtbw (it does not begin as a table does)"), "{description}");
     }
 
-    /// A regression: such tables were counted, but never asked.
+    /// A regression: such tables were counted, but never probed.
     #[test]
     fn names_in_small_letters_are_read_and_others_are_told() {
         let folder = folder_with(&[("kqpvkr.rtbw", 80)]);

@@ -38,7 +38,6 @@ pub enum RowError {
 }
 
 impl RowError {
-    /// For `map_err`.
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
         |error| RowError::Io { path: path.to_owned(), error }
     }
@@ -59,7 +58,6 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     /// For people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
 
-    /// Names of the fields, in order.
     fn columns() -> Vec<String> {
         let mut header = csv::Writer::from_writer(Vec::new());
         // Invariant: the fields fit CSV, and memory takes them.
@@ -98,7 +96,6 @@ pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
 
-/// Appends rows to a CSV file.
 #[derive(Debug)]
 pub struct RowWriter<R> {
     path: PathBuf,
@@ -199,7 +196,6 @@ pub struct GameFiles<G, M> {
 }
 
 impl<G: Row, M: Row> GameFiles<G, M> {
-    /// Replaces the files of an earlier run.
     pub fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
@@ -360,14 +356,12 @@ impl<R: RowOfGame> MergedGames<R> {
         Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
     }
 
-    /// The rows of the next game.
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
         let mut first: Option<R::Game> = None;
         for (path, file) in &mut self.files {
             let game = match file.peek() {
                 None => continue,
                 Some(Ok(row)) => row.game(),
-                // Yields the error itself.
                 Some(Err(_)) => return file.next().transpose().map(|_| None),
             };
             if self.last.as_ref().is_some_and(|last| game <= *last) {
@@ -565,7 +559,6 @@ mod tests {
         }
     }
 
-    /// Three rows for each game.
     fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {
         let row = |&game: &u64| Sample { game, name: way.into(), ..samples()[0].clone() };
         let rows: Vec<_> = games.iter().flat_map(|game| [row(game), row(game), row(game)]).collect();

@@ -22,7 +22,6 @@ pub enum Next<J> {
     Job(J),
     /// The next job depends on jobs under way.
     Later,
-    /// No further jobs.
     End,
 }
 
@@ -32,7 +31,6 @@ impl<J> From<Option<J>> for Next<J> {
     }
 }
 
-/// The next job with its place.
 type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
 
 pub struct Jobs<'a, J, R> {
@@ -62,7 +60,6 @@ impl<J, R> Jobs<'_, J, R> {
     }
 
     pub fn deliver(&self, place: u64, result: R) {
-        // The receiver outlives the threads.
         let _ = self.results.send(Ok((place, result)));
     }
 

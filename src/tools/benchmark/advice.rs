@@ -36,7 +36,6 @@ const VISITS_OF_LARGE_BATCHES: f64 = 400.0;
 /// The time a move for which strength is estimated. Longer searches suffer less from visits under way.
 const SECONDS_A_MOVE: f64 = 1.0;
 
-/// In a race.
 const LONGEST_SEARCH: Millis = Millis(1000.0);
 /// Rounds of a comparison, each with its own position, …
 const ROUNDS: usize = 3;
@@ -94,7 +93,6 @@ enum Stage {
 struct Trial {
     #[serde(flatten)]
     setting: Combination,
-    /// Mean over the searches.
     nps: f64,
     /// Above the settings in force.
     elo: f64,
@@ -250,7 +248,6 @@ impl fmt::Display for Recommendation {
     }
 }
 
-/// Settings with a sample for each position.
 pub(super) struct Measured<'a> {
     pub(super) setting: &'a Combination,
     pub(super) samples: Vec<Sample>,
@@ -380,7 +377,6 @@ impl Asked<'_> {
     }
 }
 
-/// One engine for each backend.
 struct Engines<'a> {
     settings: &'a Settings,
     engines: Vec<(String, Engine)>,
@@ -423,7 +419,6 @@ impl Engines<'_> {
         Ok(Some(setting))
     }
 
-    /// Settings that may beat `setting`.
     fn candidates(&mut self, stage: Stage, setting: &Combination) -> Result<Vec<Combination>, Failure> {
         if stage == Stage::Backend {
             return Ok(self.native(setting)?.into_iter().collect());

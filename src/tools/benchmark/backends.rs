@@ -157,7 +157,6 @@ impl Combination {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// Adds `flags` to its own.
     fn run(self, flags: &[(&str, String)], patience: Duration) -> Run {
         eprint_message(format_args!("measuring {self}"));
         let own = [("threads", self.threads), ("minibatch-size", self.batch)];
@@ -189,7 +188,6 @@ impl Run {
         self.report.as_ref()?.pointer(path)?.as_f64()
     }
 
-    /// `None` if the run failed.
     fn measured(&self) -> Option<Measured<'_>> {
         let number = |path: &str| self.figure(path).map(|number| number as usize);
         let (threads, queues) = (number("/threads")?, number("/queues")?);
@@ -235,13 +233,11 @@ impl BackendsReport {
         self.runs.iter().find(|run| run.combination.backend == backend)?.figure("/nps")
     }
 
-    /// Backends with their nodes per second.
     pub(in crate::tools) fn speeds(&self) -> Vec<String> {
         let speed = |run: &Run| Some(format!("{}: {} nps", run.combination, run.figure("/nps")?));
         self.runs.iter().filter_map(speed).collect()
     }
 
-    /// The fastest speed and its backend.
     fn headline(&self) -> (String, String) {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {

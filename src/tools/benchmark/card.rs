@@ -8,7 +8,6 @@ use crate::tools::measure::noise::MachineNoise;
 const LENGTH: usize = 120;
 /// Most characters of the backend with its precision.
 const BACKEND: usize = 20;
-/// Characters of the network's SHA-256.
 const HASH: usize = 6;
 
 #[derive(Clone, Debug)]

@@ -84,7 +84,6 @@ struct BenchmarkReport {
     noise: MachineNoise,
     sensors: PowerReport,
     comparison: Option<Comparison>,
-    /// The run in one line.
     card: String,
     advice: Option<Advice>,
 }
@@ -158,7 +157,6 @@ impl BenchmarkReport {
         facts
     }
 
-    /// Sentences on noise and on the comparison.
     fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         self.noise.verdict().into_iter().chain(comparison).collect()
@@ -195,10 +193,8 @@ fn threads_text(threads: usize) -> String {
     if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
-/// Caption of speed plots.
 const OF_SPEEDS: &str = "Nodes beyond evaluations came from the cache or were finished games.";
 
-/// Nodes and evaluations per second by name.
 fn speed_plot(title: &str, rows: &[(String, f64, f64)]) -> BarPlot {
     let names: Vec<&str> = rows.iter().map(|(name, ..)| name.as_str()).collect();
     let bars = |value: fn(&(String, f64, f64)) -> f64| -> Vec<Bar> {
@@ -257,11 +253,8 @@ impl EarlierRun {
 /// Position by position. Ratios above 1 mean that the new run is faster.
 #[derive(Clone, Debug, Serialize)]
 struct Comparison {
-    /// Of the earlier run.
     old: String,
-    /// Searched in both runs.
     positions: usize,
-    /// Geometric mean over the positions.
     nps_ratio: f64,
     /// 95 % interval of that mean, from the scatter of positions.
     low: f64,

@@ -205,7 +205,6 @@ pub(super) fn searcher(
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SearchFigures {
-    /// Visits.
     pub(super) nodes: u64,
     pub(super) nps: u64,
     pub(super) time_ms: f64,
@@ -271,7 +270,6 @@ impl SearchFigures {
     }
 }
 
-/// Columns of [`PositionRow`] and their widths.
 const HEADS: [(&str, usize); 9] = [
     ("move", 6),
     ("nodes", 10),
@@ -286,7 +284,6 @@ const HEADS: [(&str, usize); 9] = [
 /// Narrower terminals get the first columns only.
 const FEW_BELOW: usize = 120;
 const FEW: usize = 4;
-/// Column of the values of facts.
 const FACT_INDENT: usize = 18;
 
 /// Cuts the position at the terminal's width.
@@ -317,7 +314,6 @@ pub(super) struct PositionRow {
     pub(super) figures: SearchFigures,
     /// From `go`, `None` if the search needed no evaluation.
     first_evaluation_ms: Option<f64>,
-    /// Most visited first.
     visits: Vec<MoveVisits>,
 }
 
@@ -352,7 +348,6 @@ pub(super) struct SpeedReport {
     #[serde(flatten)]
     pub(super) figures: SearchFigures,
     pub(super) evaluations_per_s: f64,
-    /// Mean over the positions.
     first_evaluation_ms: Option<f64>,
     /// Until the run's very first evaluation, with what a device does only once.
     first_batch_ms: Option<f64>,
@@ -362,13 +357,11 @@ pub(super) struct SpeedReport {
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
-    /// SHA-256 of the network's file.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     pub(super) minibatch_size: usize,
     /// Batches that the device holds, or 0 if the cores evaluate.
     pub(super) queues: usize,
-    /// As in "10000 ms".
     pub(super) limit: String,
     /// Options not at their defaults, as flags.
     options: Vec<String>,

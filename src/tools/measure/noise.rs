@@ -87,7 +87,6 @@ fn control_rate() -> f64 {
 pub(in crate::tools) struct MachineNoise {
     /// Rate of the control: millions of its rounds per second, all threads.
     pub(in crate::tools) control_rate: f64,
-    /// As a share of its rate.
     control_deviation: f64,
     controls: usize,
     /// Relative difference that 19 of 20 pairs of such runs stay below: the larger of the scatter of
@@ -102,14 +101,12 @@ pub(in crate::tools) struct MachineNoise {
 /// The load of other programs on the processors that this one may use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct Others {
-    /// Mean number of busy processors.
     busy: f64,
     of: usize,
 }
 
 /// Share of the processors that makes a machine busy.
 const BUSY: f64 = 0.05;
-/// For watching before a measurement.
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Others {
@@ -183,7 +180,6 @@ impl MachineNoise {
         }
     }
 
-    /// Sentences on noise and other work.
     pub(in crate::tools) fn verdict(&self) -> Vec<String> {
         let (deviation, difference) = (100.0 * self.control_deviation, 100.0 * self.expected_difference);
         let noise = if self.is_noisy {

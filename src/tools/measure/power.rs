@@ -19,7 +19,6 @@ impl PowerMeter {
         self.answers.extend(nvidia_smi(QUERY));
     }
 
-    /// `nodes` were searched in `seconds`.
     pub(super) fn finish(self, nodes: u64, seconds: f64) -> PowerReport {
         let count = self.answers.iter().map(|answer| answer.lines().count()).max().unwrap_or(0);
         let lines = |gpu| self.answers.iter().filter_map(move |answer| answer.lines().nth(gpu));

@@ -1,17 +1,16 @@
-//! A line of a list of positions: FEN or EPD, or as after UCI's `position`.
+//! A line of a list of positions: FEN, EPD, or UCI's `position`.
 
 use std::iter;
 
 use thiserror::Error;
 
-/// The fields of a FEN before its counters.
+/// Before the counters.
 const FIELDS: usize = 4;
-/// Operations of EPD that end the one before them where its semicolon was forgotten: none can be an operand
-/// of `bm` or `am`.
+/// Operations of EPD that end the one before them if its semicolon is missing: none can be an operand of `bm`
+/// or `am`.
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
-/// The reason why the operations of a line cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EpdError {
     #[error("a quotation mark (\") is not closed")]
@@ -26,37 +25,31 @@ pub enum EpdError {
     LeftOver(String),
 }
 
-/// A position as it stands in a list. Whether it is possible, and its moves legal, is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPosition<'a> {
-    /// With its counters. `None` is the start position.
+    /// With counters. `None` is the start position.
     pub fen: Option<String>,
-    /// The moves that follow it.
     pub moves: Vec<&'a str>,
-    /// The operations of EPD, as written.
     operations: &'a str,
 }
 
-/// An operation of EPD, such as `bm Nf3`.
+/// Such as `bm Nf3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation<'a> {
     pub code: &'a str,
-    /// What follows the code, with its quotation marks.
+    /// With quotation marks.
     pub operands: &'a str,
 }
 
 impl Operation<'_> {
-    /// Returns the operands without quotation marks.
     pub fn text(&self) -> &str {
         self.operands.trim_matches('"')
     }
 }
 
 impl<'a> ListedPosition<'a> {
-    /// Reads a line: `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and
-    /// `fmvn` among the operations.
-    ///
-    /// Returns `None` for an empty line and for a comment, which begins with `#`.
+    /// Reads `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and `fmvn` among
+    /// the operations. `None` for an empty line and for a comment, which begins with `#`.
     pub fn read(line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
         let mut rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
@@ -97,7 +90,7 @@ impl<'a> ListedPosition<'a> {
     fn with_counters(self, counters: &[&str]) -> Result<ListedPosition<'a>, EpdError> {
         let Some(fen) = &self.fen else { return Ok(self) };
         let mut fields = [counters.first().copied(), counters.get(1).copied()];
-        // Quotation marks that are not closed are the fault of whoever needs the operations.
+        // Only users of the operations report open quotation marks.
         for Operation { code, operands } in self.operations().unwrap_or_default() {
             let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else { continue };
             if !is_counter(operands) {
@@ -112,14 +105,14 @@ impl<'a> ListedPosition<'a> {
         Ok(ListedPosition { fen: Some(fen), ..self })
     }
 
-    /// Returns the position as after UCI's `position`.
+    /// As after UCI's `position`.
     pub fn uci_position(&self) -> String {
         let start = self.fen.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
         if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
     }
 
-    /// Returns the operations, in their order. A semicolon within quotation marks ends none. A mark within a
-    /// word opens nothing: some write seconds so.
+    /// In order. A semicolon within quotation marks ends none. A mark within a word opens nothing, because
+    /// some write seconds so.
     pub fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
         let (mut is_quoted, mut is_word_start) = (false, true);
         let is_end = |c: char| {
@@ -135,7 +128,6 @@ impl<'a> ListedPosition<'a> {
     }
 }
 
-/// Returns the operations in what stands between two semicolons.
 fn operations_in(text: &str) -> Vec<Operation<'_>> {
     let mut list = Vec::new();
     let mut rest = text;
@@ -152,12 +144,12 @@ fn operations_in(text: &str) -> Vec<Operation<'_>> {
     list
 }
 
-/// Whether a word can be no operation: a move such as `e2e4`.
+/// A move such as `e2e4` is no operation.
 fn is_uci_move(word: &str) -> bool {
     matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
 }
 
-/// Passes over `-` and semicolons, which some put where there is nothing.
+/// Skips `-` and semicolons, which some put where there is nothing.
 fn skip_nothings(text: &mut &str) {
     loop {
         *text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
@@ -247,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A regression: the moves were lost, so that Stockfish's own bench was of other positions.
+    /// A regression: the moves were lost, also in Stockfish's own bench.
     #[test]
     fn moves_may_follow_the_position() {
         for (line, expected) in [
@@ -256,7 +248,7 @@ mod tests {
             (format!("fen {FEN} 7 14 moves b4f4"), format!("fen {FEN} 7 14 moves b4f4")),
             ("startpos moves e2e4".into(), "startpos moves e2e4".into()),
             ("startpos".into(), "startpos".into()),
-            // A regression: without the word `moves` they were passed over.
+            // A regression: without the word `moves` they were skipped.
             ("startpos e2e4 e7e5".into(), "startpos moves e2e4 e7e5".into()),
             (format!("{FEN} 7 14 b4f4; id \"x\""), format!("fen {FEN} 7 14 moves b4f4")),
         ] {

@@ -1,9 +1,9 @@
 //! Positions from FEN and UCI text, and back to FEN.
 //!
-//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights come as KQkq (the
-//! outermost rook, X-FEN) or as the rooks' files (Shredder-FEN), unusual but playable material is allowed,
-//! and so are counters below zero or with a fraction. A castling right without its rook, or an en-passant
-//! square that cannot be, is left out, and the caller is told.
+//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights are KQkq (the
+//! outermost rook, X-FEN) or the rooks' files (Shredder-FEN), unusual but playable material is allowed, and
+//! so are negative or fractional counters. A castling right without its rook, or an impossible en-passant
+//! square, is dropped and reported.
 
 use std::num::NonZeroU32;
 
@@ -18,17 +18,15 @@ use super::notation::MoveError;
 use super::position::Position;
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
-/// Pieces a side may have on the board, whatever they are …
+/// Pieces of any kind that a side may have …
 const MAX_PIECES: usize = 16;
-/// … and the moves that a side with more of them may have, if each piece stood alone. A pawn counts as it
+/// … and the mobility that a side with more may have, as if each piece stood alone. A pawn counts as it
 /// stands.
 const MAX_MOBILITY: usize = 256;
-/// Queens and pawns a side may have together (a game leads to 9 at most). With 12 queens, three rooks and a
-/// king the best of many arrangements found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds
-/// 256.
+/// Queens and pawns of a side together (at most 9 in a game). With 12 queens, three rooks and a king the best
+/// arrangement found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
-/// Says why a position was refused. The text names the part that is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PositionError {
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
@@ -42,17 +40,12 @@ pub enum PositionError {
 }
 
 impl Position {
-    /// Reads the position of a FEN.
-    ///
     /// The side that moved last may be in check, as in Lc0. Its king is not to be taken.
-    ///
-    /// # Errors
-    /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
     pub fn from_fen(fen: &str) -> Result<Position, PositionError> {
         read(fen).map(|(_, position)| position)
     }
 
-    /// Reads a FEN as [`Position::from_fen`] does, and returns what had to be left out of it, in words.
+    /// Also returns what was dropped from the FEN, in words.
     pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let (setup, position) = read(fen)?;
         let mut left_out = PositionErrorKinds::empty();
@@ -64,28 +57,22 @@ impl Position {
         Ok((position, impossible_reasons(left_out)))
     }
 
-    /// Reads a FEN as [`Position::from_fen`] does, for a network and not for play: where the side that moved
-    /// last is in check, the legal moves include those that take its king. [`Position::parse_move`] refuses
-    /// them.
-    ///
-    /// # Errors
-    /// Fails as [`Position::from_fen`] does.
+    /// For a network, not for play: where the side that moved last is in check, legal moves include those
+    /// that take its king. [`Position::parse_move`] refuses them.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
         read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }
 
-    /// Writes the FEN. Castling rights are KQkq where the rook is the outermost, else the rook's file.
+    /// Castling rights are KQkq for the outermost rook, else the rook's file.
     pub fn to_fen(&self) -> String {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
         setup.fullmoves = self.move_number();
-        // Standard setups lose nothing as a FEN. Should one, the text is what could be written.
         Fen::try_from_setup(setup).unwrap_or_else(|lossy| lossy.ignore()).to_string()
     }
 }
 
-/// Reads a FEN. The side that moved last may be in check, unless the other one is too or an en-passant square
-/// is given.
+/// The side that moved last may be in check, unless the other one is too or an en-passant square is given.
 fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     let setup = setup_of(fen)?;
     let position = match chess_of(setup.clone()) {
@@ -98,8 +85,7 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
 }
 
-/// Returns a FEN without what Lc0 passes over: capitals for the side, bad or fractional counters, semicolons
-/// at the end.
+/// Removes what Lc0 ignores: capitals for the side, bad or fractional counters, semicolons at the end.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
@@ -136,7 +122,6 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
 }
 
 fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
-    // Castling mode Chess960 includes the standard one. How moves are written is decided elsewhere.
     Chess::from_setup(setup, CastlingMode::Chess960)
         .or_else(shakmaty::PositionError::ignore_too_much_material)
         .or_else(shakmaty::PositionError::ignore_impossible_check)
@@ -145,9 +130,8 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it
-/// plays a pass of the other side, whose check is then legal: its king is put where it stands. The move
-/// number may be one too high.
+/// Builds a position in which the side not to move is in check. shakmaty rejects it as a setup, but accepts
+/// it after a null move of the other side. The move number may be one too high.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;
@@ -183,7 +167,7 @@ fn has_playable_material(setup: &Setup) -> bool {
     })
 }
 
-/// Returns the moves that all pieces of a side have, each on the best square of an empty board.
+/// Moves of a side's pieces, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
     let moves = |role| match role {
         Role::Pawn => 4,

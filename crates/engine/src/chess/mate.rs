@@ -1,6 +1,6 @@
 //! Finds short mates in which every move of the winning side is a check.
 //!
-//! A search asks for each new leaf, so that most moves are sorted out without being made.
+//! A search asks for each new leaf, so that most moves are rejected without being made.
 
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, Chess, EnPassantMode, Position as _, Role};
@@ -9,9 +9,8 @@ use super::history::History;
 use super::moves::Move;
 
 impl History {
-    /// Returns the plies to the shortest mate in which every move of the side to move is a check, or `None`
-    /// if none has at most `moves` moves, or if the fifty-move rule or a repetition might end the game
-    /// before. `legal` are the legal moves.
+    /// Plies to the shortest mate in which every move of the side to move is a check. `None` if none has at
+    /// most `moves` moves, or if the fifty-move rule or a repetition might end the game before.
     pub fn plies_to_mate_by_checks(&self, legal: &[Move], moves: u32) -> Option<u32> {
         let now = self.current();
         let checks = Checks::of(now.chess())?;
@@ -24,7 +23,7 @@ impl History {
         (1..=moves).take_while(|&n| self.is_decided_in(n)).find(reaches).map(|n| 2 * n - 1)
     }
 
-    /// Returns the moves of such a mate, in which the other side holds out as long as it can.
+    /// The moves of such a mate against the longest defence.
     pub fn mate_by_checks(&self, moves: u32) -> Vec<Move> {
         let mut line = Vec::new();
         let mut chess = self.current().chess().clone();
@@ -48,8 +47,7 @@ impl History {
         line
     }
 
-    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing
-    /// repeats.
+    /// No draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats.
     fn is_decided_in(&self, moves: u32) -> bool {
         let rule50 = self.current().rule50();
         let since = self.len().saturating_sub(1 + rule50 as usize);
@@ -59,21 +57,20 @@ impl History {
     }
 }
 
-/// What may give check to the king of the side that is not to move.
+/// Checks to the king of the side that is not to move.
 struct Checks {
     /// Squares from which a pawn, knight, bishop or rook attacks the king.
     pawn: Bitboard,
     knight: Bitboard,
     bishop: Bitboard,
     rook: Bitboard,
-    /// All these squares, and those where castling and en passant may end.
+    /// All these, and the ends of castling and en passant.
     ends: Bitboard,
-    /// Pieces that stand between the king and a line piece of their own side.
+    /// Pieces between the king and a line piece of their own side.
     discoverers: Bitboard,
 }
 
 impl Checks {
-    /// Returns what the side to move can give check with, or `None` if there is no king.
     fn of(chess: &Chess) -> Option<Checks> {
         let (board, turn) = (chess.board(), chess.turn());
         let king = board.king_of(!turn)?;
@@ -94,7 +91,7 @@ impl Checks {
         Some(Checks { pawn, knight, bishop, rook, ends, discoverers })
     }
 
-    /// Returns whether the move may give check, by its squares alone. Those for which it returns false don't.
+    /// Whether the move may give check, by its squares alone. False is certain.
     fn may_come_of(&self, m: Move) -> bool {
         self.ends.contains(m.to_square())
             || self.discoverers.contains(m.from_square())
@@ -121,21 +118,19 @@ impl Checks {
     }
 }
 
-/// Returns the first move of a mate by checks in at most `moves` moves.
+/// First move of a mate by checks in at most `moves` moves.
 fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
     let checks = Checks::of(chess)?;
     let is_mating = |&m: &shakmaty::Move| checks.checked(chess, m).is_some_and(|check| mates(&check, moves));
     chess.legal_moves().iter().copied().find(is_mating)
 }
 
-/// Returns whether `check`, the position after a check, is the first one of a mate by checks in at most
-/// `moves` moves.
+/// Whether `check`, the position after a check, begins a mate by checks in at most `moves` moves.
 fn mates(check: &Chess, moves: u32) -> bool {
     if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
 }
 
-/// Returns whether a mate by checks in at most `moves` moves follows every reply to a check, or there is
-/// none.
+/// Whether every reply to a check, or none, allows a mate by checks in at most `moves` moves.
 fn always_mates(check: &Chess, moves: u32) -> bool {
     check.legal_moves().iter().all(|&reply| {
         let mut next = check.clone();

@@ -1,9 +1,9 @@
 //! The rules of chess and the game so far.
 //!
-//! A [`History`] holds the positions from the start of the known game to now. The search pushes and pops
-//! [`Move`]s on its own copy. Moves and rules come from the crate `shakmaty`. This module adds what Lc0's
-//! networks need beyond it: repetitions, the fifty-move counter, Lc0's reading of en passant, a key per
-//! position, and Chess960 in both notations. It is the lowest layer of the crate and uses no other module.
+//! A [`History`] holds the positions of the known game up to now. The search pushes and pops [`Move`]s on its
+//! own copy. Moves and rules come from the crate `shakmaty`. This module adds what Lc0's networks need:
+//! repetitions, the fifty-move counter, Lc0's reading of en passant, a key per position, and Chess960 in both
+//! notations. It is the lowest layer of the crate and uses no other module.
 //!
 //! ```
 //! use zeitnot::chess::{History, Terminal, Variant};

@@ -1,8 +1,8 @@
-//! How moves are written and read: UCI's notation, standard algebraic notation, and what people make of it.
+//! Reads and writes moves: UCI's notation, standard algebraic notation, and its variations.
 //!
-//! [`Position::parse_move`] reads UCI's notation alone. [`Position::read_move`] reads all that files hold.
-//! PGN, suites and the analysis server use it. Both return legal moves only, and never guess: what fits no
-//! legal move, or several, is refused.
+//! [`Position::parse_move`] reads only UCI's notation, [`Position::read_move`] all that files hold (PGN,
+//! suites, the analysis server). Both return legal moves only. What fits no legal move, or several, is
+//! refused.
 
 use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
@@ -11,18 +11,15 @@ use thiserror::Error;
 use super::moves::{Move, Variant};
 use super::position::Position;
 
-/// What people write behind a move, or alone: check and mate, judgements of moves and of positions,
-/// novelties.
+/// Marks behind a move or alone: check and mate, judgements of moves and positions, novelties.
 const MARKS: [&str; 36] = [
     "+/-", "-/+", "+/=", "=/+", "=/∞", "+--", "--+", "+-", "-+", "+", "#", "!", "?", "‼", "⁇", "⁈", "⁉", "=",
     "±", "∓", "⩲", "⩱", "⟳", "→", "↑", "⇆", "∞", "□", "○", "⊙", "⊕", "⌓", "≅", "†", "‡", "≠",
 ];
-/// What people write behind a capture en passant, or alone behind it.
+/// Behind a capture en passant, attached or alone.
 const EN_PASSANT: [&str; 5] = ["e.p.", "e.p", "ep", "(ep)", "(e.p.)"];
-/// Moves that are none: the side to move passes.
 const NULL_MOVES: [&str; 6] = ["--", "Z0", "z0", "0000", "null", "@@@@"];
 
-/// Says why a move was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MoveError {
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
@@ -40,13 +37,8 @@ pub enum MoveError {
 }
 
 impl Position {
-    /// Reads a legal move in UCI notation, in small letters or capitals.
-    ///
-    /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a
-    /// knight, as in Lc0.
-    ///
-    /// # Errors
-    /// Fails if the text is not a move, or the move is not legal.
+    /// Reads a legal move in UCI notation, in either case and with either castling notation. A promotion
+    /// without a piece is to a knight, as in Lc0.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
         let written = Move::new(from, to, promotion);
@@ -60,15 +52,13 @@ impl Position {
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
     }
 
-    /// Reads a legal move as people and programs write it: algebraic notation, short or long, or UCI's.
+    /// Reads a legal move in algebraic notation, short or long, or in UCI's.
     ///
-    /// Marks behind the move say nothing of it: `++`, `!?`, `±`, `$1`. Figurines, castling with zeros,
-    /// promotions as in `b8Q` or `b8(Q)`, `e.p.`, and a capture without its `x` are read too.
+    /// Ignores marks behind the move: `++`, `!?`, `±`, `$1`. Accepts figurines, castling with zeros,
+    /// promotions as in `b8Q` or `b8(Q)`, `e.p.`, and a capture without its `x`.
     ///
-    /// # Errors
-    /// Fails if the text is not a move, or if no legal move or more than one fits.
+    /// # Errors Fails if the text is not a move, or if no legal move or more than one fits.
     pub fn read_move(&self, text: &str) -> Result<Move, MoveError> {
-        // Nearly all moves are written as the standard says.
         let standard = San::from_ascii(text.as_bytes()).ok().and_then(|san| san.to_move(self.chess()).ok());
         match standard.map(Move::from_shakmaty) {
             Some(m) if !self.takes_king(m) => Ok(m),
@@ -98,13 +88,12 @@ impl Position {
         }
     }
 
-    /// Only a position made by [`Position::from_fen_to_evaluate`], or one that no game leads to, offers the
-    /// king.
+    /// Only [`Position::from_fen_to_evaluate`], or a position that no game leads to, offers the king.
     fn takes_king(&self, m: Move) -> bool {
         Some(m.to_square()) == self.board().king_of(!self.turn())
     }
 
-    /// Says whether the legal move `m` may be meant, where a promotion is to `promotion`.
+    /// Whether `written`, with its `promotion`, may mean the legal move `m`.
     fn fits(&self, m: Move, written: &WrittenMove, promotion: Option<Role>) -> bool {
         let (from, to) = (m.from_square(), m.to_square());
         let role = self.board().role_at(from);
@@ -122,7 +111,7 @@ impl Position {
             };
         }
         let Place::Squares { role: named, file, rank, to: target } = written.place else { return false };
-        // Without a piece's letter it is a pawn, unless the square that it leaves is given.
+        // Without a piece's letter it is a pawn, unless its starting square is given.
         let named = named.or((file.is_none() || rank.is_none()).then_some(Role::Pawn));
         let file = file.or((named == Some(Role::Pawn)).then_some(target.file()));
         target == to
@@ -133,15 +122,12 @@ impl Position {
             && (!written.is_en_passant || self.is_en_passant(m))
     }
 
-    /// Says whether the legal move `m` captures en passant.
     pub fn is_en_passant(&self, m: Move) -> bool {
         matches!(self.to_shakmaty(m), Some(shakmaty::Move::EnPassant { .. }))
     }
 
-    /// Writes `m`, which must be legal in this position, in UCI notation.
-    ///
-    /// In [`Variant::Standard`] castling is the king's two steps. Where king or rook stand elsewhere than in
-    /// standard chess, the king takes the rook all the same, since other notation would be ambiguous.
+    /// Writes the legal move `m` in UCI notation. In [`Variant::Standard`] castling is the king's two steps,
+    /// except from other squares than in standard chess, where only the king taking its rook is unambiguous.
     pub fn format_move(&self, m: Move, variant: Variant) -> String {
         let (from, to) = (m.from_square(), m.to_square());
         let own = self.board().by_color(self.turn());
@@ -155,7 +141,7 @@ impl Position {
         format!("{m:?}")
     }
 
-    /// Writes `m`, which must be legal in this position, in standard algebraic notation, with its `+` or `#`.
+    /// With its `+` or `#`. `m` must be legal.
     pub fn format_san(&self, m: Move) -> String {
         self.to_shakmaty(m)
             .map(|m| SanPlus::from_move(self.chess().clone(), m).to_string())
@@ -188,12 +174,11 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     Some((from, to, promotion))
 }
 
-/// What is written of a move, before it is known which moves are legal.
+/// The text of a move, before legal moves are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WrittenMove {
     place: Place,
     promotion: Option<Role>,
-    /// Whether `e.p.` is written.
     is_en_passant: bool,
 }
 
@@ -236,7 +221,7 @@ impl WrittenMove {
         let rank = start[usize::from(file.is_some())..].chars().next().and_then(Rank::from_char);
         let is_whole = start.len() == usize::from(file.is_some()) + usize::from(rank.is_some());
         let is_pawn = matches!(role, None | Some(Some(Role::Pawn)));
-        // A pawn captures from another file, and this must be said.
+        // A pawn captures from another file, which must be named.
         let captures_ahead =
             capturer.is_some() && rank.is_none() && file.is_none_or(|file| file == to.file());
         if is_pawn && captures_ahead || !is_pawn && promotion.is_some() {
@@ -247,7 +232,7 @@ impl WrittenMove {
     }
 }
 
-/// Returns the sign of algebraic notation that is meant, or `None` for signs without meaning.
+/// The sign of algebraic notation meant, `None` for meaningless signs.
 fn ascii(c: char) -> Option<char> {
     match c {
         '♔' | '♚' => Some('K'),
@@ -258,13 +243,12 @@ fn ascii(c: char) -> Option<char> {
         '♙' | '♟' => Some('P'),
         '×' | ':' => Some('x'),
         '‐'..='―' | '−' => Some('-'),
-        // Says whether a figurine is shown as text.
+        // Shows a figurine as text.
         '\u{fe0e}' | '\u{fe0f}' => None,
         _ => Some(c),
     }
 }
 
-/// Returns `text` without the marks at its end.
 fn without_marks(mut text: &str) -> &str {
     loop {
         // `$1`, and `#3` for a mate in three.
@@ -277,7 +261,7 @@ fn without_marks(mut text: &str) -> &str {
     }
 }
 
-/// Says whether a word is nothing but marks of the move before it.
+/// Nothing but marks of the move before it.
 pub fn is_mark(word: &str) -> bool {
     let word: String = word.chars().filter_map(ascii).collect();
     // Some escape the `$`.
@@ -288,7 +272,7 @@ pub fn is_null_move(word: &str) -> bool {
     NULL_MOVES.contains(&word)
 }
 
-/// Says whether a word says that the move before it captured en passant.
+/// The word marks the move before it as en passant.
 pub fn is_en_passant_sign(word: &str) -> bool {
     EN_PASSANT.contains(&word)
 }

@@ -1,7 +1,6 @@
-//! One position: board, side to move, rights, counters and key, and the count of the move paths from it
-//! (perft).
+//! One position, and the count of move paths from it (perft).
 //!
-//! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
+//! Wraps `shakmaty::Chess`. [`History`](super::History) holds what happened before.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -13,28 +12,26 @@ use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Posit
 
 use super::moves::{Move, MoveList, Variant};
 
-/// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
+/// A legal position with rights, fifty-move counter and move number.
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
     /// Lc0's flag, see [`Position::en_passant`]. Shakmaty keeps the square after every double push.
     en_passant: Option<Square>,
     key: u64,
-    /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no
-    /// move is to.
+    /// The king of the side that moved last, if the side to move could take it: a FEN may allow that, no move
+    /// may do it.
     king_en_prise: Option<Square>,
-    /// Whether shakmaty's move number is one too high. It has no position at move 1 in which the king can be
-    /// taken.
+    /// shakmaty's move number is one too high: it has no position at move 1 in which the king can be taken.
     is_move_ahead: bool,
 }
 
 impl Position {
-    /// Returns the start of a game of standard chess.
     pub fn start() -> Position {
         Position::from_chess(Chess::new())
     }
 
-    /// Takes a validated position. Its en-passant square, if any, counts as given.
+    /// The en-passant square of a validated position counts as given.
     pub(super) fn from_chess(chess: Chess) -> Position {
         let en_passant = chess.ep_square(EnPassantMode::Always);
         let mut position = Position { chess, en_passant, key: 0, king_en_prise: None, is_move_ahead: false };
@@ -42,7 +39,7 @@ impl Position {
         position
     }
 
-    /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
+    /// For a position in which the side that moved last is in check. Legal moves do not take its king.
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;
@@ -53,19 +50,16 @@ impl Position {
         Position { king_en_prise: None, ..self }
     }
 
-    /// Returns the side to move.
     pub fn turn(&self) -> Color {
         self.chess.turn()
     }
 
-    /// Returns the plies since the last capture or pawn move. A FEN may start it at any number, above 100
-    /// too.
+    /// Plies since the last capture or pawn move. A FEN may start it anywhere, above 100 too.
     pub fn rule50(&self) -> u32 {
         self.chess.halfmoves()
     }
 
-    /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for
-    /// Black's.
+    /// Plies since the start of the game by the move number: 0 for White's first move.
     pub fn game_ply(&self) -> u32 {
         let full_moves_done = self.move_number().get() - 1;
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
@@ -76,7 +70,6 @@ impl Position {
         NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
     }
 
-    /// Returns the board: where the pieces stand.
     pub fn board(&self) -> &Board {
         self.chess.board()
     }
@@ -85,7 +78,7 @@ impl Position {
         self.board().occupied().count()
     }
 
-    /// Returns the rooks with which either side may still castle.
+    /// The rooks that may still castle.
     pub fn castling_rights(&self) -> Bitboard {
         self.chess.castles().castling_rights()
     }
@@ -94,24 +87,23 @@ impl Position {
         self.chess.castles().rook(color, side)
     }
 
-    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not.
-    /// A FEN's square stands.
+    /// The square passed by the double push just played, if an enemy pawn attacks it, pinned or not. A FEN's
+    /// square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
     /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every
-    /// machine. Counters don't count.
+    /// machine, without counters.
     pub fn key(&self) -> u64 {
         self.key
     }
 
-    /// Says whether it is the start of standard chess, counters aside.
+    /// Ignores counters.
     pub fn is_standard_start(&self) -> bool {
         self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
     }
 
-    /// Says whether the side to move is in check.
     pub fn is_check(&self) -> bool {
         self.chess.is_check()
     }
@@ -120,7 +112,7 @@ impl Position {
         self.chess.checkers()
     }
 
-    /// Returns all legal moves, always in the same order for the same position.
+    /// In the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
         let mut moves = MoveList::new();
         moves.extend(self.chess.legal_moves().iter().copied().map(Move::from_shakmaty));
@@ -130,13 +122,12 @@ impl Position {
         moves
     }
 
-    /// Says whether the legal move `m` is a capture, a promotion or a check.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
-    /// Says whether the two count as the same for the threefold repetition.
+    /// The same for the threefold repetition.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
             && self.en_passant == other.en_passant
@@ -145,8 +136,6 @@ impl Position {
             && self.board() == other.board()
     }
 
-    /// Returns the position after `m`.
-    ///
     /// `m` must be one of [`Position::legal_moves`]. Anything else gives a meaningless position, or panics if
     /// there is no piece to move.
     #[must_use]
@@ -165,7 +154,7 @@ impl Position {
         Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
     }
 
-    /// Returns shakmaty's form of a move, or `None` if no piece stands on its first square.
+    /// `None` if no piece stands on the first square.
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();
@@ -180,7 +169,7 @@ impl Position {
         Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
     }
 
-    /// Computes the key from scratch. [`Position::play`] keeps it up to date step by step.
+    /// From scratch. [`Position::play`] updates the key.
     fn full_key(&self) -> u64 {
         let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
         let pieces = self
@@ -218,8 +207,7 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
 }
 
 fn castling_key(rooks: Bitboard) -> u64 {
-    // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for
-    // them.
+    // shakmaty's numbers for promoted pieces are free in standard chess, one per square.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
 }
 
@@ -227,10 +215,10 @@ fn en_passant_key(square: Option<Square>) -> u64 {
     square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
 }
 
-/// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
+/// 218 moves to the eighth power are less than 2^64.
 pub const MAX_PERFT_DEPTH: u32 = 8;
 
-/// Counts the legal move sequences of `depth` plies from `position`. The last ply is counted, not played.
+/// Legal move sequences of `depth` plies. The last ply is counted, not played.
 pub fn perft(position: &Position, depth: u32) -> u64 {
     if depth == 0 {
         return 1;
@@ -257,8 +245,7 @@ struct MovePaths {
 }
 
 impl PerftReport {
-    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]. Castling is written as
-    /// in `variant`.
+    /// At most [`MAX_PERFT_DEPTH`]. Writes castling as in `variant`.
     pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
         let start = Instant::now();
         let moves: Vec<MovePaths> = match depth.checked_sub(1) {

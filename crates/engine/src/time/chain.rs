@@ -41,7 +41,6 @@ pub struct Chain {
     open_ended: bool,
     legal_moves: u32,
     inc: Millis,
-    /// For nodes as time.
     node_rate: Option<NodesPerMilli>,
     /// The time left, on the node clock if there is one.
     clock: Option<Millis>,

@@ -51,9 +51,7 @@ pub struct MoveFacts {
     pub pieces: u32,
     /// At the root, even under `searchmoves`. With endgame tables, those that keep the result.
     pub legal_moves: u32,
-    /// Captures, promotions and checks.
     pub tactical_moves: u32,
-    /// Our first move in this game.
     pub first_move: bool,
     /// Visits under the root from earlier searches.
     pub reused_nodes: Nodes,
@@ -63,13 +61,9 @@ pub struct MoveFacts {
     pub root_visits: Vec<u32>,
     /// 0 where smart pruning is off.
     pub smart_pruning_factor: f64,
-    /// If the tree was kept.
     pub root: Option<RootEvaluation>,
-    /// The network has a Moves Left Head.
     pub has_moves_left: bool,
-    /// `MultiPV`.
     pub lines: usize,
-    /// The option `Ponder`.
     pub ponder_enabled: bool,
     /// `UCI_AnalyseMode` or `searchmoves`: without a clock the value is wanted, not a move.
     pub asks_for_value: bool,
@@ -158,7 +152,6 @@ impl GoLimits {
         Some(MoverClock { time: time.max(Millis::ZERO), inc: self.inc.max(Millis::ZERO) })
     }
 
-    /// Caps `moves` by `movestogo`, not below 1.
     pub(crate) fn cap_moves_left(&self, moves: f64) -> f64 {
         let cap = self.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, f64::from);
         moves.min(cap).max(1.0)

@@ -32,7 +32,6 @@ impl GameClock {
         self.left
     }
 
-    /// For recorded clocks.
     pub fn set_left(&mut self, left: Millis) {
         self.left = left;
     }

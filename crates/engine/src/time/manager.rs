@@ -17,7 +17,6 @@ pub struct MoveOutcome {
     pub legal_moves: u32,
     /// `None` if the user stopped it.
     pub reason: Option<StopReason>,
-    /// From its stopper.
     pub report: MoveReport,
 }
 

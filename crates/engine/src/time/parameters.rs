@@ -5,7 +5,6 @@ use crate::params::{ParamError, Params};
 
 pub trait Named: Sized {
     const NAME: &'static str;
-    /// One line for the documentation.
     const SUMMARY: &'static str;
     type Params: OptionGroup + Into<Self>;
 

@@ -10,7 +10,6 @@ pub struct MoveReport {
     pub budget: Millis,
     /// Per move to the end of the game or time control, at the start of the move.
     pub average: Option<Millis>,
-    /// New nodes aimed at.
     pub target_nodes: Option<ExpectedNodes>,
     /// Expected share of the tree that survives a move.
     pub tree_reuse: Option<f64>,
@@ -22,7 +21,6 @@ pub struct MoveReport {
     pub nps_measured: Millis,
     /// Full moves of our side.
     pub moves_left: Option<f64>,
-    /// The estimator's name.
     pub moves_left_source: Option<&'static str>,
     /// The Moves Left Head's output for the root, if the estimator knows it.
     pub m: Option<Plies>,
@@ -30,7 +28,6 @@ pub struct MoveReport {
     pub m_spread: Option<Plies>,
     /// Taken from a reserve beyond the regular budget.
     pub overdraft: Millis,
-    /// Put into that reserve.
     pub saved: Millis,
 }
 

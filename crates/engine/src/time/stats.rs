@@ -24,12 +24,10 @@ pub struct SearchStats {
     pub root_visits: Vec<u32>,
     /// Index into `root_visits`.
     pub best_by_q: Option<usize>,
-    /// Visit-weighted averages, `None` before the first evaluation.
     pub root: Option<RootEvaluation>,
     pub proven_win: bool,
     /// More visits tell nothing new.
     pub root_is_certain: bool,
-    /// Proven losses.
     pub losing_moves: u32,
     /// Every searched root move loses almost certainly: a better score is worth more than time.
     pub is_resignable: bool,
@@ -65,7 +63,6 @@ impl SearchStats {
 /// The chain resets the hints, then each stopper tightens them for later ones and the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
-    /// The manager's estimate.
     pub nps: Option<Nps>,
     /// Until the clock ends the search, infinite without one.
     pub remaining_time: Millis,

@@ -9,30 +9,21 @@ use crate::time::units::{Millis, Nodes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// The limit of `go nodes`.
     Nodes,
-    /// The time of `go movetime`.
     MoveTime,
-    /// The manager's budget in time.
     Budget,
-    /// The manager's target in nodes.
     TargetNodes,
     /// The manager expects no gain from more time.
     Settled,
-    /// The limit of `go depth`.
     Depth,
     /// `go mate` found the mate, or there is none.
     Mate,
-    /// The visit distribution hardly changes any more.
     KldGain,
     /// The best move cannot be overtaken in the time that is left.
     SmartPruning,
     OnlyMove,
-    /// A root move wins by force.
     ProvenWin,
-    /// All moves but one lose.
     OthersLose,
-    /// The root's result is certain.
     ProvenResult,
 }
 
@@ -287,7 +278,6 @@ mod tests {
         let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
         let mut budget = BudgetLimit::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
-        // A tenth of 120 ms.
         assert_eq!(budget.deadline(), Some(Millis(12.0)));
         assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
         assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));

@@ -264,7 +264,6 @@ mod tests {
         meter.move_made(Millis(958.0), Millis(8.0), Millis(10.0));
         meter.clock_read(Millis(960.0));
         assert!((meter.lag().0 - 10.8).abs() < 1e-9);
-        // A new time control.
         meter.move_made(Millis(960.0), Millis(10.0), Millis(0.0));
         meter.clock_read(Millis(60_950.0));
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);

@@ -155,7 +155,6 @@ impl GamePly {
     }
 }
 
-/// An average or estimated distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 

@@ -88,7 +88,6 @@ fn movetext(game: &GameRecord) -> String {
         };
         // After a comment Black's moves need their number too.
         let dots = if before.turn().is_white() { "." } else { "..." };
-        // Writing to a string cannot fail.
         let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
         let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
         let _ = write!(text, "{san} {{{comment}}} ");
@@ -100,7 +99,6 @@ fn movetext(game: &GameRecord) -> String {
 /// Commands that other programs read, then our figures as `key=value`.
 fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
     if let Some(score) = played.score {
         let _ = write!(text, "[%eval {}] ", score.of_white(mover));
     }
@@ -201,7 +199,6 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
         Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
     };
     if !games.exists() {
-        // Nothing of others' files is cut off.
         let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
         return match has_games || rows_of_moves()? > 0 {
             true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),

@@ -42,7 +42,6 @@ impl Opening {
         Ok(history)
     }
 
-    /// How the game ended within the opening.
     fn end(&self) -> Option<&'static str> {
         let history = self.history(Variant::Standard).ok()?;
         history.terminal(&history.legal_moves()).map(|end| match end {
@@ -63,7 +62,6 @@ pub struct Openings {
 }
 
 impl Openings {
-    /// The start position of standard chess.
     pub fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
     }
@@ -99,7 +97,6 @@ impl Openings {
         Ok(Openings { list, notes })
     }
 
-    /// Notes on the file for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -109,7 +106,6 @@ impl Openings {
         fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
     }
 
-    /// At least one.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.list.len()
@@ -165,7 +161,6 @@ fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
     Ok(Opening { fen: listed.fen.clone(), moves })
 }
 
-/// Errors as in [`read_lines`].
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<(String, Opening)>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
@@ -234,7 +229,6 @@ mod tests {
             "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
             "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
         ];
-        // Old encodings are allowed.
         let epd = [&b"# Gr\xfcnfeld\r\n"[..], EPD.as_bytes()].concat();
         for (name, text, expected) in
             [("a.epd", &epd[..], epd_positions), ("b.pgn", PGN.as_bytes(), pgn_positions)]

@@ -24,7 +24,6 @@ use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Eval
 /// Wait of a thread without games before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
-/// The engines, common settings, and threads.
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
     pub teams: [Team; 2],
@@ -41,7 +40,6 @@ pub struct MatchConfig<'a> {
 #[derive(Debug)]
 pub struct PlannedGame {
     pub assignment: GameAssignment,
-    /// Their networks are the [`MatchConfig`]'s.
     pub teams: [Team; 2],
 }
 
@@ -64,7 +62,6 @@ pub fn play(
 
 struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
-    /// Games at once.
     size: usize,
     /// Games under way with their places in the results.
     games: Vec<(u64, OngoingGame)>,
@@ -141,7 +138,6 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// Evaluates all positions that wait for `network`.
     fn evaluate(&mut self, network: usize) -> Result<(), LabError> {
         let games = self.games.iter_mut().map(|(_, game)| game);
         let waiting = games.filter(|game| self.of_team[game.mover().index()] == Some(network));

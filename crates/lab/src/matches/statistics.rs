@@ -150,7 +150,6 @@ impl Elo {
 pub(crate) enum Verdict {
     Ahead,
     Behind,
-    /// It contains 0.
     Undecided,
 }
 
@@ -231,7 +230,6 @@ pub struct SprtState {
     /// Below this H0 is accepted, above the upper bound H1.
     pub(super) lower: f64,
     pub(super) upper: f64,
-    /// `H0`, `H1` or `undecided`.
     verdict: &'static str,
 }
 
@@ -406,7 +404,6 @@ impl PairStats {
         Some(PairStats { players, pairs: tally.pair_count() as f64, score, variance })
     }
 
-    /// A's expected points per game.
     fn expected(&self, strength: &Array1<f64>) -> f64 {
         let [a, b] = self.players;
         1.0 / (1.0 + (strength[b] - strength[a]).exp())

@@ -14,7 +14,6 @@ pub use zeitnot_engine::time::StopReason;
 /// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
 
-/// Smart pruning in one side's moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PruningCounts {
     /// Moves with a clock, and those that smart pruning ended.
@@ -128,7 +127,6 @@ impl MatchSummary {
     ) -> MatchSummary {
         let tally = &counts.tally;
         let elo = Elo::of(tally);
-        // JSON has no infinity.
         let finite = |value: fn(&Elo) -> f64| elo.as_ref().map(value).filter(|x| x.is_finite());
         MatchSummary {
             a: names[0].into(),
@@ -443,7 +441,6 @@ mod tests {
         for row in [
             row(Some(300.0), 300.0, StopReason::Budget),
             row(Some(100.0), 250.0, StopReason::SmartPruning),
-            // Slightly late: nothing was saved.
             row(Some(201.0), 200.0, StopReason::SmartPruning),
             row(Some(199.0), 900.0, StopReason::OnlyMove),
             row(None, 900.0, StopReason::SmartPruning),

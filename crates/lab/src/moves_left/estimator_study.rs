@@ -29,7 +29,6 @@ pub struct Study {
 
 #[derive(Debug)]
 pub struct StudyReport {
-    /// With at least one row.
     pub(super) games: u64,
     pub positions: u64,
     pub(super) events: usize,
@@ -49,7 +48,6 @@ pub struct StudyReport {
     pub(super) clocks: Vec<ClockUse>,
     /// Coverage of the truth by the tree's spread.
     pub(super) spread: SpreadCoverage,
-    /// If requested.
     pub(super) fits: Option<Vec<Fit>>,
 }
 
@@ -126,7 +124,6 @@ impl Study {
         Ok(MergedGames::open(&self.files)?)
     }
 
-    /// Events if there are enough of them.
     fn unit(&self) -> Result<Unit, LabError> {
         let mut events = BTreeSet::new();
         for game in self.games()? {
@@ -139,12 +136,10 @@ impl Study {
     }
 }
 
-/// Sums over the positions of a group.
 #[derive(Clone, Debug, Default)]
 struct GroupCells {
     positions: u64,
     units: BTreeSet<u64>,
-    /// By estimator.
     cells: Vec<GroupSums>,
 }
 
@@ -170,7 +165,6 @@ struct Accumulator {
     joints: Vec<Joint>,
     clocks: Vec<ClockUse>,
     spread: SpreadCoverage,
-    /// No game lacks a position.
     is_complete: bool,
 }
 
@@ -291,7 +285,6 @@ impl Accumulator {
         }
     }
 
-    /// Every pair, head against pieces first.
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: Dimension, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
@@ -315,7 +308,6 @@ impl Accumulator {
     }
 }
 
-/// Errors over the positions of a game.
 fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
     let mut sums = Sums::default();
     for row in rows {
@@ -324,7 +316,6 @@ fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
     sums
 }
 
-/// Groups positions by a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dimension {
     All,
@@ -334,13 +325,11 @@ pub(super) enum Dimension {
     ByPly,
     ByPhase,
     ByPieces,
-    /// |Q| of the network.
     ByEvaluation,
     ByTermination,
 }
 
 impl Dimension {
-    /// Those that divide all positions.
     pub(super) const GROUPED: [Dimension; 5] = [
         Dimension::ByPly,
         Dimension::ByPhase,
@@ -378,7 +367,6 @@ const LAST_PLY: u32 = 300;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) dimension: Dimension,
-    /// Orders the groups of a dimension.
     pub(super) place: u32,
     pub(super) name: String,
 }
@@ -392,7 +380,6 @@ impl Group {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }
 
-    /// At most one group of each dimension.
     fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [
             Some(Group::new(Dimension::All, 0, "all")),

@@ -256,9 +256,7 @@ pub(super) struct FittedFamily {
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],
-    /// The defaults.
     start: Vec<f64>,
-    /// Lower bounds.
     least: Vec<f64>,
     make: fn(&[f64]) -> MovesLeftEstimator,
     input: fn(u32) -> MovesLeftInput,

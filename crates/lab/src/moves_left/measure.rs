@@ -59,7 +59,6 @@ fn ending_of(name: &str) -> Result<Ending, String> {
 }
 
 impl Selection {
-    /// The flags given, without the sample's.
     pub fn flags(&self) -> String {
         fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
             if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }

@@ -18,7 +18,6 @@ const STEPS: f64 = 10.0;
 /// Cap of errors, in steps.
 const MOST_STEPS: usize = 4000;
 
-/// Over positions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     count: f64,
@@ -86,7 +85,6 @@ impl Sums {
 pub(super) struct EstimatorFigures {
     pub(super) positions: u64,
     pub(super) mae: f64,
-    /// Root mean squared error.
     pub(super) rmse: f64,
     /// Mean of estimate minus truth.
     pub(super) bias: f64,
@@ -94,7 +92,6 @@ pub(super) struct EstimatorFigures {
     pub(super) median: f64,
     /// Explained share of the truth's variance, negative if worse than the mean.
     pub(super) r2: f64,
-    /// Rank correlation, only for all positions.
     pub(super) spearman: Option<f64>,
     pub(super) mean_left: f64,
     /// Of `mae`, 95 %. Like the next one, not finite with too few units.
@@ -117,7 +114,6 @@ pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option
     None
 }
 
-/// Fewest units for an interval.
 pub(super) const FEWEST_UNITS: usize = 10;
 
 const REPLICATES: usize = 400;
@@ -217,13 +213,11 @@ impl Default for GroupSums {
 /// Of two mean absolute errors on the same games, full moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Difference {
-    /// Below 0 the first is better.
     pub(super) difference: f64,
     pub(super) ci: Interval,
 }
 
 impl GroupSums {
-    /// Adds a game, weighted like its unit.
     pub(super) fn add(&mut self, game: &Sums, weights: &Array1<f64>) {
         self.sums.merge(game);
         self.counts.scaled_add(game.count, weights);
@@ -309,7 +303,6 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
 /// Shares of positions whose truth (plies) lay within the tree's spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct SpreadCoverage {
-    /// With a spread.
     pub(super) positions: u64,
     /// Error of at most one spread: 0.68 for normal errors.
     pub(super) within_one: f64,
@@ -330,12 +323,10 @@ impl SpreadCoverage {
 
 /// A move is starved below this fraction of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
-/// Of a curve over a game.
 const POINTS: usize = 20;
 /// Of a side, to judge its use of the clock.
 const FEWEST_MOVES: usize = 10;
 
-/// Over sides of games.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClockUse {
     sides: u64,
@@ -391,7 +382,6 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    /// `None` if nothing was played.
     pub(super) fn figures(&self) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {

@@ -229,7 +229,6 @@ fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     table
 }
 
-/// `None` where positions are missing.
 fn clock(report: &StudyReport) -> Option<Table> {
     let clocks = report.clock_figures()?;
     let mut table = Table::of_columns(
@@ -250,7 +249,6 @@ fn clock(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// `None` without searches.
 fn spread(report: &StudyReport) -> Option<Table> {
     let spread = report.spread;
     let caption = format!(
@@ -263,7 +261,6 @@ fn spread(report: &StudyReport) -> Option<Table> {
     (spread.positions > 0).then_some(table)
 }
 
-/// `None` if not requested.
 fn fits(report: &StudyReport) -> Option<Table> {
     let units = report.unit.plural();
     let caption = format!(

@@ -33,7 +33,6 @@ pub struct EngineModel {
     /// From move to move, as a share.
     pub nps_scatter: f64,
     pub batch: u32,
-    /// Fixed cost of a batch.
     pub batch_latency_ms: f64,
     /// Share of the tree that survives our move and the expected reply.
     pub reuse: f64,
@@ -66,9 +65,7 @@ impl Default for EngineModel {
 /// Nodes in the tree at the start of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptNodes {
-    /// From our earlier searches.
     pub(super) searched: u64,
-    /// Made while the opponent thought.
     pub(super) pondered: u64,
 }
 
@@ -98,7 +95,6 @@ impl EngineModel {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
-    /// Most visited first.
     pub(super) fn root_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
         let moves = (legal_moves as usize).min(VISITED_MOVES);
         let mut left = nodes as f64;
@@ -131,11 +127,9 @@ pub(super) struct VirtualSearch<'a> {
     /// Shares of new visits of the favourite and the other leading move.
     best_share: f64,
     second_share: f64,
-    /// Of the two leading moves.
     new_visits: [f64; 2],
     reused_visits: Vec<u32>,
     root: RootEvaluation,
-    /// See [`ReplayMove::plies_to_mate`].
     plies_to_mate: Option<u32>,
     /// `None` if score and best move stay.
     fluctuation: Option<Fluctuation>,
@@ -290,7 +284,6 @@ struct Fluctuation {
     number: Option<u32>,
     /// Change of Q since the first evaluation, at the last doubling and at the next.
     drifts: [f64; 2],
-    /// The current change.
     drift: f64,
     /// Gets most of the new visits: 0 or 1.
     favourite: usize,
@@ -299,7 +292,6 @@ struct Fluctuation {
 }
 
 impl Fluctuation {
-    /// To a tree of `nodes`.
     fn advance(&mut self, nodes: u64, random: &mut ReplayRandom) {
         let Some(number) = nodes.checked_ilog2() else { return };
         let passed = self.number.replace(number).map_or(number..=number, |last| last + 1..=number);

@@ -12,14 +12,12 @@ use zeitnot_engine::time::{Plies, TimeControl};
 
 const MAX_BATCH: usize = 256;
 
-/// The moves of one side.
 #[derive(Clone, Debug)]
 pub struct GameToReplay {
     /// Among the replayed games, from 1.
     pub number: u64,
     /// White in odd-numbered games, Black in even ones.
     pub(super) side: Color,
-    /// At first without evaluations.
     pub(super) moves: Vec<ReplayMove>,
     recorded: RecordedGame,
     /// Plies before the first of `moves`. The others follow every second ply.
@@ -39,7 +37,6 @@ impl GameToReplay {
         let first_to_move =
             if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
         let first_ply = after_book + usize::from(first_to_move != side);
-        // One rule for the whole game.
         let control = RecordedControl::of(&recorded, side)
             .filter(|control| control.later().is_empty() && !control.is_per_move())
             .map(|control| control.first());
@@ -55,7 +52,6 @@ impl GameToReplay {
 }
 
 impl ReplayMove {
-    /// Without evaluation and clock.
     fn of(position: &Position) -> ReplayMove {
         let legal = position.legal_moves();
         ReplayMove {

@@ -31,7 +31,6 @@ pub(crate) struct ReplayMove {
     pub(crate) game_ply: u32,
     pub(crate) pieces: u32,
     pub(crate) legal_moves: u32,
-    /// Captures, promotions and checks.
     pub(crate) tactical_moves: u32,
     /// Plies to the mate that ended the game: odd where we gave it. `None` for other ends.
     pub(crate) plies_to_mate: Option<u32>,
@@ -43,13 +42,11 @@ pub(crate) struct ReplayMove {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ReplayedMove {
-    /// Our clock before it.
     pub(crate) clock_ms: f64,
     /// As last revised.
     pub(crate) budget_ms: f64,
     /// With lag.
     pub(crate) used_ms: f64,
-    /// At its end.
     pub(crate) nodes: u64,
     pub(crate) new_nodes: u64,
     pub(crate) reason: StopReason,
@@ -66,14 +63,12 @@ pub(crate) struct ReplayedMove {
 pub(crate) struct ReplayedGame {
     /// All moves on time, and the late one if any.
     pub(crate) moves: Vec<ReplayedMove>,
-    /// All time given.
     pub(crate) given_ms: f64,
     /// Negative after a loss on time.
     pub(crate) final_clock_ms: f64,
     pub(crate) clock_source: ClockSource,
 }
 
-/// The clock that the manager sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockSource {
     /// Runs down by the manager's own use.

@@ -120,7 +120,6 @@ const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
     ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
 ];
 
-/// Of a single game.
 const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
     ("Budget", "ms", |row| Some(row.budget_ms)),
     ("Time used", "ms", |row| Some(row.used_ms)),
@@ -162,7 +161,6 @@ pub fn page(study: &ReplayStudy) -> Page {
     page
 }
 
-/// A line for each name with data.
 fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
     let plot = Plot::new(title, "move", label).y_from(0.0);
     lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))

@@ -12,7 +12,6 @@ use zeitnot_engine::time::{TimeControl, manager_from};
 
 /// A move with a choice below this fraction of an even share is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
-/// For an even share of the clock.
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
 /// One game under one manager at one time control.
@@ -218,7 +217,6 @@ impl RowOfGame for ReplayMoveRow {
 
 pub type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
-/// Moves only if they are kept.
 pub type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
 
 #[derive(Clone, Debug)]
@@ -227,7 +225,6 @@ pub struct Replayer<'a> {
     pub managers: &'a [String],
     /// Replaced by the recorded one with [`ClockSource::Recorded`].
     pub controls: &'a [TimeControl],
-    /// Moves are kept up to this game.
     pub kept_games: u64,
     pub options: ReplayOptions,
 }

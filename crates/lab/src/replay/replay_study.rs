@@ -9,11 +9,9 @@ use super::replay_rows::{ReplayGameRow, ReplayMoveRow, ReplayRows};
 use crate::Phase;
 use crate::rows::{MergedGames, RowError, files_of};
 
-/// Covered by the mean curves.
 const CURVE_MOVES: usize = 120;
 /// Shown with their own curves: those with the smallest numbers.
 const SAMPLE_GAMES: usize = 3;
-/// For a mean.
 const FEWEST_GAMES: u64 = 5;
 
 /// Kept in whole steps of 2⁻⁶⁰, so that it does not depend on the order of the sum.
@@ -53,13 +51,11 @@ pub(super) struct ReplaySummary {
     pub(super) games: u64,
     /// Means of the columns of [`ReplayGameRow`].
     pub(super) time_used: ExactMean,
-    /// Smallest clock after any move.
     pub(super) min_clock_ms: Option<f64>,
     pub(super) max_used_ms: f64,
     pub(super) losses: u64,
     pub(super) instamoves: u64,
     pub(super) nodes_cv: ExactMean,
-    /// Share of all moves.
     pub(super) pruned: ExactMean,
     pub(super) pruning_saved: ExactMean,
     /// Mean absolute errors over all moves of a phase, in the order of [`Phase::ALL`].
@@ -96,7 +92,6 @@ pub(super) struct ReplayCurvePoint {
     /// Before the move.
     pub(super) clock_ms: ExactMean,
     pub(super) used_ms: ExactMean,
-    /// In the tree.
     pub(super) nodes: ExactMean,
     /// Absolute error of the moves left, full moves.
     pub(super) error_moves: ExactMean,
@@ -109,7 +104,6 @@ pub(super) struct ManagerFigures {
     pub(super) control: String,
     #[serde(flatten)]
     pub(super) summary: ReplaySummary,
-    /// By move number.
     #[serde(skip)]
     curve: Vec<ReplayCurvePoint>,
 }

@@ -1,5 +1,3 @@
-//! Replays many games with every manager.
-
 use super::replay_rows::{ReplayGameRow, ReplayKey};
 use super::replay_study::ReplaySummary;
 use super::*;
@@ -20,7 +18,6 @@ const MEDIAN_MOVES: f64 = 60.0;
 const STEEPNESS: f64 = 4.0;
 const SHORTEST: f64 = 15.0;
 const LONGEST: f64 = 200.0;
-/// After a game of median length.
 const FINAL_PIECES: f64 = 8.0;
 const DRAWN: f64 = 0.3;
 const FORCED: f64 = 0.03;
@@ -34,7 +31,6 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
     let length = length.clamp(SHORTEST, LONGEST) as u32;
     let book_plies = 2 * (random.between(0.0, 9.0) as u32);
     let end_ply = (2 * length).max(book_plies + 2);
-    // One game in three is drawn.
     let result = (seed % 3) as f64 - 1.0;
     let moves = (book_plies..end_ply).step_by(2).map(|game_ply| {
         let progress = f64::from(game_ply) / (2.0 * MEDIAN_MOVES);
@@ -133,7 +129,6 @@ fn smooth_uses_most_of_the_clock() {
     }
 }
 
-/// Openings get larger trees than decided endgames.
 #[test]
 fn stakes_take_time_from_decided_moves() {
     let nodes_late = |manager| {

@@ -115,7 +115,6 @@ option_group! {
 impl LogLogistic {
     /// Median length of games in Lc0's legacy manager, full moves.
     pub(crate) const MIDPOINT: f64 = 51.5;
-    /// Steepness in Lc0's legacy manager.
     pub(crate) const STEEPNESS: f64 = 7.0;
 
     /// Median full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with k = ply/2. Always
@@ -145,7 +144,6 @@ impl Estimate for LogLogistic {
     }
 }
 
-/// Pieces of a legal position.
 const FEWEST: u32 = 2;
 const MOST: u32 = 32;
 
@@ -183,7 +181,6 @@ option_group! {
     }
 }
 
-/// Names of the parameters of [`KNOTS`].
 pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
 const fn median(pieces: u32) -> f64 {

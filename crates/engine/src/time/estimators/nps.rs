@@ -84,7 +84,6 @@ impl NpsEstimator {
         estimator
     }
 
-    /// The rate of this move alone.
     pub(crate) fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }

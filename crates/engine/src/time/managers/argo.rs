@@ -38,9 +38,7 @@ impl TimeManager for Argo {
 /// Most moves planned for, and the number without a time control.
 const MOVES_TO_GO: u32 = 40;
 const MIN_LIMIT_MS: f64 = 1.0;
-/// For the optimum.
 const MIN_BRANCH_FACTOR: f64 = 0.75;
-/// For the maximum.
 const MAX_BRANCH_FACTOR: f64 = 1.5;
 
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
@@ -59,7 +57,6 @@ option_group! {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ArgoClock {
     main_ms: f64,
-    /// Upper bound for one move, ms.
     available_ms: f64,
     inc_ms: f64,
     /// `1..=40`.
@@ -337,9 +334,7 @@ mod tests {
             (&[(32, 0.5, 0), (64, 0.2, 0)][..], 1.3),
             (&[(32, 0.5, 0), (64, 0.5, 1)], 1.2),
             (&[(32, 0.5, 0), (64, 0.5, 0)], 0.8),
-            // The floor.
             (&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)], 0.8),
-            // Too early to rate.
             (&[(8, 0.5, 0), (16, 0.2, 1)], 1.0),
             // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
             (&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)], 1.5),

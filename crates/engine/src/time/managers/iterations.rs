@@ -9,7 +9,6 @@ use crate::time::stats::SearchStats;
 pub(crate) struct Iteration {
     /// log2 of the nodes.
     pub number: u32,
-    /// Root index.
     pub best_move: usize,
     /// From the side to move, `-1..=1`.
     pub q: f64,

@@ -139,7 +139,6 @@ mod tests {
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
-    /// First budget of a fresh manager, ms.
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
         manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
     }

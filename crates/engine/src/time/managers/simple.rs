@@ -33,7 +33,6 @@ option_group! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Simple {
     params: SimpleParams,
-    /// Left by the previous move.
     saved_ms: f64,
 }
 

@@ -30,7 +30,6 @@ impl TimeManager for Stockfish {
     }
 }
 
-/// Most moves that are planned for.
 const MOVE_HORIZON: u32 = 50;
 /// Factor on this move's importance in the maximum.
 const MAX_RATIO: f64 = 7.0;

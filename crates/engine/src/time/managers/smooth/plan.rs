@@ -9,11 +9,9 @@ use crate::time::facts::RootEvaluation;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlanInput {
-    /// The mover's clock.
     pub time_ms: f64,
     pub inc_ms: f64,
     pub overhead_ms: f64,
-    /// Moves to the next time control.
     pub movestogo: Option<u32>,
     /// Full moves of our side, capped by `movestogo`, at least 1.
     pub moves_left: f64,
@@ -38,7 +36,6 @@ pub(crate) struct PlanInput {
     pub min_move_share: f64,
     /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
-    /// Left out of the plan.
     pub piggybank_ms: f64,
     pub deposit: PiggybankDeposit,
 }
@@ -47,7 +44,6 @@ pub(crate) struct PlanInput {
 pub(crate) struct PiggybankDeposit {
     /// Share of the target time put into the reserve.
     pub share: f64,
-    /// Room left in the reserve.
     pub room_ms: f64,
 }
 
@@ -61,11 +57,8 @@ pub(crate) struct Plan {
     /// Nodes at the move's end, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,
     pub target_new_nodes: f64,
-    /// Expected search time.
     pub target_ms: f64,
-    /// Put into the reserve.
     pub saved_ms: f64,
-    /// Upper limit for the search.
     pub budget_ms: f64,
 }
 

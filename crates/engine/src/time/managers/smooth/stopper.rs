@@ -20,9 +20,7 @@ pub(crate) struct MoveContext {
     pub config: SmoothConfig,
     pub limits: GoLimits,
     pub position: MovesLeftInput,
-    /// At the start of the move.
     pub input: PlanInput,
-    /// Most time to draw from the reserve.
     pub draw_ms: f64,
     pub wait: FirstEvaluationWait,
     /// On the move's clock.
