@@ -289,7 +289,7 @@ mod tests {
                 && games.notes()[0].ends_with("game 1 is left out: the game is over by repetition")
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
-        assert!(fault("a.epd", over).contains("over by stalemate"));
+        assert!(fault("a.epd", over).contains("over by checkmate"));
     }
 
     #[test]
