@@ -6,7 +6,7 @@
 //! notations. It is the lowest layer of the crate and uses no other module.
 //!
 //! ```
-//! use zeitnot::chess::{History, Terminal, Variant};
+//! use zeitnot_engine::chess::{History, Terminal, Variant};
 //!
 //! let mut game = History::from_uci_position("startpos moves f2f3 e7e5 g2g4", Variant::Standard)?;
 //! let mate = game.parse_move("d8h4")?;

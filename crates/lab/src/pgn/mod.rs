@@ -124,7 +124,7 @@ const POSITIONS: [&str; 2] = [".epd", ".fen"];
 /// goes on.
 ///
 /// ```
-/// use zeitnot::lab::pgn::{GameError, Games};
+/// use zeitnot_lab::pgn::{GameError, Games};
 /// let text = "[Result \"*\"]\n\n1. e4 {[%clk 0:01:00]} e5 *\n\n[Result \"*\"]\n\n1. e5 *\n\n[Result \"*\"]\n\n1. d4 *\n";
 /// let games: Vec<_> = Games::new("text", text.as_bytes()).collect();
 /// assert_eq!(games[0].as_ref().unwrap().moves[0].clock_ms, Some(60_000.0));
