@@ -46,7 +46,7 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     text
 }
 
-/// Moves of the side to move in `plies` plies, the first of which is its own.
+/// The first of the `plies` is the side to move's own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
@@ -87,7 +87,7 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
-/// Above this sum of draws and the likelier of win and loss, the mean advantage is meaningless.
+/// Sum of draws and the likelier result above which the mean advantage is meaningless.
 const SURE_RESULT: f32 = 0.996;
 
 /// Cut towards zero, as in Lc0.

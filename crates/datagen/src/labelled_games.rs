@@ -15,8 +15,7 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 #[derive(Debug, Default)]
 pub struct Import {
     pub games: Vec<LabelledGame>,
-    /// Games without result or moves, or with illegal moves, with the reason, and why reading failed, if it
-    /// did.
+    /// With the reason, and why reading failed, if it did.
     pub skipped: Vec<String>,
     pub notes: Vec<String>,
 }

@@ -143,8 +143,7 @@ impl Tablebase {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// `None` if the position is not in the tables, or its fifty-move counter is above 0: results are not
-    /// exact then.
+    /// `None` with a fifty-move counter above 0: results are not exact then.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
@@ -261,8 +260,7 @@ mod damage {
     const PLACEMENTS: usize = 400;
 
     impl Tablebase {
-        /// Probes random positions of every table and returns damaged ones with the reason. Damage deep
-        /// within a table may be missed.
+        /// Probes random positions of every table. Damage deep within a table may be missed.
         pub fn damage(&self) -> Vec<String> {
             let mut random = fastrand::Rng::with_seed(0);
             let mut damaged = Vec::new();
@@ -332,16 +330,16 @@ pub struct RootMoves {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     Loss,
-    /// A loss that the fifty-move rule prevents or nearly prevents: plies by then on its counter.
+    /// A loss that the fifty-move rule (nearly) prevents: plies by then on its counter.
     LateLoss(i64),
     Draw,
-    /// A win that the fifty-move rule may prevent, or that has to be hurried: plies by then on its counter.
+    /// A win that the fifty-move rule may prevent: plies by then on its counter.
     LateWin(Reverse<i64>),
     Win,
 }
 
 impl Prospect {
-    /// The prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
+    /// `dtz` and `rule50` are those before the move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -402,8 +400,7 @@ impl Tablebase {
     }
 }
 
-/// Corrects the `rank` of `mv` by the rules that the tables do not know. Where a position `has_repeated`, a
-/// win that the opponent can answer with a third occurrence is a draw too.
+/// A win that the opponent can answer with a third occurrence is a draw.
 fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, has_repeated: bool) -> Rank {
     let mut game = game.clone();
     game.push(mv);
@@ -455,7 +452,7 @@ pub(crate) struct TablesInForce {
 pub(crate) struct FilteredRootMoves {
     /// Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// Root moves that keep the best result. `None` if the tables don't know, or only some moves were wanted.
+    /// `None` if the tables don't know, or only some moves were wanted.
     pub(crate) choices: Option<usize>,
     pub(crate) below: Option<Arc<Tablebase>>,
     pub(crate) hits: u64,
@@ -497,7 +494,7 @@ impl TablesInForce {
         is_news.then(note)
     }
 
-    /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.
+    /// Keeps those of `wanted` (empty means all) that keep the best result.
     pub(crate) fn filter_root_moves(
         &self,
         game: &History,

@@ -6,8 +6,7 @@ use thiserror::Error;
 
 /// Before the counters.
 const FIELDS: usize = 4;
-/// Operations of EPD that end the one before them if its semicolon is missing: none can be an operand of `bm`
-/// or `am`.
+/// End an operation whose semicolon is missing: none can be an operand of `bm` or `am`.
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
@@ -48,8 +47,8 @@ impl Operation<'_> {
 }
 
 impl<'a> ListedPosition<'a> {
-    /// Reads `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and `fmvn` among
-    /// the operations. `None` for an empty line and for a comment, which begins with `#`.
+    /// Reads `startpos …`, `fen …`, FEN or EPD, with counters in the FEN or as `hmvc` and `fmvn`. `None` for
+    /// an empty line and a `#` comment.
     pub fn read(line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
         let mut rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
@@ -111,8 +110,7 @@ impl<'a> ListedPosition<'a> {
         if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
     }
 
-    /// In order. A semicolon within quotation marks ends none. A mark within a word opens nothing, because
-    /// some write seconds so.
+    /// Marks and semicolons within words or quotation marks end nothing.
     pub fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
         let (mut is_quoted, mut is_word_start) = (false, true);
         let is_end = |c: char| {

@@ -12,7 +12,7 @@ use crate::chance::spread;
 /// Positions share evaluations up to this fifty-move counter, plies.
 const SHARED_RULE50: u32 = 40;
 
-/// From the first known position to the current one, never empty. The first one counts as a first occurrence.
+/// Never empty. The first position counts as a first occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -45,8 +45,7 @@ impl History {
         Ok(History { left_out, ..History::from_position(position, variant) })
     }
 
-    /// Reads UCI's `position`: `startpos [moves …]` or `fen FEN [moves …]`. An error names the wrong word,
-    /// FEN or move.
+    /// Reads UCI's `position`: `startpos [moves …]` or `fen FEN [moves …]`.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, |fen| History::from_fen(fen, variant))
     }

@@ -1,6 +1,4 @@
-//! One side's chess clock during a game.
-//!
-//! It reads no real time: the caller passes the time of each move. Matches and replays use it.
+//! A side's chess clock. It reads no real time: the caller passes the time of each move.
 
 use std::fmt;
 use std::str::FromStr;

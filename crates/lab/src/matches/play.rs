@@ -43,8 +43,7 @@ pub struct PlannedGame {
     pub teams: [Team; 2],
 }
 
-/// Plays the games of `next`. `finished` gets them in order and may end the match. Games under way are then
-/// given up, as when `stop` becomes true.
+/// `finished` gets the games in order and may end the match, which gives up games under way.
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
@@ -107,7 +106,7 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// Starts games until the batch is full or none can start now. True if there are no more.
+    /// True if there are no more games.
     fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
         while self.games.len() < self.size {
             let (place, PlannedGame { assignment, teams }) = match jobs.take()? {

@@ -1,5 +1,4 @@
-//! Compares estimators with the truth in rows. A first pass learns the best function of the ply and the fits,
-//! the second adds up figures by group.
+//! Compares estimators with the truth: a first pass learns fits, the second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,7 +20,7 @@ use crate::{LabError, Phase};
 #[derive(Clone, Debug)]
 pub struct Study {
     pub files: Vec<PathBuf>,
-    /// The first one is the baseline. Estimators of searches are left out where rows have none.
+    /// The first one is the baseline.
     pub estimators: Vec<Estimator>,
     /// Fits estimators to the games, too.
     pub is_fit: bool,
@@ -72,7 +71,7 @@ pub(super) struct Fit {
     pub(super) mae: f64,
     /// The same with default parameters.
     pub(super) default_mae: f64,
-    /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
+    /// 95 %, of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
     pub(super) versus_default_ci: Interval,
 }
 

@@ -26,7 +26,7 @@ const FEWEST_GAMES: u64 = 100;
 const MOST_PLIES: u32 = 4000;
 /// Steps of M.
 const STEPS_PER_PLY: f32 = 2.0;
-/// Factor on a parameter at the start of the search for a fit, and at its end.
+/// Factor on a parameter at the start and end of a fit.
 const FACTORS: (f64, f64) = (1.4, 1.001);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl HalfCounts {
     }
 }
 
-/// The median of each chunk of plies, thin ones as those before them. `None` if all are thin.
+/// Thin chunks take the median before them. `None` if all are thin.
 fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
     for (ply, counts) in by_ply {
@@ -381,7 +381,7 @@ mod tests {
         );
     }
 
-    /// Mean absolute errors across the halves, fitted and with defaults. Each row is a unit.
+    /// Mean absolute errors across the halves, fitted and with defaults.
     fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
         let mut fitter = HalfCounts::new(Unit::Game);
         rows.chunk_by(|a, b| a.game == b.game).for_each(|game| fitter.add_game(game));

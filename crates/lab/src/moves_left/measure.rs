@@ -1,4 +1,4 @@
-//! Measures games: the sample of games and positions, network and search for each, and the settings.
+//! Measures games with the network and a search.
 
 use std::num::NonZero;
 
@@ -149,7 +149,6 @@ impl<'a> Measurer<'a> {
         Ok(rows)
     }
 
-    /// Adds a game's rows to the last of `rows`, and its positions to the batch.
     fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
         let mut text = match game.tags.get("FEN") {
@@ -240,8 +239,7 @@ impl Searcher {
     /// Fills the search columns of the position after `position` (as in UCI's `position`).
     fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
-        // Cached evaluations of other positions would change batches and so the tree: rows would depend on
-        // the start of a run.
+        // Cached evaluations would make rows depend on the start of a run.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };

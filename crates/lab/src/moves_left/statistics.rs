@@ -96,11 +96,11 @@ pub(super) struct EstimatorFigures {
     pub(super) mean_left: f64,
     /// Of `mae`, 95 %. Like the next one, not finite with too few units.
     pub(super) ci: Interval,
-    /// Of `mae` minus the first estimator's on the same games: below 0 this one is better.
+    /// Of `mae` minus the first estimator's on the same games.
     pub(super) versus_first_ci: Interval,
 }
 
-/// The median of ascending numbers n with counts, each spread evenly over n ± ½.
+/// Of ascending numbers n with counts, each spread evenly over n ± ½.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
     let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -162,8 +162,7 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// From the 2.5 % to the 97.5 % point of a statistic in the replicates, shape `[REPLICATES]`, if there
-    /// are enough units.
+    /// From the 2.5 % to the 97.5 % point, shape `[REPLICATES]`.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
             return Interval::NONE;

@@ -1,4 +1,4 @@
-//! The findings as JSON, as tables for the terminal, and as a page with plots.
+//! The findings as JSON, tables and a page with plots.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -328,7 +328,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// Chunks of plies with enough positions. The open-ended last one has no place on an axis.
+/// Chunks with enough positions, without the open-ended last one.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     let of_plies =

@@ -87,7 +87,7 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
-/// The estimator named in a list of `owner`'s parameters, or `None`. More than one is an error.
+/// The estimator named in a parameter list. More than one is an error.
 pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
@@ -212,7 +212,7 @@ impl PieceCountTable {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
 
-    /// Full moves of our side with `pieces` on the board, kings included, clamped to `2..=32`.
+    /// Full moves of our side, kings included in `pieces`.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
@@ -224,8 +224,7 @@ impl PieceCountTable {
     }
 }
 
-/// Up to this number of pieces the head is averaged with the table: in elementary wins it is up to twice too
-/// high.
+/// Up to this number the head is averaged with the table: in elementary wins it is up to twice too high.
 const ELEMENTARY_PIECES: u32 = 4;
 
 option_group! {
@@ -251,7 +250,7 @@ impl Named for MovesLeftHead {
 }
 
 impl Estimate for MovesLeftHead {
-    /// M counts plies and our side makes the first of them: moves = (1 + M)/2.
+    /// Our side makes the first of M plies.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let Some(m) = known(input.m) else {
             return PieceCountTable::default().estimate(input);
@@ -491,7 +490,7 @@ mod tests {
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
     }
 
-    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
+    /// The head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
     #[test]
     fn in_elementary_endings_the_table_has_a_say() {
         let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };

@@ -37,8 +37,6 @@ fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
 /// `docs/results/time-management.md` has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 
-/// The manager for the options `TimeManager` (`None` if left alone) and `Slowmover`.
-///
 /// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager is named.
 pub(crate) fn manager_with_slowmover(
     text: Option<&str>,

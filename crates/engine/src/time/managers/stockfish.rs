@@ -107,7 +107,7 @@ impl Stockfish {
     }
 }
 
-/// This move's share of the time, by its importance `this` and that of the later moves, `others`.
+/// This move's share of the time.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
@@ -163,7 +163,7 @@ struct StockfishStopper {
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
-    /// The score is far from the last iteration's: a depth search's fail low or fail high.
+    /// A depth search's fail low or fail high.
     fails: bool,
 }
 
@@ -376,7 +376,7 @@ mod tests {
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
         assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(3_500.0));
-        // Never the last iteration after a fail. The next is measured by this one's score.
+        // The next iteration is measured by this one's score.
         assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
