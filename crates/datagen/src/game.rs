@@ -37,7 +37,6 @@ pub struct LabelledPly {
 }
 
 impl LabelledPly {
-    /// A ply of which only the move is known.
     pub fn new(played: Move, choice: MoveChoice) -> LabelledPly {
         LabelledPly { played, choice, centipawns: None, candidates: Vec::new() }
     }

@@ -287,7 +287,6 @@ fn expand(args: &TableArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     Ok(summary)
 }
 
-/// Gives each game to `take` with its file's path.
 fn each_game(
     paths: &[PathBuf],
     mut take: impl FnMut(&Path, LabelledGame) -> Result<(), Box<dyn Error>>,

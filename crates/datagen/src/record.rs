@@ -168,7 +168,6 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// Bytes up to the end of the last whole game.
     pub fn whole_bytes(&self) -> usize {
         self.whole
     }

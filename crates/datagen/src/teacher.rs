@@ -35,7 +35,6 @@ const VARIED_PLIES: usize = 16;
 /// After a larger loss, centipawns, the result is no evidence for what went before.
 const DEVIATION: i32 = 60;
 const ATTEMPTS: u64 = 64;
-/// Openings worth more to one side are not played.
 const BALANCED: i16 = 150;
 /// Beyond this the teacher thinks half as long.
 const DECIDED: i16 = 1000;
@@ -54,7 +53,6 @@ struct Style {
     /// Share of the later moves drawn from the candidates, and their temperature.
     deviations: f64,
     deviation_temperature: f64,
-    /// Share of the later moves that are any legal move.
     blunders: f64,
 }
 
@@ -70,7 +68,6 @@ const STYLES: [(f64, Style); 3] = [
 
 /// Of a line after its first move.
 const LABELLED_PLIES: usize = 4;
-/// Share of the later moves that are drawn too.
 const DRAWN_SHARE: f64 = 0.5;
 /// Of the policy for plausible moves: a search's default.
 const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
@@ -101,7 +98,6 @@ impl UciTeacher {
         Ok(())
     }
 
-    /// The engine's best moves in `game`'s position, best first, each once, after `nodes`.
     fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
@@ -305,7 +301,6 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
     candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
 }
 
-/// Makes lines of a few plies that leave labelled games.
 #[derive(Debug)]
 pub struct Lines {
     games: Vec<LabelledGame>,

@@ -26,7 +26,6 @@ use crate::note::Note;
 use crate::options::option_group;
 
 const WDL_EXTENSION: &str = "rtbw";
-/// Files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
 
 /// Why no tables are in use. The texts follow the option's name.
@@ -72,7 +71,6 @@ pub struct Tablebase {
     /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
     unusable: Vec<String>,
-    /// Of the first table that could not be read.
     read_error: OnceLock<String>,
 }
 
@@ -138,7 +136,6 @@ impl Tablebase {
         self.max_pieces
     }
 
-    /// Whether `position` could be in the tables, which have no castling rights.
     fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
@@ -166,7 +163,6 @@ impl Tablebase {
         probed.ok()
     }
 
-    /// The first table that could not be read, and why.
     pub fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
@@ -281,7 +277,6 @@ mod damage {
         }
     }
 
-    /// Random placement of a table's pieces, `None` if impossible.
     fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
         let mut setup = Setup::empty();
         setup.turn = Color::from_white(random.bool());
@@ -305,7 +300,6 @@ const FIFTY_MOVES: i64 = 100;
 pub enum RootPace {
     /// Any winning move. The search chooses among them.
     Free,
-    /// Only moves that lead to the next capture, pawn move or mate soonest.
     Fastest,
 }
 
@@ -417,14 +411,12 @@ fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, 
     if has_repeated && rank > draw && replies.iter().any(&mut repeats) { draw } else { rank }
 }
 
-/// The moves of highest `rank`, `None` if one has no rank.
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
     Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
 }
 
-/// A position has occurred twice since the last capture or pawn move.
 fn has_repeated(game: &History) -> bool {
     let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
     reversible.into_iter().any(|index| game.repetitions_at(index) > 0)
@@ -459,7 +451,6 @@ pub(crate) struct FilteredRootMoves {
 }
 
 impl TablesInForce {
-    /// Opens the tables of `options` unless they are open. Returns news for people.
     pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<Note> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
@@ -525,7 +516,6 @@ impl TablesInForce {
 mod tests {
     use super::*;
 
-    /// Files of as many bytes with the header of tables of results.
     fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {

@@ -89,7 +89,6 @@ impl<'a> ListedPosition<'a> {
     fn with_counters(self, counters: &[&str]) -> Result<ListedPosition<'a>, EpdError> {
         let Some(fen) = &self.fen else { return Ok(self) };
         let mut fields = [counters.first().copied(), counters.get(1).copied()];
-        // Only users of the operations report open quotation marks.
         for Operation { code, operands } in self.operations().unwrap_or_default() {
             let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else { continue };
             if !is_counter(operands) {
@@ -147,7 +146,6 @@ fn is_uci_move(word: &str) -> bool {
     matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
 }
 
-/// Skips `-` and semicolons, which some put where there is nothing.
 fn skip_nothings(text: &mut &str) {
     loop {
         *text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
@@ -173,7 +171,6 @@ fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
     if !is_counter(number) {
         return None;
     }
-    // What is glued to the semicolon is an operation.
     *text = if glued.is_empty() { behind } else { &text[number.len() + 1..] };
     Some(number)
 }

@@ -80,7 +80,6 @@ impl History {
         &self.last().position
     }
 
-    /// Earlier occurrences of the current position, up to 2.
     pub fn repetitions(&self) -> u8 {
         self.last().repetitions
     }
@@ -90,7 +89,6 @@ impl History {
         self.entries[index].repetitions
     }
 
-    /// Since the latest earlier occurrence of the current position.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         Some(self.last().cycle).filter(|&cycle| cycle > 0)
     }
@@ -144,7 +142,6 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// The latest position equal to `next` that reversible moves connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
@@ -159,7 +156,6 @@ impl History {
     }
 }
 
-/// `read_fen` chooses the accepted FENs and begins the game.
 fn parse_uci_position(
     text: &str,
     variant: Variant,

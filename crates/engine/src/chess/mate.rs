@@ -118,7 +118,6 @@ impl Checks {
     }
 }
 
-/// First move of a mate by checks in at most `moves` moves.
 fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
     let checks = Checks::of(chess)?;
     let is_mating = |&m: &shakmaty::Move| checks.checked(chess, m).is_some_and(|check| mates(&check, moves));

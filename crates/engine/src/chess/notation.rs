@@ -90,7 +90,6 @@ impl Position {
         Some(m.to_square()) == self.board().king_of(!self.turn())
     }
 
-    /// Whether `written`, with its `promotion`, may mean the legal move `m`.
     fn fits(&self, m: Move, written: &WrittenMove, promotion: Option<Role>) -> bool {
         let (from, to) = (m.from_square(), m.to_square());
         let role = self.board().role_at(from);
@@ -171,7 +170,6 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     Some((from, to, promotion))
 }
 
-/// The text of a move, before legal moves are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WrittenMove {
     place: Place,
@@ -229,7 +227,6 @@ impl WrittenMove {
     }
 }
 
-/// The sign of algebraic notation meant, `None` for meaningless signs.
 fn ascii(c: char) -> Option<char> {
     match c {
         '♔' | '♚' => Some('K'),
@@ -269,7 +266,6 @@ pub fn is_null_move(word: &str) -> bool {
     NULL_MOVES.contains(&word)
 }
 
-/// The word marks the move before it as en passant.
 pub fn is_en_passant_sign(word: &str) -> bool {
     EN_PASSANT.contains(&word)
 }

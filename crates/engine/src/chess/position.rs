@@ -12,7 +12,6 @@ use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Posit
 
 use super::moves::{Move, MoveList, Variant};
 
-/// A legal position with rights, fifty-move counter and move number.
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
@@ -38,7 +37,6 @@ impl Position {
         position
     }
 
-    /// For a position in which the side that moved last is in check.
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;

@@ -1,5 +1,3 @@
-//! The chain of all rules that may end a search.
-
 use std::borrow::Cow;
 
 use super::facts::MoveFacts;
@@ -150,7 +148,6 @@ fn push_limits_after_manager(
         stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
     }
     if let Some(moves) = facts.limits.mate {
-        // A search for mate must not be called hopeless.
         stoppers.push(Box::new(MateLimit { moves }));
         return;
     }

@@ -1,5 +1,3 @@
-//! The facts from which a manager budgets a move.
-
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// From the point of view of the side to move.
@@ -96,7 +94,6 @@ impl MoveFacts {
         self.smart_pruning_factor * f64::from(most.best - most.second)
     }
 
-    /// The search is over once the best move is certain.
     pub(crate) fn wants_best_move_only(&self) -> bool {
         self.lines <= 1 || self.limits.mover_clock().is_some()
     }

@@ -74,7 +74,6 @@ impl GameClock {
         true
     }
 
-    /// Continues with another period's rules. The last period's rules have just given its time.
     pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;

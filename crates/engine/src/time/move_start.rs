@@ -13,7 +13,6 @@ pub struct MoveStart {
     position_read_at: Option<Millis>,
 }
 
-/// When a `go` line came, and when the engine took it up.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTimes {
     pub came: Millis,

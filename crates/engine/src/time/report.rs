@@ -22,7 +22,6 @@ pub struct MoveReport {
     /// Full moves of our side.
     pub moves_left: Option<f64>,
     pub moves_left_source: Option<&'static str>,
-    /// The Moves Left Head's output for the root, if the estimator knows it.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,

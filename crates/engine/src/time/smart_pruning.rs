@@ -26,7 +26,6 @@ pub(crate) struct SmartPruning {
 }
 
 impl SmartPruning {
-    /// It has its score and, if wanted, a reply. A clock limits the wait.
     fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
         let has_clock = hints.remaining_time < Millis::INFINITY;
         if stats.root.is_none() {

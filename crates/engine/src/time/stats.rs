@@ -30,9 +30,7 @@ pub struct SearchStats {
     pub losing_moves: u32,
     /// All root moves lose almost certainly: a better score is worth more than time.
     pub is_resignable: bool,
-    /// Moves to the mate found for the side to move.
     pub mate_in: Option<u32>,
-    /// Moves to the mate found against the side to move.
     pub mated_in: Option<u32>,
 }
 
@@ -45,7 +43,6 @@ impl SearchStats {
         MostVisits::of(&self.root_visits)
     }
 
-    /// Nearly all visits end where the result is known.
     pub(crate) fn is_exhausted(&self) -> bool {
         const LEAST_NODES: Nodes = Nodes(20_000);
         let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
@@ -94,7 +91,6 @@ impl Hints {
         self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
 
-    /// The lead in visits that no root move can make up.
     pub(crate) fn decisive_lead(&self) -> Option<u32> {
         let lead = self.remaining_visits.0 as u32;
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)

@@ -19,7 +19,6 @@ pub enum StopReason {
     /// `go mate` found the mate, or there is none.
     Mate,
     KldGain,
-    /// The best move cannot be overtaken in the time that is left.
     SmartPruning,
     OnlyMove,
     ProvenWin,
@@ -49,7 +48,6 @@ impl fmt::Display for StopReason {
 
 /// A rule that may end a search. It lives for one search.
 pub trait Stopper: Send + fmt::Debug {
-    /// Also tightens the hints for later stoppers and the search.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
     /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. It may change.
@@ -187,7 +185,6 @@ impl Stopper for DepthLimit {
     }
 }
 
-/// Stops at a mate that is short enough, or when there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MateLimit {
     pub(crate) moves: u32,
@@ -215,7 +212,6 @@ pub(crate) struct KldGain {
 }
 
 impl KldGain {
-    /// Stops below a gain of `minimum` per node, checked every `interval` nodes.
     pub(crate) fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }

@@ -69,7 +69,6 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
-    /// The clock was set: its next value says nothing about lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }

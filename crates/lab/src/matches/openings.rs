@@ -15,11 +15,9 @@ use zeitnot_engine::foreign::in_our_words;
 #[error("{}{problem}", path.display())]
 pub struct OpeningsError {
     path: PathBuf,
-    /// What is wrong, with the place in the file.
     problem: String,
 }
 
-/// A start position and the moves played from it without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// `None` is that of standard chess.
@@ -120,7 +118,6 @@ impl Openings {
     }
 }
 
-/// By its name, or else by its first tag.
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)

@@ -54,7 +54,6 @@ impl ResultTally {
         self.open.len() as u64
     }
 
-    /// Mean and variance of the points per game of a pair.
     fn pair_moments(&self) -> Option<(f64, f64)> {
         (self.pair_count() > 0).then(|| moments(self.pairs.map(|count| count as f64)))
     }
@@ -118,7 +117,6 @@ impl Elo {
         let seen = [-1.0, 1.0].map(|sign| elo_of_score(score + sign * Z_95 * error));
         let (expected, variance_of_one) = tally.expected_moments();
         let after = pairs + JEFFREYS * PAIR_SCORES.len() as f64;
-        // The slope of Elo over points scales the deviation.
         let deviation =
             (variance_of_one / (after + 1.0)).sqrt() / (expected * (1.0 - expected) * NATURAL_PER_ELO);
         let lead = elo_of_score(expected);
@@ -327,7 +325,6 @@ const PRECISION: f64 = 1e-10;
 /// Natural units. Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
-/// Indices of A and B among the players, and their results.
 type MatchResult<'a> = ([usize; 2], &'a ResultTally);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

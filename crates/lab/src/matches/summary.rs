@@ -24,7 +24,6 @@ pub(crate) struct PruningCounts {
 }
 
 impl PruningCounts {
-    /// Skips moves without a clock, where smart pruning is off.
     pub(super) fn add(&mut self, row: &MatchMoveRow) {
         let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
         self.moves += 1;
@@ -40,7 +39,6 @@ impl PruningCounts {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
 
-    /// Saved time as a share of the time used.
     pub(crate) fn saved(&self) -> Option<f64> {
         (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
     }
@@ -160,7 +158,6 @@ impl MatchSummary {
         [&self.a, &self.b]
     }
 
-    /// Name, share of pruned moves and of time saved.
     fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);

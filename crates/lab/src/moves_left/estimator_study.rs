@@ -61,7 +61,6 @@ pub(super) struct PairDifference {
     pub(super) played_out: Option<Difference>,
 }
 
-/// A fit and its error on games outside of the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Fit {
     /// Text for the option `TimeManager`, `None` where the fit does not beat the defaults.
@@ -154,7 +153,6 @@ impl GroupCells {
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    /// With the sums of each, the fitted one first.
     fits: Vec<(FittedFamily, GroupCells)>,
     games: u64,
     positions: u64,
@@ -192,7 +190,6 @@ impl Accumulator {
         self.positions += rows.len() as u64;
         self.played_out += u64::from(is_played_out(first));
         self.events.insert(first.event);
-        // Of this game alone, to be multiplied by its weights.
         let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
         let estimates: Vec<Vec<Option<f64>>> = rows
             .iter()

@@ -107,7 +107,6 @@ pub struct Measurer<'a> {
     /// Whose answers are columns: `mle-legacy`, `mle-pieces`, `mle-mlh`.
     estimators: [Estimator; 3],
     has_moves_left: bool,
-    /// Place of a game and of a position's row.
     batch: BatchEvaluator<(usize, usize)>,
     searcher: Option<Searcher>,
 }
@@ -195,7 +194,6 @@ fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The columns of the position before move `i` without network and search.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -236,7 +234,6 @@ impl Searcher {
         self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
     }
 
-    /// Fills the search columns of the position after `position` (as in UCI's `position`).
     fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
         // Cached evaluations would make rows depend on the start of a run.

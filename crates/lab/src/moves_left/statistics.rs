@@ -135,7 +135,6 @@ impl Unit {
         }
     }
 
-    /// Which half a position belongs to, 0 or 1.
     pub(super) fn half(self, row: &PositionRow) -> usize {
         (mix(self.of(row)) & 1) as usize
     }
@@ -193,7 +192,6 @@ fn poisson(uniform: f64) -> f64 {
     k
 }
 
-/// Sums of one estimator in one group, with those for intervals.
 #[derive(Clone, Debug)]
 pub(super) struct GroupSums {
     sums: Sums,
@@ -231,7 +229,6 @@ impl GroupSums {
         self.sums.absolute / self.sums.count
     }
 
-    /// Difference of the mean absolute errors on the same positions.
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
         let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
         Difference { difference: self.mae() - other.mae(), ci }
@@ -323,7 +320,6 @@ impl SpreadCoverage {
 /// A move is starved below this fraction of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
 const POINTS: usize = 20;
-/// Of a side, to judge its use of the clock.
 const FEWEST_MOVES: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -341,13 +337,10 @@ pub(super) struct ClockUse {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
     pub(super) sides: u64,
-    /// Mean share of the clock left at the end.
     pub(super) unused: f64,
     /// Share of starved moves (even share: clock ÷ moves of the game).
     pub(super) starved: f64,
-    /// Mean coefficient of variation of a game's move times.
     pub(super) variation: f64,
-    /// Mean share of the clock for the longest move.
     pub(super) largest: f64,
 }
 

@@ -61,7 +61,6 @@ impl Default for EngineModel {
     }
 }
 
-/// Nodes in the tree at the start of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptNodes {
     pub(super) searched: u64,
@@ -88,7 +87,6 @@ impl EngineModel {
         KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
     }
 
-    /// Draws the speed of one move, new nodes per second.
     pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
@@ -121,7 +119,6 @@ pub(super) struct VirtualSearch<'a> {
     model: &'a EngineModel,
     stats: SearchStats,
     nps: f64,
-    /// Shares of new visits of the favourite and the other leading move.
     best_share: f64,
     second_share: f64,
     new_visits: [f64; 2],
@@ -280,7 +277,6 @@ struct Fluctuation {
     /// At the last doubling and at the next, since the first evaluation.
     drifts: [f64; 2],
     drift: f64,
-    /// Gets most of the new visits: 0 or 1.
     favourite: usize,
     /// 0 or 1, `None` if unknown.
     best_by_q: Option<usize>,

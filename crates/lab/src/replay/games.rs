@@ -96,7 +96,6 @@ pub(crate) fn recorded_moves(
 pub struct NetworkHeads {
     has_wdl: bool,
     has_moves_left: bool,
-    /// Place of a game and of the move made in the position.
     batch: BatchEvaluator<(usize, usize)>,
 }
 
@@ -110,7 +109,6 @@ impl NetworkHeads {
         })
     }
 
-    /// Evaluates the root of every move of `games`, in full batches.
     pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         for place in 0..games.len() {
             let recorded = &games[place].recorded;

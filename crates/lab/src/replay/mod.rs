@@ -61,7 +61,6 @@ pub(crate) struct ReplayedMove {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReplayedGame {
-    /// All moves on time, and the late one if any.
     pub(crate) moves: Vec<ReplayedMove>,
     pub(crate) given_ms: f64,
     /// Negative after a loss on time.

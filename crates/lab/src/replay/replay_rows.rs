@@ -14,7 +14,6 @@ use zeitnot_engine::time::{TimeControl, manager_from};
 const INSTANT_SHARE: f64 = 0.02;
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
-/// One game under one manager at one time control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplayGameRow {
     /// Among the replayed games, from 1, whatever the shard.

@@ -27,7 +27,6 @@ pub struct MovesLeftInput {
 pub struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
-    /// The estimator that gave it, a fallback's name where one had to help out.
     pub source: &'static str,
 }
 
@@ -159,7 +158,6 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-/// Numbers of pieces for which parameters set the table's value.
 pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
@@ -203,7 +201,6 @@ impl Estimate for PieceCountTable {
 }
 
 impl PieceCountTable {
-    /// Full moves of our side at the numbers of pieces in [`KNOTS`].
     pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
     }

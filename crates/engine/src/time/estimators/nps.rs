@@ -124,7 +124,6 @@ impl NpsEstimator {
         }
     }
 
-    /// Follows the rate `measured` between `from_s` and `to_s` seconds of the measurement.
     fn follow(&mut self, measured: f64, from_s: f64, to_s: f64) {
         let seconds = to_s - from_s;
         self.value = match self.rule {

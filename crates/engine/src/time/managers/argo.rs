@@ -110,12 +110,9 @@ impl ArgoClock {
 
 /// The difficulty changes from this iteration on.
 const FIRST_RATED_ITERATION: u32 = 5;
-/// A larger fall of the score makes a move difficult, centipawns.
 const SCORE_DROP: f64 = 50.0;
-/// A smaller change of the score is stable, centipawns.
 const STABLE_SCORE: f64 = 10.0;
 const FIRST_STABLE_ITERATION: u32 = 10;
-/// A mate in as many moves ends the search.
 const SHORT_MATE: u32 = 5;
 /// A longer mate ends it if it is this much nearer than the iteration's number.
 const MATE_MARGIN: u32 = 5;
@@ -210,7 +207,6 @@ impl ArgoStopper {
 
 /// Short or well within the depth of `iteration`.
 fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
-    // The mating side makes the first move, the mated side the second.
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
     let got = stats.mated_in.map(|moves| (moves, 2 * moves));
     given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)

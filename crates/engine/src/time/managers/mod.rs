@@ -72,7 +72,6 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     (manager.create)(own)
 }
 
-/// The parameter list with the values of `smooth`'s preset filled in.
 pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);

@@ -33,7 +33,6 @@ impl TimeManager for Stockfish {
 const MOVE_HORIZON: u32 = 50;
 /// Factor on this move's importance in the maximum.
 const MAX_RATIO: f64 = 7.0;
-/// Share of the other moves' time that the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
 option_group! {
@@ -99,7 +98,6 @@ impl Stockfish {
         TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
-    /// Time to share if `moves` moves are to go, ms.
     fn time_for_moves(&self, clock: MoverClock, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;

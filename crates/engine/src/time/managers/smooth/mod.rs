@@ -51,7 +51,6 @@ pub struct Smooth {
     previous: Option<PreviousMove>,
     /// Pondered nodes in the tree at the move's start.
     gift_nodes: f64,
-    /// New nodes saved by the lead at the move's start.
     lead_nodes: f64,
     piggybank: Piggybank,
     message: Option<String>,

@@ -15,7 +15,6 @@ pub(crate) struct PlanInput {
     pub movestogo: Option<u32>,
     /// Full moves of our side, capped by `movestogo`, at least 1.
     pub moves_left: f64,
-    /// Average weight of the moves ahead relative to this one.
     pub future_weight: f64,
     pub nps: f64,
     /// Below 1.
@@ -31,7 +30,6 @@ pub(crate) struct PlanInput {
     pub lead_nodes: f64,
     /// Largest share of the clock for one move.
     pub max_move_budget: f64,
-    /// Least search time as a share of the average move time.
     pub min_move_share: f64,
     /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
@@ -41,7 +39,6 @@ pub(crate) struct PlanInput {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PiggybankDeposit {
-    /// Share of the target time put into the reserve.
     pub share: f64,
     pub room_ms: f64,
 }

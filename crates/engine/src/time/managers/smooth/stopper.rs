@@ -12,7 +12,6 @@ use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
 
-/// Growth of the tree at which the plan is revised.
 const REVISION_GROWTH: f64 = 1.1;
 
 #[derive(Clone, Debug)]

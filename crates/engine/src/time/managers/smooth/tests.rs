@@ -84,7 +84,6 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
         let mut manager = smooth("");
         let first = report_of(&mut manager, &facts(60_000.0, 600.0));
         finish(&mut manager, first, 1_000.0, 1_000);
-        // Half of the tree is kept, and the gift comes on top.
         let second = MoveFacts {
             reused_nodes: Nodes(500 + gift),
             pondered_nodes: Nodes(gift),
@@ -116,7 +115,6 @@ fn a_slow_first_batch_does_not_hide_the_deadline() {
     let waiting = |elapsed_ms| SearchStats { elapsed: Millis(elapsed_ms), ..SearchStats::default() };
     assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
     assert!(close(hints.remaining_time.0, 1.0));
-    // At 100 evaluations/s not even one fits into 1 ms.
     assert_eq!(hints.batch_cap(256, Nps(100.0)), 1);
     assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
 }
