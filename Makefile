@@ -9,7 +9,7 @@ endif
 .PHONY: build test check-all licences deny clean
 
 build:
-	cargo rustc --release --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
+	cargo rustc --release -p zeitnot --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
 
 test:
 	cargo test --release

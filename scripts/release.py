@@ -7,9 +7,9 @@ writes the manual pages and completions of all. An archive holds the program wit
 licences, manual pages and completions; beside the archives lie the source, from which they were made, `SHA256SUMS` and the text of the
 release (`NOTES.md`), the newest section of CHANGELOG.md. `--wheel` adds a package for pip for each target.
 
-A program must ask for no library that a fresh system lacks, and for no newer system than INSTALL.txt says; one for macOS must be
-signed, if only by checksums. Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it is for
-another machine and they are installed; otherwise it is said that it was not tried.
+A program must ask for no library that a fresh system lacks, and for no newer system than INSTALL.txt says; one for Apple's processors
+must be signed, if only by checksums. Each archive is unpacked into an empty folder and must play there: under qemu or Wine where it
+is for another machine and they are installed; otherwise it is said that it was not tried.
 
 One toolchain, zig, compiles and links for all systems. Needs Python 3.8 or newer, and:
 
@@ -48,12 +48,28 @@ TARGETS = [
 OWN = f"{platform.machine()}-unknown-linux-gnu"
 # The oldest systems for which Rust's own library is made.
 GLIBC, MACOS = "2.17", "11.0"
-# The libraries that every such system has.
+# What a program may load: the system's own libraries, and none that a compiler brings ("lib…" on Windows).
 LIBRARIES = {
     "linux": r"(libc|libdl|libm|libpthread|librt|libutil|ld-linux-\S+)\.so\.\d",
-    "apple": r"/usr/lib/lib(System\.B|charset\.1|iconv\.2)\.dylib",
-    "windows": r"(advapi32|bcryptprimitives|kernel32|ntdll|userenv|ws2_32|api-ms-win-\S+)\.dll",
+    "apple": r"/(usr/lib|System/Library/Frameworks)/\S+",
+    "windows": r"(?!lib)\S+\.dll",
 }
+# What sysinfo takes of Apple's frameworks. The linker wants their names, and zig brings those of libSystem alone.
+FRAMEWORKS = {
+    "CoreFoundation": "CFDataGetBytes CFDataGetLength CFDataGetTypeID CFGetTypeID CFRelease CFRetain CFStringCreateWithBytesNoCopy "
+    "kCFAllocatorDefault kCFAllocatorNull",
+    "IOKit": "IOIteratorNext IOObjectRelease IORegistryEntryCreateCFProperty IORegistryEntryGetName IOServiceGetMatchingServices "
+    "IOServiceMatching kIOMasterPortDefault",
+}
+FRAMEWORK = """--- !tapi-tbd
+tbd-version: 4
+targets: [ x86_64-macos, arm64-macos ]
+install-name: /System/Library/Frameworks/{name}.framework/Versions/A/{name}
+exports:
+  - targets: [ x86_64-macos, arm64-macos ]
+    symbols: [ {symbols} ]
+...
+"""
 # What people get beside the program. docs/ links to the files at the top.
 FILES = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "docs", "models/README.md"]
 SHELLS = {"bash": "zeitnot", "zsh": "_zeitnot", "fish": "zeitnot.fish", "powershell": "zeitnot.ps1"}
@@ -95,6 +111,16 @@ def run(*command, **more):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", cwd=ROOT, **more).stdout
 
 
+def frameworks():
+    """Tells the linker of Apple's frameworks, in a folder that stands for Xcode's; returns the folder."""
+    for name, symbols in FRAMEWORKS.items():
+        folder = WORK / "apple" / f"System/Library/Frameworks/{name}.framework"
+        folder.mkdir(parents=True, exist_ok=True)
+        symbols = ", ".join(f"_{symbol}" for symbol in symbols.split())
+        (folder / f"{name}.tbd").write_text(FRAMEWORK.format(name=name, symbols=symbols))
+    return WORK / "apple"
+
+
 def of_system(target, table):
     return next(value for word, value in table.items() if word in target)
 
@@ -127,7 +153,7 @@ def check(program, target):
     rare = [library for library in libraries if not re.fullmatch(of_system(target, LIBRARIES), library, re.IGNORECASE)]
     if rare or newest > tuple(map(int, oldest.split("."))):
         raise SystemExit(f"{program} asks for version {newest} of its system, and for {rare or 'no rare library'}")
-    if "apple" in target and not is_signed(program.read_bytes()):
+    if target == "aarch64-apple-darwin" and not is_signed(program.read_bytes()):
         raise SystemExit(f"{program} has no valid signature, so macOS would not run it")
     return " ".join([".".join(map(str, newest)), *libraries]).strip()
 
@@ -238,10 +264,7 @@ def main():
     arguments = parser.parse_args()
     out = arguments.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    # zig brings what it needs of Apple's libraries; an empty folder spares rustc the search for Xcode, and us its warning.
-    sdk = WORK / "no-sdk"
-    sdk.mkdir(parents=True, exist_ok=True)
-    os.environ.update(SDKROOT=str(sdk), MACOSX_DEPLOYMENT_TARGET=MACOS)
+    os.environ.update(SDKROOT=str(frameworks()), MACOSX_DEPLOYMENT_TARGET=MACOS)
     made, shared, version = [], None, None
     for target in dict.fromkeys([OWN, *(arguments.targets or TARGETS)]):
         program = build(target)

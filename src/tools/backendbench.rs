@@ -122,7 +122,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
     let report = ThroughputReport::new(backend.info(), args.threads, &series);
     if let Some(folder) = &args.out {
-        write_report(folder, report.page(), "backendbench.json", &report)?;
+        output.tell_page(write_report(folder, report.page(), "backendbench.json", &report)?);
     }
     output.write(&report.rows, &report)?;
     Ok(ExitStatus::Success)

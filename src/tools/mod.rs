@@ -211,7 +211,7 @@ impl Cli {
             args.is_offline = self.offline;
         }
         let status = command.run(&mut output);
-        match status.and_then(|status| output.flush().map(|()| status)) {
+        match status.and_then(|status| output.finish().map(|()| status)) {
             Ok(ExitStatus::Success) => ExitCode::SUCCESS,
             Ok(ExitStatus::Negative) => ExitCode::from(1),
             Ok(ExitStatus::BadInput) => ExitCode::from(2),

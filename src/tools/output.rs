@@ -1,7 +1,7 @@
 //! Output of commands: results to stdout, messages to stderr.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use serde::Serialize;
@@ -47,6 +47,8 @@ impl Failure {
 pub(crate) struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
+    /// The page that the command has written.
+    page: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub(super) enum OutputFormat {
 
 impl Output {
     pub(super) fn stdout(format: OutputFormat) -> Output {
-        Output { sink: BufWriter::new(Box::new(io::stdout())), format }
+        Output { sink: BufWriter::new(Box::new(io::stdout())), format, page: None }
     }
 
     /// Writes `document` as a line of JSON, or `text`, which ends its own lines.
@@ -82,6 +84,19 @@ impl Output {
         if self.format == OutputFormat::Text {
             write!(self.sink, "{text}")?;
             self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the command end by the path of a page that it has written.
+    pub(crate) fn tell_page(&mut self, path: PathBuf) {
+        self.page = Some(path);
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        if let Some(page) = self.page.take() {
+            eprint_message(format_args!("page: {}", page.display()));
         }
         Ok(())
     }

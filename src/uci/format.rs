@@ -87,9 +87,6 @@ pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
-/// Sum of draws and the likelier result above which the mean advantage is meaningless.
-const SURE_RESULT: f32 = 0.996;
-
 /// Cut towards zero, as in Lc0.
 fn score_in(form: ScoreType, line: &PvLine) -> i32 {
     let (wl, q) = (f64::from(line.wl), f64::from(line.q));
@@ -101,22 +98,9 @@ fn score_in(form: ScoreType, line: &PvLine) -> i32 {
         ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
         ScoreType::Q => 10_000.0 * q,
         ScoreType::WinMinusLoss => 10_000.0 * wl,
-        ScoreType::WdlMu => mu_or_centipawns(line),
+        ScoreType::WdlMu => line.mean_advantage(),
     };
     score as i32
-}
-
-/// The mean advantage while it is meaningful, else centipawns that continue it.
-fn mu_or_centipawns(line: &PvLine) -> f64 {
-    let fallback = 45.0 * (1.567_280_716_28 * f64::from(line.wl)).tan();
-    match line.mu {
-        Some(mu) if line.wl.abs() + line.d < SURE_RESULT => {
-            let score = 100.0 * f64::from(mu);
-            // Beyond an even chance to win the larger of both counts.
-            if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
-        }
-        _ => fallback,
-    }
 }
 
 /// From here the policy has one decimal, to keep the columns' width.

@@ -11,6 +11,7 @@ use zeitnot_engine::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
 use zeitnot_engine::network::{Backend, EvalSlot, policy_map};
+use zeitnot_engine::params::Params;
 
 use crate::common::{assert_refused, data, network, run, run_json, set_up_onnx_runtime, stderr};
 
@@ -23,7 +24,8 @@ fn model(path: &Path) -> OnnxModel {
 
 /// Returns a model's evaluations of four positions of one game.
 fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
-    let backend = OnnxRuntime::new(model, "test", &DeviceOptions::default()).unwrap();
+    let backend =
+        OnnxRuntime::new(model, "test", &DeviceOptions::parse(&Params::default()).unwrap()).unwrap();
     let moves = ["e2e4", "c7c5", "g1f3", "d7d6"];
     let mut slots: Vec<_> = (0..moves.len())
         .map(|count| {

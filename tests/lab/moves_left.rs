@@ -128,7 +128,7 @@ fn intervals_go_by_events_or_say_that_they_do_not() {
     }
     let (_folder, _, few) = measured(&games(3, 0).repeat(5), &[]);
     assert_eq!((&few["intervals_by"], &few["events"]), (&"game".into(), &3.into()));
-    assert!(few["notes"][1].as_str().unwrap().starts_with("intervals are by games"), "{few}");
+    assert!(few["notes"][1].as_str().unwrap().starts_with("Intervals are by games"), "{few}");
     assert!(few["estimators"][0]["ci"]["low"].is_f64());
 }
 

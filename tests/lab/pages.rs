@@ -63,6 +63,30 @@ pub fn assert_nothing_is_cut_off(folder: &Path) {
     assert!(dom.contains(whole), "{}: {}", folder.display(), &dom[dom.find("<body").unwrap()..]);
 }
 
+/// Shows the page in light and in dark, and lets axe-core (`npm install --global axe-core`) look at it.
+pub fn assert_accessible(folder: &Path) {
+    let root = Command::new("npm").args(["root", "--global"]).output();
+    let root =
+        root.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let Ok(axe) = std::fs::read_to_string(Path::new(&root).join("axe-core/axe.min.js")) else {
+        return skipped("no axe-core is installed to look at the page");
+    };
+    let tell = "axe.run().then(({ violations }) => { document.body.dataset.axe = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`).join('; ') || 'none'; })";
+    let html = std::fs::read_to_string(folder.join("index.html")).unwrap();
+    for scheme in ["light", "dark"] {
+        let page = folder.join(format!("{scheme}.html"));
+        let html =
+            html.replace("(prefers-color-scheme:dark)", if scheme == "dark" { "all" } else { "not all" });
+        std::fs::write(
+            &page,
+            html.replace("</body>", &format!("<script>{axe}</script><script>{tell}</script></body>")),
+        )
+        .unwrap();
+        let Some(dom) = seen_by_a_browser(&page.display().to_string()) else { return };
+        assert!(dom.contains("data-axe=\"none\""), "{scheme}: {}", &dom[dom.find("<body").unwrap()..]);
+    }
+}
+
 fn run(command: &[&str], out: &Path) -> String {
     let output = zeitnot(command).arg("--out").arg(out).output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", stderr(&output));
@@ -137,4 +161,10 @@ fn every_page_begins_with_its_key_figure_and_names_what_made_it() {
 #[ignore = "needs Chromium"]
 fn no_page_is_cut_off_on_a_phone_or_a_wide_window() {
     each_page(|folder, _| assert_nothing_is_cut_off(folder));
+}
+
+#[test]
+#[ignore = "needs Chromium and axe-core"]
+fn every_page_is_accessible() {
+    each_page(|folder, _| assert_accessible(folder));
 }

@@ -150,10 +150,7 @@ fn nothing_wrong_takes_one_line_at_the_start() {
     engine.send("isready");
     let lines = engine.read_until("readyok");
     assert_eq!(lines.len(), 2, "{lines:#?}");
-    assert!(
-        lines[0].contains(", 1 thread; ") && lines[0].contains("SyzygyPath: there is no folder"),
-        "{lines:#?}"
-    );
+    assert!(lines[0].contains("; SyzygyPath: there is no folder"), "{lines:#?}");
 }
 
 /// A regression: GUIs start the engine in a folder of their own, where a relative file of the configuration does not lie.

@@ -26,12 +26,11 @@ const COMPRESSION_LEVEL: i32 = 9;
 const MOST_NOTES: usize = 20;
 
 /// Training data for networks: labelled games, and the trainer's tables of them
+///
+/// Each step writes what it counted to stdout, in JSON.
 #[derive(Debug, Parser)]
 #[command(version = VERSION)]
 struct Datagen {
-    /// Write JSON to stdout instead of text
-    #[arg(long, global = true)]
-    json: bool,
     #[command(subcommand)]
     step: DatagenStep,
 }
@@ -126,14 +125,6 @@ struct DatagenSummary {
 }
 
 impl DatagenSummary {
-    fn print(&self, as_json: bool) -> Result<(), Box<dyn Error>> {
-        match as_json {
-            true => println!("{}", serde_json::to_string_pretty(self)?),
-            false => print!("{self}"),
-        }
-        Ok(())
-    }
-
     fn count(&mut self, game: &LabelledGame) {
         self.games += 1;
         self.positions += game.plies.len();
@@ -141,20 +132,13 @@ impl DatagenSummary {
     }
 }
 
-impl fmt::Display for DatagenSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DatagenSummary { games, skipped, positions, held_out_positions } = self;
-        writeln!(
-            f,
-            "{games} games ({skipped} skipped), {positions} positions, {held_out_positions} of them held out"
-        )
-    }
-}
-
 fn main() -> ExitCode {
     let args = Datagen::parse();
-    match run(&args.step).and_then(|summary| summary.print(args.json)) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(&args.step).and_then(|summary| Ok(serde_json::to_string_pretty(&summary)?)) {
+        Ok(summary) => {
+            println!("{summary}");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(2)

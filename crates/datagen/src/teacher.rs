@@ -11,6 +11,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
@@ -21,7 +22,7 @@ use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, PositionError, Terminal, Variant};
 use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
-use zeitnot_lab::{InfoLine, PATIENCE, UciProcess, UciProcessError};
+use zeitnot_lab::{ExternalCommand, InfoLine, Patience, UciProcess, UciProcessError};
 
 /// Larger scores are cut. Above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
@@ -76,6 +77,9 @@ const PLAUSIBLE_DRAWS: usize = 3;
 /// Loss of a mistake, compressed centipawns.
 const MISTAKE: f64 = 80.0;
 
+/// The time that the teacher may be silent in a search.
+const LONGEST_SILENCE: Patience = Patience::Silence(Duration::from_secs(600));
+
 /// Sends `quit` when dropped.
 #[derive(Debug)]
 pub struct UciTeacher {
@@ -84,25 +88,21 @@ pub struct UciTeacher {
 
 impl UciTeacher {
     pub fn start(program: &Path, arguments: &[String]) -> Result<UciTeacher, UciProcessError> {
-        let (process, _) = UciProcess::start(&program.display().to_string(), arguments, PATIENCE)?;
-        let mut teacher = UciTeacher { process };
-        teacher.process.send(&format!("setoption name MultiPV value {MAX_CANDIDATES}"))?;
-        teacher.new_game()?;
-        Ok(teacher)
-    }
-
-    fn new_game(&mut self) -> Result<(), UciProcessError> {
-        self.process.send("ucinewgame")?;
-        self.process.send("isready")?;
-        self.process.read_until("readyok", None)?;
-        Ok(())
+        let command = ExternalCommand {
+            arguments: arguments.to_vec(),
+            options: vec![("MultiPV".into(), MAX_CANDIDATES.to_string())],
+            ..ExternalCommand::new(&program.display().to_string())
+        };
+        let (mut process, _) = UciProcess::start(&command)?;
+        process.new_game()?;
+        Ok(UciTeacher { process })
     }
 
     fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
         self.process.send(&format!("go nodes {nodes}"))?;
-        let lines = self.process.read_until("bestmove", None)?;
+        let lines = self.process.read_until("bestmove", LONGEST_SILENCE)?;
         let mut latest = [None; MAX_CANDIDATES];
         for (rank, centipawns, first_move) in lines.iter().filter_map(|line| parse_info(line)) {
             if let Some(slot) = latest.get_mut(rank) {
@@ -214,7 +214,7 @@ fn try_game(
         let Some(&played) = rng.choice(&legal) else { break };
         game.play(LabelledPly::new(played, MoveChoice::Book));
     }
-    teacher.new_game()?;
+    teacher.process.new_game()?;
     let opening = game.plies.len();
     let mut quiet_plies = 0;
     let ending = loop {

@@ -17,6 +17,7 @@
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //! | `viewer` | the page's board and graphs |
+//! | `score` | the scales of evaluations: pawns, winning chances |
 //! | `uci_process` | external engines |
 //! | [`report`] | tables, plots and pages |
 //! | [`runner`] | jobs in order on threads |
@@ -34,6 +35,7 @@ pub mod replay;
 pub mod report;
 pub mod rows;
 pub mod runner;
+mod score;
 pub mod tuning;
 mod uci_process;
 mod viewer;
@@ -44,7 +46,7 @@ use thiserror::Error;
 
 pub use pgn::GameError;
 pub use rows::RowError;
-pub use uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
+pub use uci_process::{ExternalCommand, ExternalEngine, InfoLine, Patience, UciProcess, UciProcessError};
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 
@@ -125,7 +127,6 @@ impl Phase {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Opening => "opening",

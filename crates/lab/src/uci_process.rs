@@ -1,20 +1,28 @@
-//! An external UCI engine as a child process: what goes in and what comes out, line by line, with patience
-//! that ends.
+//! External UCI engines as child processes: what goes in and what comes out, line by line, with patience that
+//! ends. An engine that fails is named with what it said last.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
+use parking_lot::Mutex;
 use thiserror::Error;
+use zeitnot_engine::chess::{History, Move, Position, Variant};
 
-/// The time that a program has to say that it is a UCI engine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that an engine may be silent where no clock runs, unless the user says otherwise.
+const SILENCE: Duration = Duration::from_secs(10);
+/// The time that it may be silent once it has told of an error in the place of an answer.
+const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
 /// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The time after which it is looked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Most lines of its last words.
+const LAST_WORDS: usize = 4;
 
 /// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
@@ -26,6 +34,33 @@ pub struct UciProcessError {
     pub reason: String,
 }
 
+/// How an engine is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalCommand {
+    pub program: String,
+    pub arguments: Vec<String>,
+    /// Names and values of the options to set.
+    pub options: Vec<(String, String)>,
+    /// The time that it may be silent where no clock runs.
+    pub silence: Duration,
+}
+
+impl ExternalCommand {
+    pub fn new(program: &str) -> ExternalCommand {
+        let program = program.to_owned();
+        ExternalCommand { program, arguments: Vec::new(), options: Vec::new(), silence: SILENCE }
+    }
+}
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience {
+    /// So long in all.
+    Whole(Duration),
+    /// So long after the last line that it has said.
+    Silence(Duration),
+}
+
 /// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
 #[derive(Debug)]
 pub struct UciProcess {
@@ -35,70 +70,108 @@ pub struct UciProcess {
     input: Option<ChildStdin>,
     /// Its lines, as a thread reads them. The end of the channel is that of its output.
     output: Receiver<io::Result<String>>,
+    /// What it said for people, on both outputs, since its last answer.
+    words: Arc<Mutex<VecDeque<String>>>,
+    silence: Patience,
 }
 
 impl UciProcess {
-    /// Starts `program` with `arguments`, and waits until it has answered to `uci`. Returns also its answer.
-    pub fn start(
-        program: &str,
-        arguments: &[String],
-        patience: Duration,
-    ) -> Result<(UciProcess, Vec<String>), UciProcessError> {
-        let fault = |reason: String| UciProcessError { name: program.to_owned(), reason };
-        let mut child = Command::new(program)
-            .args(arguments)
+    /// Starts an engine, waits until it has answered to `uci`, and sets the options. Returns also its answer.
+    pub fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+        let fault = |reason: String| UciProcessError { name: command.program.clone(), reason };
+        let mut child = Command::new(&command.program)
+            .args(&command.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| fault(format!("cannot be started: {error}")))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err(fault("has no input or output".into()));
         };
-        let (input, output) = (Some(input), lines_of(output));
-        let mut process = UciProcess { name: program.to_owned(), child, input, output };
-        let answer = process.send("uci").and_then(|()| process.read_until("uciok", Some(patience)));
-        if answer.is_err() {
-            // It may be no engine at all, and not know `quit`.
-            let _ = process.child.kill();
+        let words = Arc::new(Mutex::new(VecDeque::new()));
+        let heard = words.clone();
+        let mut errors = texts(errors);
+        thread::spawn(move || errors.try_for_each(|text| text.map(|text| hear(&heard, &text))));
+        let (sender, received) = unbounded();
+        let mut lines = texts(output);
+        thread::spawn(move || lines.try_for_each(|text| sender.send(text)));
+        let mut process = UciProcess {
+            name: command.program.clone(),
+            child,
+            input: Some(input),
+            output: received,
+            words,
+            silence: Patience::Silence(command.silence),
+        };
+        let answer = process.send("uci").and_then(|()| process.read_until("uciok", process.silence));
+        let answer = answer.inspect_err(|_| process.kill())?;
+        for (name, value) in &command.options {
+            if !declares(&answer, name) {
+                return Err(process.fault(format!("has no option {name:?}")));
+            }
+            process.send(&format!("setoption name {name} value {value}"))?;
         }
-        Ok((process, answer?))
+        Ok((process, answer))
     }
 
     pub fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
         let sent = writeln!(input, "{line}").and_then(|()| input.flush());
-        sent.map_err(|error| self.fault(format!("does not listen: {error}")))
+        sent.map_err(|_| self.fault("has ended".into()))
+    }
+
+    pub fn new_game(&mut self) -> Result<(), UciProcessError> {
+        self.send("ucinewgame")?;
+        self.send("isready")?;
+        self.read_until("readyok", self.silence)?;
+        Ok(())
     }
 
     /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
-    pub fn read_until(
-        &mut self,
-        word: &str,
-        patience: Option<Duration>,
-    ) -> Result<Vec<String>, UciProcessError> {
-        let end = patience.map(|patience| Instant::now() + patience);
-        let mut lines = Vec::new();
+    pub fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
+        let began = Instant::now();
+        let (mut last, mut lines) = (began, Vec::new());
         loop {
-            let received = match end {
-                Some(end) => self.output.recv_timeout(end.saturating_duration_since(Instant::now())),
-                None => self.output.recv().map_err(RecvTimeoutError::from),
-            };
+            let received = self.output.recv_timeout(LOOK_EVERY * 10);
             let line = match received {
                 Ok(line) => line.map_err(|error| self.fault(error.to_string()))?,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(self.fault(format!("ended before it said {word}")));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(self.fault(format!("has not said {word}: is it a UCI engine?")));
+                    let (since, most) = match patience {
+                        Patience::Whole(most) => (began, most),
+                        Patience::Silence(most) => (last, most),
+                    };
+                    let is_mute = last.elapsed() >= SILENCE_AFTER_ERROR && self.has_told_of_an_error();
+                    if is_mute || since.elapsed() >= most {
+                        let waited = last.elapsed().as_secs_f64();
+                        return Err(self.fault(format!(
+                            "has not said {word} and is silent for {waited:.0} s (wait=SECONDS allows more)"
+                        )));
+                    }
+                    continue;
                 }
             };
-            let is_last = line.split_ascii_whitespace().next() == Some(word);
-            lines.push(line);
-            if is_last {
+            last = Instant::now();
+            let first = line.split_ascii_whitespace().next().unwrap_or_default().to_owned();
+            let is_for_people = !["info", "option", "id", ""].contains(&first.as_str());
+            if first == word {
+                self.words.lock().clear();
+                lines.push(line);
                 return Ok(lines);
             }
+            if is_for_people || line.starts_with("info string") {
+                hear(&self.words, &line);
+            }
+            lines.push(line);
         }
+    }
+
+    fn has_told_of_an_error(&self) -> bool {
+        self.words.lock().iter().any(|line| line.to_lowercase().contains("error"))
     }
 
     /// Ends the engine at once, for one that does not answer any more.
@@ -106,9 +179,143 @@ impl UciProcess {
         let _ = self.child.kill();
     }
 
+    /// What went wrong, with the engine's last words.
     pub fn fault(&self, reason: String) -> UciProcessError {
+        // What it wrote before it ended may still be on its way.
+        thread::sleep(LOOK_EVERY * 5);
+        let words = self.words.lock().iter().cloned().collect::<Vec<_>>().join(" / ");
+        let reason = if words.is_empty() { reason } else { format!("{reason}. Its last words: {words}") };
         UciProcessError { name: self.name.clone(), reason }
     }
+}
+
+fn hear(words: &Mutex<VecDeque<String>>, line: &str) {
+    let mut words = words.lock();
+    let line = line.strip_prefix("info string ").unwrap_or(line).trim().to_owned();
+    if !line.is_empty() && words.back() != Some(&line) {
+        words.push_back(line);
+    }
+    if words.len() > LAST_WORDS {
+        words.pop_front();
+    }
+}
+
+/// The lines of an output. By bytes: names may be in any old encoding.
+fn texts(output: impl Read) -> impl Iterator<Item = io::Result<String>> {
+    let text = |line: Vec<u8>| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+    BufReader::new(output).split(b'\n').map(move |line| line.map(text))
+}
+
+/// Whether an answer to `uci` has an option.
+fn declares(answer: &[String], name: &str) -> bool {
+    let own = answer.iter().filter_map(|line| line.strip_prefix("option name ")?.split(" type ").next());
+    own.into_iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
+/// An external engine with its processes that no game uses at the moment.
+#[derive(Debug)]
+pub struct ExternalEngine {
+    pub command: ExternalCommand,
+    /// `id name`, as it says it itself.
+    pub name: String,
+    /// Its answer to `uci`.
+    answer: Vec<String>,
+    idle: Mutex<Vec<UciProcess>>,
+}
+
+impl ExternalEngine {
+    /// Starts the engine once, to see that it answers and has the options.
+    pub fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
+        let (process, answer) = UciProcess::start(&command)?;
+        let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
+        let name = own_name.unwrap_or(&command.program).trim().to_owned();
+        Ok(ExternalEngine { name, answer, idle: Mutex::new(vec![process]), command })
+    }
+
+    pub(crate) fn declares(&self, option: &str) -> bool {
+        declares(&self.answer, option)
+    }
+}
+
+/// A game that an external engine follows.
+#[derive(Debug)]
+pub(crate) struct ExternalGame {
+    engine: Arc<ExternalEngine>,
+    /// `None` after a failure.
+    process: Option<UciProcess>,
+    /// What `position` says of the game so far.
+    position: String,
+    /// Positions of the game that are in `position`.
+    known: usize,
+}
+
+impl ExternalGame {
+    /// Begins a game that goes on from `opening`, with these options beside those of the command.
+    pub(crate) fn new(
+        engine: Arc<ExternalEngine>,
+        opening: &History,
+        options: &[(&str, &str)],
+    ) -> Result<ExternalGame, UciProcessError> {
+        let idle = engine.idle.lock().pop();
+        let mut process = idle.map_or_else(|| Ok(UciProcess::start(&engine.command)?.0), Ok)?;
+        let random = [("UCI_Chess960", "true")];
+        let random = random.iter().filter(|_| opening.variant() == Variant::Chess960);
+        for (name, value) in options.iter().chain(random) {
+            process.send(&format!("setoption name {name} value {value}"))?;
+        }
+        process.new_game()?;
+        let position = format!("position fen {} moves", opening.position(0).to_fen());
+        Ok(ExternalGame { engine, process: Some(process), position, known: 1 })
+    }
+
+    /// How long a search without a clock is waited for.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::Silence(self.engine.command.silence)
+    }
+
+    /// Begins the search of the last position of `game`, with the limits of `go`.
+    pub(crate) fn begin(&mut self, game: &History, go: &str) -> Result<(), UciProcessError> {
+        while self.known < game.len() {
+            let before = game.position(self.known - 1);
+            if let Some(mv) = move_between(before, game.position(self.known)) {
+                self.position += &format!(" {}", before.format_move(mv, game.variant()));
+            }
+            self.known += 1;
+        }
+        let position = self.position.clone();
+        let process = self.process()?;
+        process.send(&position)?;
+        process.send(go)
+    }
+
+    /// Waits for the end of the search. Returns what the engine said since `go`, `bestmove` included.
+    pub(crate) fn answer(&mut self, patience: Patience) -> Result<Vec<String>, UciProcessError> {
+        let read = self.process()?.read_until("bestmove", patience);
+        if read.is_err()
+            && let Some(mut process) = self.process.take()
+        {
+            process.kill();
+        }
+        read
+    }
+
+    fn process(&mut self) -> Result<&mut UciProcess, UciProcessError> {
+        let engine = &self.engine;
+        let gone = || UciProcessError { name: engine.name.clone(), reason: "has failed before".into() };
+        self.process.as_mut().ok_or_else(gone)
+    }
+}
+
+impl Drop for ExternalGame {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            self.engine.idle.lock().push(process);
+        }
+    }
+}
+
+pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> {
+    before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }
 
 /// The words of a line `info …` that is not `info string …`.
@@ -123,6 +330,11 @@ impl<'a> InfoLine<'a> {
         is_info.then_some(InfoLine(words))
     }
 
+    /// The place of the line among those of `MultiPV`, from 1.
+    pub fn rank(&self) -> usize {
+        self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
+    }
+
     pub fn is_bound(&self) -> bool {
         self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
@@ -132,23 +344,16 @@ impl<'a> InfoLine<'a> {
         self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
     }
 
+    /// Returns the words behind `word`.
+    pub fn all_after(&self, word: &str) -> &[&'a str] {
+        self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
+    }
+
     /// Returns the unit of the score, `cp` or `mate`, and its number.
     pub fn score(&self) -> Option<(&'a str, i32)> {
         let unit = self.after("score")?;
         Some((unit, self.after(unit)?.parse().ok()?))
     }
-}
-
-/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the
-/// receiver.
-fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
-    let (sender, receiver) = unbounded();
-    // By bytes: names may be in any old encoding.
-    let lines = BufReader::new(output).split(b'\n');
-    let mut texts =
-        lines.map(|line| line.map(|line| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()));
-    thread::spawn(move || texts.try_for_each(|text| sender.send(text)));
-    receiver
 }
 
 impl Drop for UciProcess {
@@ -176,7 +381,13 @@ mod tests {
     /// Starts a shell script that plays an engine.
     #[cfg(unix)]
     fn start(script: &str) -> (UciProcess, Vec<String>) {
-        UciProcess::start("/bin/sh", &["-c".into(), script.into()], PATIENCE).unwrap()
+        try_to_start(script, SILENCE).unwrap()
+    }
+
+    #[cfg(unix)]
+    fn try_to_start(script: &str, silence: Duration) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+        let arguments = vec!["-c".into(), script.into()];
+        UciProcess::start(&ExternalCommand { arguments, silence, ..ExternalCommand::new("/bin/sh") })
     }
 
     /// A regression: such an engine was waited for without end, and the result of its match never printed.
@@ -201,10 +412,24 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_program_that_is_no_engine_is_given_up() {
-        let fault = UciProcess::start("/bin/cat", &[], Duration::from_millis(100)).unwrap_err();
-        assert_eq!(fault.to_string(), "/bin/cat has not said uciok: is it a UCI engine?");
-        let fault = UciProcess::start("/no/such/engine", &[], PATIENCE).unwrap_err();
-        assert!(fault.to_string().starts_with("/no/such/engine cannot be started"), "{fault}");
+    fn a_program_that_is_no_engine_is_given_up_with_its_last_words() {
+        let fault = |script| try_to_start(script, Duration::from_millis(300)).unwrap_err().to_string();
+        let mute = fault("exec sleep 1000");
+        assert!(mute.starts_with("/bin/sh has not said uciok and is silent for "), "{mute}");
+        let died = fault("echo licence file missing >&2; echo id name x; exit 3");
+        assert_eq!(died, "/bin/sh ended before it said uciok. Its last words: licence file missing");
+        let missing = UciProcess::start(&ExternalCommand::new("/no/such/engine")).unwrap_err().to_string();
+        assert!(missing.starts_with("/no/such/engine cannot be started"), "{missing}");
+    }
+
+    /// A regression: an engine that had said why it cannot play was waited for ten minutes.
+    #[cfg(unix)]
+    #[test]
+    fn an_engine_that_tells_of_an_error_is_not_waited_for() {
+        let script = "echo uciok; while read word rest; do case $word in go) echo info string ERROR: no network;; esac; done";
+        let (mut engine, _) = start(script);
+        engine.send("go infinite").unwrap();
+        let fault = engine.read_until("bestmove", Patience::Whole(Duration::from_secs(600))).unwrap_err();
+        assert!(fault.to_string().ends_with("Its last words: ERROR: no network"), "{fault}");
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn run(
     let written = write_advice(Some(&mut report.advice), config.as_ref());
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
-        write_report(folder, report.page(), "benchmark.json", &report)?;
+        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
     }
     let is_complete = report.runs.iter().all(|run| run.error.is_none());
     Ok(if written? && is_complete { ExitStatus::Success } else { ExitStatus::Negative })

@@ -132,7 +132,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
-        write_report(folder, report.page(), "benchmark.json", &report)?;
+        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
     }
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })

@@ -11,6 +11,8 @@ use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use super::game_args::threads;
+use super::matches::judge_command;
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
 use crate::tools::measure::{self, LimitArgs, limit_text};
@@ -20,8 +22,10 @@ use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
+use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
-    self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,
+    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
+    KnownGames, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
@@ -30,10 +34,11 @@ use zeitnot_lab::runner::{self, Jobs, Next};
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(800);
+/// The nodes of another engine, whose nodes are cheaper as a rule.
+const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
 
 /// A game, and its row if an earlier part of the run has analysed it.
 type Job = (RecordedGame, Option<AnalysisRow>);
-/// A row, and whether it is new.
 type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
@@ -41,6 +46,10 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2, .zip). "-" is standard input
     #[arg(required = true, value_name = "FILE.pgn")]
     pgn: Vec<PathBuf>,
+    /// Let another UCI engine judge: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence.
+    /// Each thread has a process of it, which gets 100000 nodes a position by default
+    #[arg(long, value_name = "LIST")]
+    with: Option<String>,
     #[command(flatten)]
     limits: LimitArgs,
     /// Analyse at most N games
@@ -54,6 +63,9 @@ pub(in crate::tools) struct AnalyseArgs {
     /// [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
     tc: Option<TimeControl>,
+    /// The player whose games these are, for the list of games [default: who plays most of them]
+    #[arg(long, value_name = "NAME")]
+    player: Option<String>,
     /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder.
     /// A run that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
@@ -67,6 +79,9 @@ pub(in crate::tools) struct AnalyseArgs {
 struct AnalysisReport<'a> {
     version: &'static str,
     backend: String,
+    /// What judged, in words.
+    #[serde(skip)]
+    judged: &'a str,
     games: Vec<&'a AnalysisSummary>,
     /// The games with comments, where they are not written to a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,26 +93,34 @@ impl fmt::Display for AnalysisReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pgn {
             Some(_) => Ok(()),
-            None => analysis::table(self.games.iter().copied()).fmt(f),
+            None => {
+                writeln!(f, "{}\n", self.judged)?;
+                analysis::table(self.games.iter().copied()).fmt(f)
+            }
         }
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
         check_folder(args, folder)?;
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
     let mut untold = UntoldTimes { is_told: args.tc.is_some() };
-    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
-    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
-    let mut analyst = Analyst::new(searcher, limits.clone());
-    let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
+    let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
+    let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
+    let mut judge = Judge::open(args, &limits)?;
+    let (backend, id) = (judge.description(), run_id(args, &limits, judge.network_sha256()));
+    let judged = judged_by(&judge, &limits);
+    if args.out.is_none() {
+        eprint_message(&judged);
+    }
     let most = args.max_games.unwrap_or(usize::MAX);
     let mut games = all_games.by_ref().take(most).inspect(|game| untold.look_at(game));
-    let ahead: Vec<_> = games.by_ref().take(analyst.concurrency()).collect();
-    analyst.divide_games(ahead.len());
+    let ahead: Vec<_> = games.by_ref().take(judge.concurrency()).collect();
+    if let Judge::Network(analyst) = &mut judge {
+        analyst.get_mut().divide_games(ahead.len());
+    }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut games = ahead.into_iter().chain(games);
@@ -114,36 +137,20 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         let row = known.next(&game)?;
         Ok(Next::Job((game, row)))
     };
-    let analyst = Mutex::new(analyst);
     let plan = plan(args);
     let progress = ProgressBar::new(0);
     let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
-        let analyst = &mut *analyst.lock();
-        let mut is_at_end = false;
-        loop {
-            while !is_at_end && analyst.has_room() {
-                match jobs.take()? {
-                    Next::Job((place, (game, None))) => {
-                        progress.inc_length(analyst.begin(place, game)? as u64);
-                    }
-                    Next::Job((place, (_, Some(row)))) => {
-                        analyst.add_effort(row.effort);
-                        jobs.deliver(place, (row, false));
-                    }
-                    Next::Later | Next::End => is_at_end = true,
-                }
-            }
-            let Some(games) = analyst.advance(&plan, || jobs.are_stopped())? else { return Ok(()) };
-            progress.inc(1);
-            for (place, analysed) in games {
-                jobs.deliver(place, (AnalysisRow::new(&id, &analysed, &backend), true));
-            }
+        let deliver = |place, analysed: &AnalysedGame| {
+            jobs.deliver(place, (AnalysisRow::new(&id, analysed, &backend), true));
+        };
+        match &judge {
+            Judge::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
+            Judge::Engine(engine, _) => ask_engine(engine, jobs, &plan, &progress, deliver),
         }
     };
     let stop = interruption()?;
     let (mut rows, mut written) = (Vec::new(), Ok(()));
-    // The searches have threads of their own.
-    runner::run(1, stop, next, work, |(row, is_new)| {
+    runner::run(judge.threads(), stop, next, work, |(row, is_new)| {
         if let Some(journal) = journal.as_mut().filter(|_| is_new) {
             journal.add(&row)?;
         }
@@ -160,8 +167,8 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
     if let (Some(folder), Some(journal)) = (folder, journal) {
-        let engine = format!("Zeitnot {VERSION}, {backend}, {} a position", limit_text(&limits));
-        analysis::page(&rows, &engine, &plan.manager).write(folder)?;
+        output
+            .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
         if !is_stopped {
             known.check_all_met()?;
             journal.finish()?;
@@ -170,6 +177,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let report = AnalysisReport {
         version: VERSION,
         backend,
+        judged: &judged,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
     };
@@ -178,6 +186,109 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         tell_stopped(args.out.is_some());
     }
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// What judges the games.
+enum Judge {
+    /// This engine, with its network.
+    Network(Box<Mutex<Analyst>>),
+    /// Another one, in so many processes.
+    Engine(ExternalJudge, usize),
+}
+
+impl Judge {
+    fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
+        let Some(command) = &args.with else {
+            // The page shows what the search looked at.
+            let mut settings = args.settings.clone();
+            settings.info.verbose_move_stats = true;
+            let searcher = measure::searcher(&settings, args.concurrency, limits)?;
+            return Ok(Judge::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))));
+        };
+        let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
+        let processes = args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize);
+        Ok(Judge::Engine(engine, processes))
+    }
+
+    fn description(&self) -> String {
+        match self {
+            Judge::Network(analyst) => analyst.lock().description(),
+            Judge::Engine(engine, _) => engine.name().to_owned(),
+        }
+    }
+
+    fn network_sha256(&self) -> Option<String> {
+        match self {
+            Judge::Network(analyst) => analyst.lock().network_sha256().map(str::to_owned),
+            Judge::Engine(..) => None,
+        }
+    }
+
+    /// Games or positions that are searched at once.
+    fn concurrency(&self) -> usize {
+        match self {
+            Judge::Network(analyst) => analyst.lock().concurrency(),
+            Judge::Engine(_, processes) => *processes,
+        }
+    }
+
+    /// Threads that hand out games. The searches of a network have threads of their own.
+    fn threads(&self) -> usize {
+        match self {
+            Judge::Network(_) => 1,
+            Judge::Engine(_, processes) => *processes,
+        }
+    }
+}
+
+/// Searches many games at once.
+fn search_games(
+    analyst: &mut Analyst,
+    jobs: &Jobs<'_, Job, AnalysedRow>,
+    plan: &SpendingPlan,
+    progress: &ProgressBar,
+    deliver: impl Fn(u64, &AnalysedGame),
+) -> Result<(), LabError> {
+    let mut is_at_end = false;
+    loop {
+        while !is_at_end && analyst.has_room() {
+            match jobs.take()? {
+                Next::Job((place, (game, None))) => {
+                    progress.inc_length(analyst.begin(place, game)? as u64);
+                }
+                Next::Job((place, (_, Some(row)))) => {
+                    analyst.add_effort(row.effort);
+                    jobs.deliver(place, (row, false));
+                }
+                Next::Later | Next::End => is_at_end = true,
+            }
+        }
+        let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
+        progress.inc(1);
+        games.iter().for_each(|(place, analysed)| deliver(*place, analysed));
+    }
+}
+
+/// Has one game after the other judged by a process of another engine.
+fn ask_engine(
+    engine: &ExternalJudge,
+    jobs: &Jobs<'_, Job, AnalysedRow>,
+    plan: &SpendingPlan,
+    progress: &ProgressBar,
+    deliver: impl Fn(u64, &AnalysedGame),
+) -> Result<(), LabError> {
+    while let Next::Job((place, (game, known))) = jobs.take()? {
+        if let Some(row) = known {
+            engine.add_effort(row.effort);
+            jobs.deliver(place, (row, false));
+            continue;
+        }
+        progress.inc_length(game.moves.len() as u64 + 1);
+        let is_stopped = || jobs.are_stopped();
+        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.inc(1))? else { break };
+        deliver(place, &analysed);
+    }
+    Ok(())
 }
 
 /// Says once why times are left out.
@@ -215,10 +326,10 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 }
 
 /// Returns a hash over all that the analysis of a game depends on.
-fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<String>) -> String {
     let mut id = RunId::new();
-    id.add_settings(&args.settings, network_sha256);
-    id.add(format!("{limits:?} {:?} {:?}", args.tc, args.max_games));
+    id.add_settings(&args.settings, network_sha256.as_deref());
+    id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()
 }
@@ -239,4 +350,18 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Says what judged. The built-in network is small.
+fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
+    let who = match judge {
+        Judge::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description()),
+        Judge::Engine(..) => judge.description(),
+    };
+    let more = if who.contains("(built in)") {
+        " A larger network judges better: `zeitnot setup --network` fetches one."
+    } else {
+        ""
+    };
+    format!("Judged by {who}, {} a position.{more}", limit_text(limits))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -18,18 +18,18 @@ use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
-use zeitnot_lab::LabError;
 use zeitnot_lab::matches::{
-    self, ExternalCommand, ExternalEngine, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles,
-    MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
-    PlannedGame, Ranking, SideLimit, Sprt, Team,
+    self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader,
+    MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt,
+    Team,
 };
 use zeitnot_lab::report::{Origin, Page};
+use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MatchArgs {
     /// Options of engine A that differ from the common ones: Name=Value,…, also name=…, nodes=…, tc=….
-    /// Another engine: cmd=PROGRAM, args=…, option.NAME=…
+    /// Another engine: cmd=PROGRAM, args=…, option.NAME=…, wait=SECONDS of silence
     #[arg(long, value_name = "LIST", default_value = "")]
     a: String,
     /// The same for engine B
@@ -113,7 +113,8 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     }
     if let Some(folder) = &args.out {
         let files = MatchRowFiles::paths(folder);
-        write_page(&MatchStudy::read(&files, sprt.as_ref())?, None, &files, &[origin], folder)?;
+        let studies = MatchStudy::read(&files, sprt.as_ref())?;
+        output.tell_page(write_page(&studies, None, &files, &[origin], folder)?);
     }
     if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
         tell_stopped(args.out.is_some());
@@ -128,11 +129,10 @@ fn write_page(
     files: &[PathBuf],
     origins: &[Origin],
     folder: &Path,
-) -> Result<(), Failure> {
+) -> Result<PathBuf, Failure> {
     let page = matches::page(studies, ranking).heading(MADE);
     let page = origins.iter().fold(page, Page::origin);
-    matches::add_games(page, studies, files)?.write(folder)?;
-    Ok(())
+    Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 
 /// What a report names of a match: the engines, what limits them, and the games.
@@ -216,7 +216,7 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
         match team {
             Team::Own(setup) => id.add_engine(setup),
             Team::External(engine) => {
-                let ExternalCommand { program, arguments, options } = &engine.command;
+                let ExternalCommand { program, arguments, options, .. } = &engine.command;
                 let file = Path::new(program).file_name();
                 id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name));
             }
@@ -299,11 +299,7 @@ impl SideArgs {
             is_named: false,
             limit: None,
             settings: common.clone(),
-            external: program.map(|(_, program)| ExternalCommand {
-                program: program.to_owned(),
-                arguments: Vec::new(),
-                options: Vec::new(),
-            }),
+            external: program.map(|(_, program)| ExternalCommand::new(program)),
         };
         for entry in entries(text) {
             side.take(entry).map_err(|reason| {
@@ -327,12 +323,17 @@ impl SideArgs {
             }
             ("cmd", _) => {}
             ("args", Some(external)) => {
-                external.arguments = value.split_whitespace().map(str::to_owned).collect();
+                let (_, quoted) = entry.split_once('=').unwrap_or_default();
+                external.arguments = words(quoted);
+            }
+            ("wait", Some(external)) => {
+                let seconds = value.parse().ok().filter(|&seconds: &u64| seconds > 0);
+                external.silence = Duration::from_secs(seconds.ok_or("expected seconds above 0")?);
             }
             (_, Some(external)) => {
                 let name = key.strip_prefix("option.");
                 let name =
-                    name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args= and option.NAME=")?;
+                    name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args=, wait= and option.NAME=")?;
                 external.options.push((name.to_owned(), value.to_owned()));
             }
             (_, None) => {
@@ -348,6 +349,35 @@ impl SideArgs {
         }
         Ok(())
     }
+}
+
+/// The engine of `--with`, which has no limit of its own.
+pub(super) fn judge_command(text: &str) -> Result<ExternalCommand, Failure> {
+    let side = SideArgs::parse(text, &Settings::default(), "with")?;
+    side.external.filter(|_| side.limit.is_none()).ok_or_else(|| {
+        Failure::Input("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most".into())
+    })
+}
+
+/// Splits arguments at spaces outside quotes, as a shell does. A backslash is a character like any other.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut is_open, mut quote) = (Vec::<String>::new(), false, None);
+    for c in text.chars() {
+        let is_quote = if quote.is_none() { c == '"' || c == '\'' } else { quote == Some(c) };
+        if quote.is_none() && c.is_whitespace() {
+            is_open = false;
+            continue;
+        }
+        if !std::mem::replace(&mut is_open, true) {
+            words.push(String::new());
+        }
+        if is_quote {
+            quote = if quote.is_none() { Some(c) } else { None };
+        } else if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    words
 }
 
 /// Splits `Name=Value`, the value with or without quotes.
@@ -404,7 +434,7 @@ pub(super) fn report(
     }
     let ranking = MatchStudy::ranking(&studies);
     if let Some(folder) = out {
-        write_page(&studies, ranking.as_ref(), files, &origins(files), folder)?;
+        output.tell_page(write_page(&studies, ranking.as_ref(), files, &origins(files), folder)?);
     }
     let matches = studies.into_iter().map(|study| study.summary).collect();
     let report = MatchesReport { matches, ranking };
@@ -445,11 +475,16 @@ mod tests {
     #[test]
     fn external_engines_have_options_of_their_own() {
         let side =
-            parse("option.Move Overhead=10,cmd='/a b/sf',args=-x 1,tc=1+0.1,option.UCI_Elo=1500").unwrap();
+            parse("option.Move Overhead=10,cmd='/a b/sf',args=-x 1,wait=60,tc=1+0.1,option.UCI_Elo=1500")
+                .unwrap();
         let external = side.external.unwrap();
         assert_eq!((external.program.as_str(), external.arguments.join("|").as_str()), ("/a b/sf", "-x|1"));
         assert_eq!(external.options[0], ("Move Overhead".to_owned(), "10".to_owned()));
         assert_eq!((external.options.len(), side.is_named), (2, false));
+        let arguments = |text: &str| parse(text).unwrap().external.unwrap().arguments;
+        let path = r"--weights=C:\my nets\a b.pb.gz";
+        assert_eq!(arguments(&format!("cmd=x,args=-v \"{path}\"")), ["-v", path]);
+        assert_eq!(arguments("cmd=x,args='one, word' --w='a b'"), ["one, word", "--w=a b"]);
     }
 
     #[test]

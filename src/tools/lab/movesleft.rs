@@ -98,7 +98,6 @@ impl EstimatorArgs {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;
@@ -254,8 +253,7 @@ pub(super) fn report(
         if files != [rows.as_path()] {
             write_merged::<PositionRow>(files, &rows)?;
         }
-        let path = report.write_page(&origins(files), folder)?;
-        eprint_message(format_args!("report in {}", path.display()));
+        output.tell_page(report.write_page(&origins(files), folder)?);
     }
     output.write(&report.to_json(), &report)?;
     Ok(ExitStatus::Success)

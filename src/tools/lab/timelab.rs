@@ -123,7 +123,6 @@ fn nps(text: &str) -> Result<f64, String> {
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
 }
 
-/// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let managers = args.managers();
     let backend = backend(args, &managers)?;
@@ -199,7 +198,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        replay::page(&study).heading(MADE).origin(&origin).write(folder)?;
+        output.tell_page(replay::page(&study).heading(MADE).origin(&origin).write(folder)?);
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(
@@ -269,7 +268,8 @@ pub(super) fn report(
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
         let page = replay::page(&study).heading(MADE);
-        origins(files).iter().fold(page, |page, origin| page.origin(origin)).write(folder)?;
+        let page = origins(files).iter().fold(page, |page, origin| page.origin(origin));
+        output.tell_page(page.write(folder)?);
     }
     output.write(&study, &study)?;
     Ok(ExitStatus::Success)

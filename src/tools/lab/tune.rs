@@ -1,7 +1,6 @@
 //! `zeitnot tune`: compares values of many options at once by games. The [laboratory](zeitnot_lab::tuning)
 //! draws what is played, lets the games be played, and keeps, studies and shows the pairs.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,12 +94,11 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     })?;
     progress.finish();
     let study = TuneStudy::new(&plan, &rows);
-    let page = write_page(&study)?;
+    output.tell_page(write_page(&study)?);
     if !study.is_whole() {
         tell_stopped(true);
     }
-    let text = fmt::from_fn(|f| writeln!(f, "{}\nreport in {}", tuning::table(&study), page.display()));
-    output.write(&study, &text)?;
+    output.write(&study, &tuning::table(&study))?;
     Ok(ExitStatus::Success)
 }
 

@@ -511,10 +511,11 @@ pub(super) fn write_report(
     page: Page,
     json: &str,
     data: &impl Serialize,
-) -> Result<(), Failure> {
+) -> Result<PathBuf, Failure> {
     let origin = super::lab::run::origin(&[]).without_folders();
-    page.heading("How this was made").origin(&origin).write(folder)?;
-    write_json(&folder.join(json), data)
+    let path = page.heading("How this was made").origin(&origin).write(folder)?;
+    write_json(&folder.join(json), data)?;
+    Ok(path)
 }
 
 #[cfg(test)]

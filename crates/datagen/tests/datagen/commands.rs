@@ -41,7 +41,7 @@ fn assert_refused(output: &Output, reason: &str) {
 /// Makes so many games by the step `step` of `datagen`.
 fn teach(step: &[&str], games: &str, out: &str) -> Output {
     let engine = teacher();
-    let teacher = ["--json", "--teacher", &engine, "--teacher-arg=--backend=trivial"];
+    let teacher = ["--teacher", &engine, "--teacher-arg=--backend=trivial"];
     run(&[step, &teacher, &["--nodes", "8", "--games", games, "--out", out]].concat())
 }
 
@@ -67,7 +67,7 @@ fn a_teacher_plays_and_an_interrupted_run_goes_on() {
     assert_eq!(games[0], read_records(&whole).unwrap()[0], "the first game stays");
 
     let table = folder.path().join("table");
-    let summary = json(&run(&["table", "--json", out, "--out", table.to_str().unwrap()]));
+    let summary = json(&run(&["table", out, "--out", table.to_str().unwrap()]));
     let positions: usize = games.iter().map(|game| game.plies.len()).sum();
     assert_eq!(summary["positions"], positions);
     assert_eq!(fs::metadata(table.join("rows.bin")).unwrap().len(), (positions * ROW) as u64);
@@ -135,7 +135,7 @@ fn import_reads_compressed_files_and_what_fails_leaves_nothing_behind() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (pgn, out) = (path("games.pgn.zst"), path("games.zng.zst"));
     fs::write(&pgn, zstd::encode_all(PGN.as_bytes(), 3).unwrap()).unwrap();
-    json(&run(&["import", "--json", "--pgn", &pgn, "--out", &out]));
+    json(&run(&["import", "--pgn", &pgn, "--out", &out]));
     let records = zstd::decode_all(&fs::read(&out).unwrap()[..]).unwrap();
     assert_eq!(read_records(&records).unwrap().len(), 2);
 
@@ -153,7 +153,7 @@ fn no_games_are_added_to_a_compressed_file_of_records() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (games, records) = (path("games.pgn"), path("records.zng.zst"));
     fs::write(&games, PGN).unwrap();
-    json(&run(&["import", "--json", "--pgn", &games, "--out", &records]));
+    json(&run(&["import", "--pgn", &games, "--out", &records]));
     let before = fs::read(&records).unwrap();
     assert_refused(&teach(&["play"], "3", &records), "records.zng.zst is no uncompressed file");
     assert!(fs::read(&records).unwrap() == before);

@@ -1,4 +1,4 @@
-//! The state of one game: its tree and its timekeeper, and what the tree held when pondering began.
+//! One game's tree and timekeepers, and the tree's visits when pondering began.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,44 +17,42 @@ use crate::time::{
     TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
-/// The time for which an analysis waits for batches of the last search that are still under way.
+/// How long an analysis waits for the last search's batches in flight.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The things that a search draws on beside the game's own tree and timekeeper.
+/// What a search uses beside its game's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
     pub(super) settings: &'a Settings,
-    /// What is shown of the search.
     pub(super) info: &'a InfoOptions,
     pub(super) tables: &'a TablesInForce,
     pub(super) cache: &'a Arc<EvalCache>,
     pub(super) backend: &'a Arc<dyn Backend>,
-    /// Earlier searches with workers that may still touch the tree.
+    /// Earlier searches whose workers may still touch the tree.
     pub(super) draining: &'a [Draining],
 }
 
 #[derive(Debug)]
 pub(super) struct GameState {
     tree: Option<GameTree>,
-    /// The parameters that the tree's policies and values depend on.
+    /// The tree's policies and values depend on these.
     made_with: SearchParams,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
-    /// White's clock and Black's: one process may play both sides.
+    /// White and Black: one process may play both.
     sides: [Side; 2],
-    /// The index of the side that the last search was for.
+    /// Index of the last search's side.
     side: usize,
-    /// What the tree held when pondering began, until the next move of ours.
+    /// Kept until our next move.
     before_pondering: Option<BeforePondering>,
-    /// The game up to the last search with a clock.
+    /// Up to the last search with a clock.
     last_clocked: Option<History>,
 }
 
-/// What is known of one side's clock.
 #[derive(Debug)]
 struct Side {
     timekeeper: Timekeeper,
-    /// Moves made with a clock running.
+    /// With a clock running.
     moves_made: u32,
 }
 
@@ -67,14 +65,7 @@ fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
 }
 
 impl GameState {
-    pub(super) fn new(settings: &Settings) -> Result<GameState, EngineError> {
-        GameState::with_reclaimer(settings, Reclaimer::new())
-    }
-
-    pub(super) fn with_reclaimer(
-        settings: &Settings,
-        reclaimer: Reclaimer,
-    ) -> Result<GameState, EngineError> {
+    pub(super) fn new(settings: &Settings, reclaimer: Reclaimer) -> Result<GameState, EngineError> {
         Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
@@ -87,8 +78,8 @@ impl GameState {
         })
     }
 
-    /// Prepares a search of the last position of `position`. Pondering searches the one before, so that every
-    /// reply keeps what is found.
+    /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
+    /// its subtree.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -100,7 +91,7 @@ impl GameState {
         let changed = resources.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(resources.settings);
         if weakening.is_some() {
-            // What earlier searches found would make it stronger than asked for.
+            // A reused tree would make it stronger than asked for.
             self.release_tree();
         }
         let rescale = settings.contempt.rescale(position.current().turn(), limits.infinite)?;
@@ -125,8 +116,8 @@ impl GameState {
         let visits = new_visits(limits, settings, reused, affordable);
         let mut params = settings.search.clone();
         if settings.stoppers.smart_pruning_factor > 0.0 && !limits.infinite {
-            // Beside smart pruning, which gives the last visits to moves that can still overtake, bounds
-            // showed no gain.
+            // Bounds showed no gain beside smart pruning, which already gives the last visits to moves that
+            // can still overtake.
             params.lcb_factor = 0.0;
         }
         let context = SearchContext {
@@ -171,7 +162,7 @@ impl GameState {
             tree.advance(history.clone(), past, &self.reclaimer, move || wait_for(draining))
         });
         if let Some(Err(TreeFull)) = advanced {
-            // A search from nothing is better than none.
+            // An empty tree is better than no search.
             self.release_tree();
         }
         let tree = match &mut self.tree {
@@ -181,15 +172,14 @@ impl GameState {
         Ok((tree.tree().clone(), tree.root()))
     }
 
-    /// Lets go of the tree. Nobody waits until its memory is free.
+    /// Drops the tree. Nobody waits until its memory is free.
     pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.release_tree(tree);
         }
     }
 
-    /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back
-    /// counts as a new game, as in Lc0.
+    /// Resets time management after a game without `ucinewgame`. A step back counts as a new game, as in Lc0.
     fn renew_clocks_in_a_new_game(
         &mut self,
         position: &History,
@@ -206,8 +196,7 @@ impl GameState {
         Ok(())
     }
 
-    /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they
-    /// know the position.
+    /// `choices` is the number of moves that the endgame tables leave, if they know the position.
     fn make_chain(
         &mut self,
         request: &GoRequest,
@@ -264,7 +253,7 @@ impl GameState {
         self.sides[self.side].timekeeper.take_message()
     }
 
-    /// Lets the timekeeper learn from the move that was made. `stats` are the last figures of its search.
+    /// Lets the timekeeper learn from the move. `stats` are its search's last figures.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         let has_clock = search.stop_controller.with_chain(|chain| chain.report().is_some());
         let side = &mut self.sides[self.side];
@@ -280,7 +269,7 @@ impl GameState {
     }
 }
 
-/// Returns whether the positions that both games name at the same plies are the same.
+/// Whether both games have the same positions at shared plies.
 fn agree(a: &History, b: &History) -> bool {
     let first = |game: &History| game.position(0).game_ply();
     let start = first(a).max(first(b));
@@ -290,13 +279,13 @@ fn agree(a: &History, b: &History) -> bool {
 }
 
 struct SearchTarget {
-    /// The game up to the position to search.
+    /// Up to the position to search.
     game: History,
-    /// While pondering, the move that the opponent is expected to play there.
+    /// While pondering, the opponent's expected move.
     expected_move: Option<Move>,
-    /// The moves wanted there. Empty means all.
+    /// Empty means all.
     root_moves: Vec<Move>,
-    /// The moves wanted after the expected one. Empty means all.
+    /// Those after the expected move. Empty means all.
     reply_moves: Vec<Move>,
 }
 
@@ -320,20 +309,18 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
     if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
 }
 
-/// Returns what becomes of the game's past. Waits before, where that counts, for batches of earlier searches.
+/// Decides what of the tree to keep, after waiting, if necessary, for earlier searches' batches.
 fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
-    // Only an analysis goes back. There nobody minds a batch that is still under way.
+    // Only an analysis goes back, and there batches in flight do no harm.
     let is_analysis = limits.infinite && !limits.ponder;
-    // What the search before still backs up would come on top of the nodes asked for. A clock does not wait
-    // for it.
+    // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
     let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
     let is_counted = limits.nodes.is_some() && !is_timed;
     let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
     if is_analysis && are_idle { Past::Keep } else { Past::Release }
 }
 
-/// Returns the new visits that a search may make of a root that has `reused`, where its rules let it make
-/// `affordable`.
+/// New visits for a root that has `reused`, where the rules allow `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
     let asked = limits
         .nodes
@@ -341,12 +328,11 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
         .map(|nodes| if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(reused) });
     let countable = Nodes::from(MAX_VISITS).saturating_sub(reused);
     let Nodes(visits) = asked.unwrap_or(Nodes::MAX).min(affordable).min(countable);
-    // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
+    // A root without moves needs one visit to have a move at all, also for `go nodes 0`.
     visits.max((reused == Nodes(0)).into())
 }
 
-/// Waits for workers of `searches` that may still touch the tree, but not long. Returns whether none can any
-/// more.
+/// Waits briefly for workers that may still touch the tree. True if none can any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
     searches
@@ -365,13 +351,13 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
     manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
-/// The visits of a position and of its replies before pondering.
+/// Visits of a position and its replies before pondering.
 #[derive(Debug)]
 struct BeforePondering {
-    /// Number of positions in the game up to the one that is pondered on.
+    /// Positions in the game up to the pondered one.
     len: usize,
     root: (u64, Nodes),
-    /// The keys and visits of the positions after each reply that had visits.
+    /// Keys and visits of the positions after visited replies.
     replies: Vec<(u64, Nodes)>,
 }
 
@@ -394,8 +380,7 @@ impl BeforePondering {
         (game.len(), game.current().key()) == (self.len, self.root.0)
     }
 
-    /// Returns the visits that the last position of `game` had then: the one pondered on or a reply. `None`
-    /// for others.
+    /// Former visits of the pondered position or a reply to it, `None` for others.
     fn visits_of(&self, game: &History) -> Option<Nodes> {
         if self.is_of(game) {
             return Some(self.root.1);
@@ -433,7 +418,7 @@ mod tests {
         assert_eq!(before.visits_of(&game("e2e4 e7e5 g1f3")), None, "too far on");
     }
 
-    /// A backend with an evaluator that panics once, at its third batch.
+    /// An evaluator panics once, at its third batch.
     #[derive(Debug)]
     struct PanickingOnce {
         backend: Arc<dyn Backend>,
@@ -475,8 +460,7 @@ mod tests {
         SearchResources { settings, info: &settings.info, tables, cache, backend, draining: &[] }
     }
 
-    /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came
-    /// to what they held.
+    /// A regression: the claims of a panicked search thread stayed in the tree and blocked later searches.
     #[test]
     fn a_tree_in_which_a_search_thread_died_is_dropped() {
         let settings = Settings::default();
@@ -486,7 +470,7 @@ mod tests {
             is_done: Arc::default(),
         });
         let workers = WorkerPool::new(&*backend, 1).unwrap();
-        let mut game = GameState::new(&settings).unwrap();
+        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
         let position = History::start();
         let tables = TablesInForce::default();
         let cache = Arc::new(EvalCache::new(0));
@@ -509,7 +493,7 @@ mod tests {
         assert_eq!(failures, [(true, true, true), (false, false, true)]);
     }
 
-    /// A regression: a game without `ucinewgame` went on with what the time management knew of the last one.
+    /// A regression: time management carried over into a game without `ucinewgame`.
     #[test]
     fn a_position_that_does_not_continue_the_game_begins_another_one() {
         let mut settings = Settings::default();
@@ -518,8 +502,8 @@ mod tests {
         let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
         let (tables, cache) = (TablesInForce::default(), Arc::new(EvalCache::new(0)));
         let resources = resources(&settings, &tables, &cache, &backend);
-        let mut game = GameState::new(&settings).unwrap();
-        // Returns the nodes on the clock. Each move uses 4,000.
+        let mut game = GameState::new(&settings, Reclaimer::new()).unwrap();
+        // Each move uses 4,000 nodes.
         let mut nodes_before_move = |position: &str, ponder| {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
@@ -541,7 +525,7 @@ mod tests {
         assert_eq!(nodes_before_move("startpos", false), Some(10_000), "a step back");
         assert_eq!(nodes_before_move("startpos moves e2e4", false), Some(10_000), "the other side's clock");
         assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
-        // A regression: as long as it was two plies further, any game was the same.
+        // A regression: any game two plies further counted as the same.
         assert_eq!(nodes_before_move("startpos moves d2d4 d7d5 c2c4 e7e6", false), Some(10_000));
         let after = "fen rnbqkbnr/ppp2ppp/4p3/3p4/2PP4/8/PP2PPPP/RNBQKBNR w KQkq - 0 3 moves b1c3 g8f6";
         assert_eq!(nodes_before_move(after, false), Some(6_000), "told from another position on");

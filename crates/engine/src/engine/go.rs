@@ -1,8 +1,5 @@
-//! The way of a search through the engine: it begins, is told to stop or that the opponent has played the
-//! expected move, ends.
-//!
-//! A [`GoRequest`] says what to search, a [`Listener`] hears of it, a [`SearchAnswer`] ends it.
-//! [`ActiveSearch`] is the search under way, with the thread that watches over it and answers.
+//! A search from `go` to its answer: a [`GoRequest`] says what to search, a [`Listener`] hears of it, a
+//! [`SearchAnswer`] ends it. [`ActiveSearch`] is the running search with its watching thread.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,60 +17,55 @@ use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::note::Note;
+use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 use crate::time::{Chain, GoLimits, Millis, Nodes};
 
-/// A command to search the present position.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
-    /// The limits of the search.
     pub limits: GoLimits,
-    /// Root moves to search. Empty means all.
+    /// Empty means all.
     pub root_moves: Vec<Move>,
-    /// The time at which the command was received. The clock runs since then.
+    /// When the command came: the clock runs from then.
     pub received: Instant,
 }
 
 impl GoRequest {
-    /// Returns the command, given now, to search all moves.
+    /// A command given now, for all moves.
     pub fn new(limits: GoLimits) -> GoRequest {
         GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
     }
 }
 
-/// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
+/// UCI's `bestmove`, and the search's result.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
-    /// The move to play. `None` only where there is no legal move, or the search failed before it had
-    /// evaluated anything. No move is made up then: the `failure` of `result` says what was wrong.
+    /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
+    /// made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
-    /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// The result of the search, or `None` if there was none.
+    /// `None` if there was no search.
     pub result: Option<SearchResult>,
 }
 
-/// Receives what a search reports. Called from the search's own thread. `root` is the game up to the root.
+/// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
 pub trait Listener: Send {
-    /// Receives news of the search.
     fn info(&mut self, root: &History, info: &SearchInfo);
-    /// Receives a message for people.
     fn note(&mut self, note: Note);
-    /// Receives a line on how the search's time was budgeted and used.
+    /// How the search's time was budgeted and used.
     fn time_report(&mut self, _text: &str) {}
-    /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
+    /// Nothing to search: mate or stalemate at the root.
     fn game_is_over(&mut self, _is_mate: bool) {}
-    /// Receives the answer of the search that is over. Called exactly once, last.
+    /// Called exactly once, last.
     fn answer(&mut self, root: &History, answer: SearchAnswer);
 }
 
 impl Engine {
-    /// Starts a search of the present position. A search that still runs is dropped without an answer, unless
-    /// it was told to stop.
+    /// Starts a search of the current position. A running search is dropped without an answer, unless it was
+    /// told to stop.
     ///
-    /// # Errors
-    /// Fails if there is nothing to search with or the last position was refused. The listener gets no answer
-    /// then. No move is made up in place of a search, so that whoever asked notices.
+    /// Fails if there is no network or the last position was refused. The listener then gets no answer, and
+    /// no move is made up, so that the caller notices.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.drop_search();
         let position = self.accepted_position()?.clone();
@@ -90,7 +82,7 @@ impl Engine {
         self.start_search(SearchOrder { position, request, info }, listener)
     }
 
-    /// Starts the search of a position with a legal move. No other one may be running.
+    /// Starts the search of a position with a legal move, while no other runs.
     fn start_search(
         &mut self,
         order: SearchOrder,
@@ -163,7 +155,8 @@ impl Engine {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let mut game = self.game.take().map_or_else(|| GameState::new(&self.settings), Ok)?;
+        let new = || GameState::new(&self.settings, Reclaimer::new());
+        let mut game = self.game.take().map_or_else(new, Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
@@ -176,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Ends the running search, if any. Its answer goes out at once.
+    /// Ends the running search, whose answer goes out at once.
     pub fn stop(&mut self) {
         self.send_pending_answer();
         if let Some(active) = &self.active {
@@ -184,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on.
-    /// The tree below it is kept.
+    /// The opponent has played the pondered move: the search goes on with our clock from `received`, keeping
+    /// the tree.
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
         let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
@@ -201,15 +194,14 @@ impl Engine {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
 
-    /// Returns whether the running search would go on for ever if nobody stopped it.
+    /// Whether only `stop` ends the running search.
     pub fn is_open_ended(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
-    /// Waits until the running search has ended by itself.
     pub fn wait(&mut self) {
         if let Some(active) = self.active.take() {
-            // Where the game is lost, the next search begins with an empty tree.
+            // If the thread lost the game, the next search begins with an empty tree.
             self.game = active.join().game;
         }
     }
@@ -219,8 +211,8 @@ impl Engine {
         self.wait();
     }
 
-    /// Ends the running search without an answer: another position has taken its place. One that was told to
-    /// stop answers all the same.
+    /// Ends the running search without an answer, since another position takes its place. One that was told
+    /// to stop still answers.
     pub(super) fn drop_search(&mut self) {
         self.pending_answer = None;
         match self.active.take_if(|active| !active.is_ending()) {
@@ -230,13 +222,12 @@ impl Engine {
     }
 }
 
-/// A search that was asked for: the position, which has a legal move, and the limits.
+/// A position with a legal move, and its limits.
 #[derive(Clone, Debug)]
 struct SearchOrder {
     position: History,
     request: GoRequest,
-    /// What is shown, as it was asked for at `go`: the listener knows no later options, also after
-    /// `ponderhit`.
+    /// As of `go`: later option changes do not affect the listener, even after `ponderhit`.
     info: InfoOptions,
 }
 
@@ -248,20 +239,20 @@ impl SearchOrder {
 }
 
 pub(super) struct SearchEnd {
-    /// The game, or `None` if the thread panicked and the game is lost.
+    /// `None` if the thread panicked.
     game: Option<GameState>,
-    /// The order and the listener of a search that was handed over before it had answered.
+    /// Left by a search that was handed over before it answered.
     unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
 }
 
-/// The running search. Its thread has the game until it ends.
+/// The running search. Its thread owns the game until it ends.
 pub(super) struct ActiveSearch {
     search: Arc<Search>,
     thread: JoinHandle<SearchEnd>,
     is_pondering: bool,
-    /// True when the answer is out, or about to be. The thread may still be learning from the move.
+    /// The answer is out, or about to be. The thread may still learn from the move.
     answered: Arc<AtomicBool>,
-    /// True if the search is to end without an answer: another one goes on from it.
+    /// Another search continues this one, which ends without an answer.
     handed_over: Arc<AtomicBool>,
 }
 
@@ -283,7 +274,7 @@ impl ActiveSearch {
                 reporter.listener.info(&order.position, info);
             };
             let watch = || run(&search, &mut inform);
-            // A panic here is a bug of ours. The game goes on with what the search has found so far.
+            // A panic is our bug. The game goes on with what the search has found.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
                 search.fail("the search's controller panicked".into());
                 conclude(&search, EndReason::Failure)
@@ -292,7 +283,7 @@ impl ActiveSearch {
                 return SearchEnd { game: Some(game), unanswered: Some((order, reporter.listener)) };
             }
             let (end, stats) = (result.reason, result.stats.clone());
-            // Whoever hears the answer finds no search running.
+            // Set before answering, so that the host finds no search running.
             answering.store(true, Ordering::Release);
             reporter.answer(&search, &order, result);
             game.finish_move(&search, end, &stats);
@@ -334,7 +325,7 @@ impl ActiveSearch {
 
 struct SearchReporter {
     listener: Box<dyn Listener>,
-    /// True if the GUI may ponder: then a reply is expected even where the search has looked at none.
+    /// The GUI may ponder, so a reply is expected even if the search has looked at none.
     wants_reply: bool,
     backend: Arc<dyn Backend>,
     threads: usize,
@@ -391,7 +382,7 @@ impl SearchReporter {
         let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
         let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
         if let Some(mut info) = last_info {
-            // The last line has the reply that is pondered on.
+            // Append the pondered reply.
             info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
             self.listener.info(position, &info);
         }
@@ -401,7 +392,7 @@ impl SearchReporter {
     }
 }
 
-/// Returns a reply to `best`, which nothing was evaluated of, unless the game is over.
+/// A reply to an unevaluated `best`, unless the game is over.
 fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
     let mut game = position.clone();
     game.push(best);
@@ -409,21 +400,16 @@ fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
     quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
 }
 
-/// A search that has ended and found a move.
 #[derive(Clone, Debug)]
 pub struct FinishedSearch {
-    /// The move to play.
     pub best: Move,
-    /// The result of the search.
     pub result: SearchResult,
-    /// What people were told meanwhile.
     pub notes: Vec<Note>,
 }
 
 impl Engine {
-    /// Searches the present position until `limits`, which must have an end, are reached.
+    /// Searches the current position within `limits`, which must have an end.
     ///
-    /// # Errors
     /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
     /// legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {

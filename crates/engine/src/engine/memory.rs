@@ -1,5 +1,5 @@
-//! Shares `RamLimitMb` between evaluation cache, batches and tree, and decides when a cache has to be made
-//! anew. Without the option the system's memory is the limit: that of the container, or the machine's.
+//! Shares `RamLimitMb`, by default the memory of the machine or container, between evaluation cache, batches
+//! and tree, and decides when a cache has to be rebuilt.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
@@ -24,25 +24,23 @@ option_group! {
     }
 }
 
-/// The evaluation cache takes at most `RamLimitMb` divided by this.
+/// The cache takes at most `RamLimitMb` divided by this.
 const CACHE_DIVISOR: usize = 4;
 
-/// The memory of a search beside tree, cache and batches, bytes: the game, what is reported of it …
+/// A search's bytes beside tree, cache and batches: game, reports …
 const SEARCH_BYTES: u64 = 500_000;
-/// … and for each of its threads stack, lists of what is pruned, and what the allocator keeps for it.
+/// … and per thread the stack, lists of prunable nodes, and the allocator's reserve.
 const THREAD_BYTES: u64 = 1_000_000;
 
-/// The share of the system's memory that a search without `RamLimitMb` may take. Network and program have the
-/// rest.
+/// A search without `RamLimitMb` may take this share. Network and program have the rest.
 const SYSTEM_SHARE: (u64, u64) = (4, 5);
 
-/// The least `RamLimitMb`: smaller trees are of no use to a search.
+/// Smaller trees are useless.
 const LEAST_MB: usize = 20;
 
 impl MemoryOptions {
-    /// Returns the bytes that a search may take, or `None` if no limit is set or known. Without a limit of
-    /// the user's the system's memory is one: to be ended by the system in the middle of a game is worse than
-    /// to forget what was visited least.
+    /// Bytes that a search may take, or `None` without a known limit. The system's memory is the default
+    /// limit: forgetting rarely visited positions beats being killed in the middle of a game.
     fn limit_bytes(&self) -> Option<usize> {
         static SYSTEM: LazyLock<Option<u64>> = LazyLock::new(system::memory_limit);
         let set = self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000);
@@ -50,8 +48,8 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    /// Returns the options of one of `searches` that run at once beside one cache, whose size these options
-    /// give: an equal part of what that leaves, and no cache of their own.
+    /// Options for one of `searches` beside one cache of this size: an equal part of the remaining memory,
+    /// and no cache of its own.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let cache = EvalCache::full_bytes(self.cache_capacity());
         let share = |bytes: usize| bytes.saturating_sub(cache) / searches.max(1) / 1_000_000;
@@ -65,7 +63,7 @@ impl MemoryOptions {
     }
 }
 
-/// Returns the bytes that are left for the tree. [`u64::MAX`] if no limit is set or known.
+/// Bytes left for the tree, [`u64::MAX`] without a known limit.
 pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
@@ -78,12 +76,12 @@ fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
     let positions = settings.search.minibatch_size.map_or(info.preferred_batch, NonZero::get);
     let positions = positions.min(info.max_batch);
-    // Those of the device, the next one, and the one that is filled.
+    // The device's batches, the next one, and the one being filled.
     let batches = if info.queues == 0 { 1 } else { info.queues + 2 };
     threads as u64 * (THREAD_BYTES + batches as u64 * buffer_bytes(positions))
 }
 
-/// The options that an evaluation cache and what it holds depend on, beside the network.
+/// What a cache depends on beside the network.
 #[derive(Debug, PartialEq)]
 pub(super) struct CacheSettings {
     capacity: usize,

@@ -1,7 +1,7 @@
 //! The engine: ties options, network, game and search together.
 //!
-//! `uci` drives it line by line, the tools directly. Commands return at once. A search runs on threads of its
-//! own and reports to a [`Listener`]. Whatever fails, settings, game and process survive.
+//! Commands return at once. A search runs on its own threads and reports to a [`Listener`]. Settings, game
+//! and process survive any failure.
 
 mod game;
 mod go;
@@ -41,30 +41,29 @@ use crate::search::tree::TreeFull;
 use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
 use crate::tablebase::TablesInForce;
 
-/// The engine with its options, network and game.
 pub struct Engine {
     settings: Settings,
     position: History,
-    /// The reason why the last position was refused, until one is accepted.
+    /// Why the last position was refused, until one is accepted.
     position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
-    /// The options for which no network could be made ready, and why.
+    /// Options whose network could not be opened, and why.
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
     cache: Arc<EvalCache>,
-    /// The options that the cache was made by.
+    /// As when the cache was made.
     cache_settings: CacheSettings,
-    /// The present game, or `None` before its first search, and while a search has it.
+    /// `None` before its first search, and while a search has it.
     game: Option<GameState>,
-    /// The search under way, or the last one if its game was not taken back yet.
+    /// The running search, or the last one until its game is taken back.
     active: Option<ActiveSearch>,
-    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and its position.
+    /// The listener of a root without a legal move, which hears so only after `stop` or `ponderhit`, and its
+    /// position.
     pending_answer: Option<(Box<dyn Listener>, History)>,
-    /// The progress of searches with workers that may still touch the tree.
+    /// Progress of searches whose workers may still touch the tree.
     draining: Vec<Draining>,
     wants_empty_tree: bool,
-    /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree
-    /// goes with it.
+    /// A manager lives for one game, and the tree is dropped with it.
     wants_new_manager: bool,
 }
 
@@ -75,10 +74,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Returns an engine at the start position. It loads nothing yet.
-    ///
-    /// # Errors
-    /// Fails if an option's text is not of its grammar.
+    /// At the start position, with nothing loaded. Fails if an option's text has wrong syntax.
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         settings.check()?;
         Ok(Engine {
@@ -103,7 +99,6 @@ impl Engine {
         &self.settings
     }
 
-    /// Returns the game as the last `position` gave it.
     pub fn position(&self) -> &History {
         &self.position
     }
@@ -115,15 +110,12 @@ impl Engine {
         }
     }
 
-    /// Sets an option. It takes effect with the next search.
-    ///
-    /// # Errors
-    /// Fails if name or value are wrong. The old value stays.
+    /// Sets an option from the next search on. After an error the old value stays.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
-        // GUIs that send every option again, defaults and all, change nothing, nor do they name the default
-        // manager, beside which `Slowmover` would be refused.
+        // GUIs resend all options. Unchanged ones do nothing, and the default manager counts as unnamed,
+        // because `Slowmover` is refused beside a named one.
         let manager = &self.settings.time.time_manager;
         if settings.time.time_manager.as_str() == manager.as_str() {
             settings.time.time_manager = manager.clone();
@@ -136,13 +128,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes network and threads ready, as far as they are not. Returns in one line which are in force, if
-    /// they have just changed.
+    /// Opens network and threads as needed, and describes them if they have changed.
     ///
-    /// # Errors
-    /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the
-    /// other one is tried again only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes
-    /// seconds to be refused must not do so at each move.
+    /// After an error an earlier network stays in use, and the refused one is retried only after
+    /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
+    /// at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network;
         if let Some((refused, reason)) = &self.network_refusal
@@ -160,13 +150,12 @@ impl Engine {
         };
         self.finish();
         self.network = Some(network);
-        // What another network thought is of no use.
+        // Another network's evaluations are useless.
         self.game = None;
         self.new_cache();
         Ok(self.in_force())
     }
 
-    /// Says in one line which network, backend and threads are in force, or `None` if there is no network.
     pub fn in_force(&self) -> Option<String> {
         self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
     }
@@ -185,14 +174,12 @@ impl Engine {
         }
     }
 
-    /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should
-    /// know of them, if that is anything new. Tables that cannot be opened are no hindrance to a search.
+    /// Opens the tables that the options name, with a note if there is news. A search does not need them.
     pub fn open_tablebase(&mut self) -> Option<Note> {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
 
-    /// Begins a new game: nothing learnt from the last one is kept, so that it is the same game in any
-    /// process.
+    /// Keeps nothing from the last game, so that a game is the same in any process.
     pub fn new_game(&mut self) {
         self.drop_search();
         self.clear_cache();
@@ -207,23 +194,20 @@ impl Engine {
         self.tables.forget_failure();
     }
 
-    /// Lets the next search begin with an empty tree. A search that runs goes on.
     pub fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
 
-    /// Throws away all evaluations that are kept for positions met again.
+    /// Drops all cached evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
     }
 
-    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Returns what had to be
-    /// left out of the FEN, in words.
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. The result names what
+    /// was left out of the FEN.
     ///
-    /// # Errors
-    /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a
-    /// move means another one.
+    /// After an error the old position stays, but is not searched, because the host means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
         let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
         match History::from_uci_position(text, variant) {
@@ -247,18 +231,17 @@ impl Engine {
         self.network.as_ref()?.network_sha256.as_deref()
     }
 
-    /// Returns news of the backend since the last call. While a search runs, its listener hears them.
+    /// News of the backend. A running search's listener hears them instead.
     pub fn take_notes(&self) -> Vec<Note> {
         self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
     }
 
-    /// Returns the number of search threads of the network in force, or 0 if there is none.
+    /// 0 without a network.
     pub fn threads(&self) -> usize {
         self.network.as_ref().map_or(0, |network| network.workers.len())
     }
 
-    /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice,
-    /// or 0 if there is no network.
+    /// Positions per batch, by option or the backend's choice, or 0 without a network.
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
         chosen
@@ -266,7 +249,6 @@ impl Engine {
             .unwrap_or(0)
     }
 
-    /// Returns how long the device in force has computed so far, if it knows.
     pub fn busy_time(&self) -> Option<Duration> {
         self.network.as_ref()?.backend.busy_time()
     }
@@ -279,7 +261,7 @@ impl Drop for Engine {
 }
 
 impl Settings {
-    /// Checks what a type and a range cannot say.
+    /// Checks what types and ranges cannot.
     pub fn check(&self) -> Result<(), EngineError> {
         game::time_manager(&self.time)?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
@@ -288,7 +270,7 @@ impl Settings {
     }
 }
 
-/// Says in one line what evaluates, and on how many threads the search runs.
+/// One line on the backend and the search threads.
 pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
     let is_small = discover::is_built_in(&backend.description);
@@ -296,8 +278,7 @@ pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
     format!("{}, {threads} {word}{advice}", backend.description)
 }
 
-/// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search
-/// itself.
+/// Progress of a search whose workers may still touch the tree. It keeps nothing of the search alive.
 type Draining = Arc<CachePadded<WorkerProgress>>;
 
 fn wait_for(searches: Vec<Draining>) {
@@ -306,7 +287,6 @@ fn wait_for(searches: Vec<Draining>) {
     }
 }
 
-/// The reason why the engine could not carry out a command.
 #[derive(Debug, Error)]
 pub enum EngineError {
     #[error(transparent)]

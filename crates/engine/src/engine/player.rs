@@ -1,11 +1,9 @@
-//! One side of a game that is played with many others at once: searched step by step on the caller's thread.
+//! One side of a game, searched step by step on the caller's thread beside many others.
 //!
-//! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games.
-//! An [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then
-//! [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in turn until the search is over, then
-//! [`EnginePlayer::end_move`]. Before that it may ponder in the same way, from
-//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`], and by `serve` for positions
-//! without a game.
+//! An [`EngineSetup`] holds options, network and tables for any number of games. An [`EnginePlayer`] plays
+//! one side of one: [`EnginePlayer::begin_move`], [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in
+//! turn until the search is over, [`EnginePlayer::end_move`]. [`EnginePlayer::begin_pondering`] starts the
+//! same steps before that. Matches use it, and `serve` for positions without a game.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +21,7 @@ use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
-/// Options, network and tables that many games share.
+/// Shared by many games.
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
@@ -33,25 +31,19 @@ pub struct EngineSetup {
 }
 
 impl EngineSetup {
-    /// Makes network and tables ready.
-    ///
-    /// # Errors
-    /// Fails if an option is refused or the network cannot be had.
+    /// Opens network and tables.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let opened = open_backend(&settings.network)?;
         EngineSetup::with_opened(settings, opened)
     }
 
-    /// Makes the tables ready, as [`EngineSetup::new`] does, and takes the backend of `other`.
-    ///
-    /// # Errors
-    /// Fails if an option is refused.
+    /// Opens the tables, but shares the backend of `other`.
     pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
         EngineSetup::with_opened(settings, other.opened.clone())
     }
 
-    /// Makes the tables ready, and takes the backend `opened`.
+    /// Opens the tables, with the backend `opened`.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let mut tables = TablesInForce::default();
@@ -59,103 +51,83 @@ impl EngineSetup {
         Ok(EngineSetup { settings, opened, tables, notes })
     }
 
-    /// Returns a setup with other options but the same network and tables, which those options must not
-    /// change. It is made in no time.
-    ///
-    /// # Errors
-    /// Fails if an option is refused.
+    /// The same network and tables under other options, which must not change those. Instant.
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let tables = self.tables.clone();
         Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes: Vec::new() })
     }
 
-    /// Returns whether the options `settings` would make the very same backend as this setup's.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
     }
 
-    /// Returns whether the evaluations that a search of `other` keeps are those that one of this setup would
-    /// make.
+    /// Whether both setups would make the same evaluations for one cache.
     pub fn shares_evaluations(&self, other: &EngineSetup) -> bool {
         CacheSettings::of(&self.settings) == CacheSettings::of(&other.settings)
     }
 
-    /// Returns the options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Returns the network on its device.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.opened.backend
     }
 
-    /// Returns the SHA-256 of the network's file, in hexadecimal, or `None` without a network.
+    /// In hexadecimal, `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.opened.network_sha256.as_deref()
     }
 
-    /// Returns what people should know of what was made ready for `threads` threads: first in one line what
-    /// it is, then news of tables and backend.
+    /// Describes the setup for `threads` threads in one line, then gives news of tables and backend.
     pub fn told(&self, threads: usize) -> Vec<Note> {
         let backend = &self.opened.backend;
         let first = format!("using {}", in_force(backend.info(), threads));
         [first.into()].into_iter().chain(self.notes.iter().cloned()).chain(backend.take_notes()).collect()
     }
 
-    /// Returns the nodes that count as a millisecond with `pieces` pieces on the board, or `None` if real
-    /// time counts.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
-/// One side of one game, which its caller drives step by step.
+/// The caller drives it step by step.
 #[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
-    /// The setup's options, with a seed of the player's own.
+    /// With the player's own seed.
     settings: Settings,
     game: GameState,
-    /// In a game the player's own cache, so that the game does not depend on what others have looked at.
+    /// In a game the player's own, so that the game does not depend on others' searches.
     cache: Arc<EvalCache>,
-    /// The search of the present move or of the last one.
     stepped: Option<SteppedSearch>,
-    /// The reply that was expected when the last move was made.
+    /// The reply expected after the last move.
     expected: Option<Move>,
-    /// The time for which the present search ponders, if it does.
     ponder_time: Option<Millis>,
 }
 
-/// A move with what the search found.
 #[derive(Clone, Debug)]
 pub struct PlayerMove {
-    /// The move. `None` only where there is no legal one.
+    /// `None` only without a legal move.
     pub best: Option<Move>,
-    /// The time that the clock lost. Under `nodestime` what the new nodes count for.
+    /// Time taken off the clock, under `nodestime` converted from the new nodes.
     pub used: Millis,
-    /// The result of the search.
     pub result: SearchResult,
-    /// The report on the move's budget, if a clock was watched.
     pub report: Option<MoveReport>,
 }
 
 impl EnginePlayer {
-    /// Returns a player before its first move. What it draws at random depends on `seed`.
-    ///
-    /// # Errors
-    /// Fails if the options name no time manager.
+    /// Before its first move. `seed` seeds its random draws. Fails if the options name no time manager.
     pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
-        // 0 would draw anew each time.
+        // Seed 0 would draw anew each time.
         let mut settings = setup.settings.clone();
         settings.search.seed = 1 + seed % (i32::MAX as u64);
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         EnginePlayer::with_cache(setup, settings, cache)
     }
 
-    /// Returns a player for a single search, whose seed is that of the options. It shares `cache` with
-    /// others.
+    /// For a single search with the options' seed and a shared `cache`.
     pub(crate) fn of_search(
         setup: Arc<EngineSetup>,
         cache: Arc<EvalCache>,
@@ -169,36 +141,28 @@ impl EnginePlayer {
         settings: Settings,
         cache: Arc<EvalCache>,
     ) -> Result<EnginePlayer, EngineError> {
-        let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
+        let game = GameState::new(&settings, Reclaimer::in_place())?;
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, expected: None, ponder_time: None })
     }
 
-    /// Returns the engine that it plays for.
     pub fn setup(&self) -> &Arc<EngineSetup> {
         &self.setup
     }
 
-    /// Begins the search of the last position of `position`, which must have a legal move.
-    ///
-    /// # Errors
-    /// Fails if the tree is full.
+    /// Begins the search of the last position, which must have a legal move. Fails if the tree is full.
     pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
         self.begin_search(position, GoRequest::new(limits))
     }
 
-    /// Begins a search as [`EnginePlayer::begin_move`] does, of the root moves that `request` names.
+    /// Likewise, of the root moves that `request` names.
     pub(crate) fn begin_search(&mut self, position: &History, request: GoRequest) -> Result<(), EngineError> {
         self.ponder_time = None;
         self.begin(position, request, u64::MAX)
     }
 
-    /// Ponders on the reply that was expected with the last move, if `Ponder` is on and there was one:
-    /// searches the last position of `before`, in which the opponent is to move, for `time`, ms, or as many
-    /// nodes as count for it. The clock's `limits` tell the time manager nothing yet. Returns whether it
-    /// does.
-    ///
-    /// # Errors
-    /// Fails if the tree is full.
+    /// If `Ponder` is on and a reply was expected, ponders for `time` ms, or the nodes that count for it, on
+    /// the last position of `before`, in which the opponent is to move. The time manager does not see the
+    /// clock's `limits` yet. True if it ponders. Fails if the tree is full.
     pub fn begin_pondering(
         &mut self,
         before: &History,
@@ -235,7 +199,7 @@ impl EnginePlayer {
         Ok(())
     }
 
-    /// Searches until the next evaluation or the end of the search.
+    /// Searches until the next evaluation or the end.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
@@ -246,13 +210,13 @@ impl EnginePlayer {
         stepped.advance()
     }
 
-    /// Searches likewise, but for at most `rounds` gatherings, or `None` if there is more to gather.
+    /// Likewise, for at most `rounds` gatherings: `None` if there is more to gather.
     pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
-    /// Lets `workers`, which must be idle, make the search that was begun, as under UCI, and waits until it
-    /// is over. `on_tick` is called every few milliseconds meanwhile.
+    /// Lets idle `workers` finish the begun search, as under UCI, and waits. `on_tick` is called every few
+    /// milliseconds meanwhile.
     pub(crate) fn search_with(&self, workers: &WorkerPool, on_tick: &mut dyn FnMut()) {
         let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return };
         workers.assign(search);
@@ -260,19 +224,18 @@ impl EnginePlayer {
         search.state.progress.wait_idle(Duration::MAX);
     }
 
-    /// Lets the search end as soon as its root is evaluated.
+    /// Ends the search once its root is evaluated.
     pub(crate) fn stop(&self) {
         self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
     }
 
-    /// Returns the present state of the search with the figures of every root move, or `None` before the root
-    /// is evaluated.
+    /// The current state with every root move, or `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         self.stepped.as_ref()?.report()
     }
 
-    /// Returns the move of the search that is over, from which the time manager then learns, or `None` before
-    /// the first search.
+    /// The move of the finished search, from which the time manager then learns. `None` before the first
+    /// search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
@@ -293,7 +256,7 @@ impl EnginePlayer {
     }
 }
 
-/// The batch that many players share, whose searches wait for one network.
+/// The leaves of many players' searches, for one network.
 #[derive(Debug, Default)]
 pub struct SharedBatch {
     /// Reused, grows to the largest batch.
@@ -301,11 +264,9 @@ pub struct SharedBatch {
 }
 
 impl SharedBatch {
-    /// Lets `evaluate` fill the positions for which `players` wait, after [`NextStep::Evaluate`], and hands
-    /// the results back. Where all players are in [`NextStep::Wait`], time passes.
-    ///
-    /// # Errors
-    /// Fails as `evaluate` does. The searches of the players cannot go on then.
+    /// Lets `evaluate` fill the positions for which `players` wait after [`NextStep::Evaluate`], and hands
+    /// the results back. If all players are in [`NextStep::Wait`], it sleeps. After an error of `evaluate`
+    /// the searches cannot go on.
     pub fn evaluate<E>(
         &mut self,
         players: &mut [&mut EnginePlayer],
@@ -377,7 +338,7 @@ mod tests {
         (summary.counts.evaluations, summary.root_visits, summary.time)
     }
 
-    /// Returns other values than the default, as far as a search of 800 nodes can use them.
+    /// A non-default value for every option that changes a search of 800 nodes.
     fn other_values(spec: &OptionSpec) -> Vec<String> {
         match &spec.kind {
             OptionKind::Switch { default } => vec![(!default).to_string()],
@@ -392,13 +353,13 @@ mod tests {
         }
     }
 
-    /// A regression: there were two loops, and `MaxPrefetch` and `NodesPerSecondLimit` acted in one of them
-    /// only. All options of the search, of contempt, of its memory, and of its end are tried in steps, as in
-    /// matches and for `serve`, and by a worker, as under UCI.
+    /// A regression: of two search loops only one obeyed `MaxPrefetch` and `NodesPerSecondLimit`. All options
+    /// of search, contempt, memory and stoppers are tried in steps, as in matches and `serve`, and by a
+    /// worker, as under UCI.
     #[test]
     fn options_act_the_same_however_a_search_is_driven() {
         const PLAIN: (&str, &str) = ("MinibatchSize", "8");
-        // What others need to act.
+        // Options that others need to take effect.
         const PARTNERS: &[(&str, &str)] = &[
             PLAIN,
             ("RootHasOwnCpuctParams", "true"),
@@ -408,7 +369,7 @@ mod tests {
             ("Contempt", "200"),
             ("MinimumKLDGainPerNode", "0.0002"),
         ];
-        // They choose the move, or act in other positions, with a clock, or with another number of nodes.
+        // They only choose the move, or act in other positions, with a clock, or with other node counts.
         const ELSEWHERE: &[&str] = &[
             "RootHasOwnCpuctParams",
             "LcbFactor",
@@ -461,13 +422,13 @@ mod tests {
         }
     }
 
-    /// A regression: once the tree had grown to its limit, every further move was played without a search.
+    /// A regression: once the tree had reached its limit, every further move was played without a search.
     #[test]
     fn a_game_under_a_memory_limit_searches_every_move() {
         const NODES: u64 = 60_000;
         let mut settings = Settings::default();
         settings.network.backend = "trivial".into();
-        // So many threads would take up what the limit leaves: the tree has no more than the least.
+        // So many threads use up the limit: only the least tree is left.
         settings.network.threads = NonZero::new(64);
         settings.memory.ram_limit_mb = NonZero::new(20);
         settings.memory.nn_cache_size = 0;

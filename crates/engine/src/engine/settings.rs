@@ -1,5 +1,4 @@
-//! All options together: the groups that this module and the modules below declare, as UCI and the command
-//! line set them.
+//! All options together.
 
 use std::sync::LazyLock;
 
@@ -20,7 +19,6 @@ use crate::time::managers::MANAGERS;
 use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
-    /// The values of all options.
     pub struct Settings {
         /// The network that is loaded, and what evaluates it.
         network: NetworkOptions;
@@ -47,7 +45,7 @@ option_group! {
     }
 }
 
-/// The option that is a command: it lets go of the tree before the next search.
+/// The option that is a command: it drops the tree before the next search.
 pub const CLEAR_TREE: OptionSpec = OptionSpec {
     meanings: Vec::new(),
     before: None,
@@ -77,8 +75,7 @@ impl Settings {
         &SPECS
     }
 
-    /// Returns all that hosts may set: our options, their second names, the command among them, and those of
-    /// Lc0 without effect.
+    /// All that hosts may set: our options, their aliases, the command, and Lc0's options without effect.
     pub fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
@@ -89,8 +86,7 @@ impl Settings {
         own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
     }
 
-    /// Describes the parameters of a time manager, an estimator of moves left or a backend, which have no
-    /// flags.
+    /// The flagless parameters of a time manager, moves-left estimator or backend.
     pub fn parameters_of(name: &str) -> Option<Vec<OptionSpec>> {
         let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
         let estimators = ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters));
@@ -101,8 +97,7 @@ impl Settings {
             .then(|| parameters.into_iter().map(|spec| OptionSpec { flag: "", ..spec }).collect())
     }
 
-    /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in
-    /// visibility.
+    /// The answer to `uci`, with the present values as defaults, for options up to visibility `least`.
     pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
@@ -111,20 +106,19 @@ impl Settings {
         })
     }
 
-    /// Returns the option with this UCI name, in any case, or with this flag. Second names count too.
+    /// Finds an option by UCI name or alias, in any case, or by flag.
     pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
-    /// Returns whether the option is about what a GUI is told and when its messages came, so that games
-    /// between engines in one process do not know it.
+    /// Whether the option concerns only the GUI's display and the timing of its messages, which games within
+    /// one process lack.
     pub fn is_for_sessions_only(spec: &OptionSpec) -> bool {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
     }
 
-    /// Sets the option with this UCI name, in any case, or with this flag. Second names count too. The value
-    /// may stand in quotation marks.
+    /// Sets an option, named as for [`Settings::spec`]. The value may be quoted.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
     }
@@ -142,8 +136,7 @@ impl Settings {
             .collect()
     }
 
-    /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help
-    /// shows all of them.
+    /// Adds some options' flags to `command`, all shown in the help.
     pub fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
         add_flags(command, wanted, Visibility::Hidden, check_value)
@@ -266,7 +259,6 @@ option_group! {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weakening {
     pub(super) nodes: Nodes,
-    /// Temperature of the draw among the moves.
     temperature: f32,
 }
 
@@ -276,25 +268,21 @@ struct Level {
     temperature: f64,
 }
 
-const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
-    Level { elo, nodes, temperature }
-}
-
-/// The scale. `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the
-/// nodes change evenly.
+/// Measured in the matches of `docs/results/programs.md`. In between, temperature and log nodes are
+/// interpolated.
 const LEVELS: [Level; 5] = [
-    level(700.0, 1.0, 1.0),
-    level(1335.0, 1.0, 0.3),
-    level(1470.0, 2.0, 0.3),
-    level(1785.0, 20.0, 0.3),
-    level(2090.0, 200.0, 0.3),
+    Level { elo: 700.0, nodes: 1.0, temperature: 1.0 },
+    Level { elo: 1335.0, nodes: 1.0, temperature: 0.3 },
+    Level { elo: 1470.0, nodes: 2.0, temperature: 0.3 },
+    Level { elo: 1785.0, nodes: 20.0, temperature: 0.3 },
+    Level { elo: 2090.0, nodes: 200.0, temperature: 0.3 },
 ];
 
-/// The level from which on mates in one and endings against a bare king are not spoiled.
+/// From here on mates in one and endings against a bare king are not spoiled.
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    /// Returns how much weaker the move in `position` is to be, or `None` for full strength.
+    /// How much to weaken the move in `position`, or `None` for full strength.
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
             return None;
@@ -314,7 +302,7 @@ impl StrengthOptions {
     }
 }
 
-/// Returns whether the side to move mates in one, or plays against a bare king.
+/// The side to move mates in one, or plays against a bare king.
 fn is_decided(position: &History) -> bool {
     let current = position.current();
     let is_bare = current.board().by_color(!current.turn()).count() == 1;
@@ -474,7 +462,7 @@ mod tests {
         assert_eq!(options.weakening(&History::start(), &GoLimits::default()), None);
     }
 
-    /// A regression: 2090 missed mates in one, and did not win with a rook against a bare king.
+    /// A regression: 2090 missed mates in one and did not win with a rook against a bare king.
     #[test]
     fn from_1800_on_decided_positions_are_played_at_full_strength() {
         const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";

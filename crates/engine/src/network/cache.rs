@@ -1,8 +1,7 @@
-//! The evaluation cache: the network's evaluations of positions met before, bounded, shared by all threads.
+//! The evaluation cache: a bounded number of evaluations, shared by all threads.
 //!
-//! The search looks a leaf up in it before it queues it for evaluation. The key must identify everything that
-//! an evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest
-//! evaluation makes room for the newest.
+//! The search looks a leaf up before it queues it. The key must identify everything that an evaluation
+//! depends on ([`crate::chess::History::evaluation_key`]). A full cache drops the oldest evaluation.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,17 +12,16 @@ use dashmap::DashMap;
 
 use super::Evaluation;
 
-/// The exponent of the smallest probability that differs from 0 (2⁻³¹), as `f32` biases it.
+/// Biased `f32` exponent of the smallest nonzero probability (2⁻³¹).
 const MIN_EXPONENT: u32 = 96;
 
-/// Packs a probability (`0..=1`) into 16 bits: 5 of exponent and 11 of mantissa, rounded. The result grows
-/// with `p`.
+/// Packs a probability (`0..=1`) into 16 bits: 5 of exponent, 11 of mantissa, rounded, monotonic.
 pub(crate) fn compress(p: f32) -> u16 {
     let rounded = (p.to_bits() + (1 << 11)) >> 12;
     rounded.saturating_sub(MIN_EXPONENT << 11) as u16
 }
 
-/// Returns the probability that [`compress`] has packed. Packing it again gives the same bits.
+/// Unpacks [`compress`]. Packing again gives the same bits.
 #[inline]
 pub(crate) fn expand(bits: u16) -> f32 {
     f32::from_bits((u32::from(bits) << 12) + (MIN_EXPONENT << 23))
@@ -35,15 +33,14 @@ struct CachedEvaluation {
     policy: Box<[u16]>,
 }
 
-/// Parts of the map with a lock of their own.
+/// Each has a lock.
 const SHARDS: usize = 64;
-/// Bytes that a place of the map takes: entry, key, and control byte.
+/// Per place of the map: entry, key and control byte.
 const PLACE_BYTES: usize = size_of::<(u64, CachedEvaluation)>() + 1;
-/// Bytes that an entry takes elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its
-/// place in the queue.
+/// Per entry elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its place in the queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
 
-/// A hasher for maps whose keys are hashes of positions already.
+/// For keys that are hashes already.
 #[derive(Debug, Default)]
 pub struct KeyHasher(u64);
 
@@ -63,22 +60,22 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// The evaluations of a bounded number of positions by their keys.
+/// Evaluations by position key.
 ///
-/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and
-/// `len` is counted with relaxed atomics, for a thread that reads it late only evicts a little later.
+/// Any thread may call any method: the map locks a shard at a time, the queue is lock-free, and `len` is
+/// relaxed, because a late reader only evicts a little later.
 #[derive(Debug)]
 pub struct EvalCache {
     entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,
-    /// Keys in the order of their insertion. Each key of `entries` stands here once.
+    /// Each key of `entries` once, in order of insertion.
     order: SegQueue<u64>,
     capacity: usize,
-    /// It changes with every evaluation, and must not share a cache line with what is only read.
+    /// Changes with every evaluation, so it must not share a cache line with read-only fields.
     len: CachePadded<AtomicUsize>,
 }
 
 impl EvalCache {
-    /// Returns a cache for at most `capacity` evaluations. 0 makes one that keeps nothing.
+    /// 0 keeps nothing.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
             entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
@@ -92,21 +89,20 @@ impl EvalCache {
         self.capacity
     }
 
-    /// Returns how many evaluations it holds.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Returns the memory of a full cache for `capacity` evaluations, in bytes.
+    /// Bytes of a full cache.
     pub(crate) fn full_bytes(capacity: usize) -> usize {
-        // A shard has a power of two of places. Where entries come and go it doubles unless less than half of
-        // the seven eighths that it may fill are taken. Some shards get more than others.
+        // A shard's table is a power of two, at most seven eighths full. With insertions and removals it
+        // doubles unless less than half of that is taken. Shards fill unevenly.
         let fullest_shard = capacity.div_ceil(SHARDS) + capacity.div_ceil(SHARDS) / 50;
         let places = SHARDS * (fullest_shard * 16 / 7).next_power_of_two();
         if capacity == 0 { 0 } else { places * PLACE_BYTES + capacity * OUTSIDE_BYTES }
     }
 
-    /// Returns the largest capacity, but no more than `wanted`, whose full cache takes at most `bytes` bytes.
+    /// The largest capacity up to `wanted` whose full cache fits in `bytes`.
     pub(crate) fn capacity_within(bytes: usize, wanted: usize) -> usize {
         let smaller = |&capacity: &usize| (capacity > 0).then_some(capacity - capacity.div_ceil(20));
         std::iter::successors(Some(wanted), smaller)
@@ -114,13 +110,13 @@ impl EvalCache {
             .unwrap_or(0)
     }
 
-    /// Returns how full it is, in permille.
+    /// In permille.
     pub fn hashfull(&self) -> u32 {
         (self.len() * 1000).checked_div(self.capacity).unwrap_or(0).min(1000) as u32
     }
 
-    /// Looks up a position with `moves` legal moves. Their policy goes into `policy`, in their order. An
-    /// entry with another number of moves belongs to another position with the same key and is passed over.
+    /// Looks up a position with `moves` legal moves, and writes their policy to `policy` in their order. An
+    /// entry with another number of moves is another position with the same key.
     pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Evaluation> {
         if self.capacity == 0 {
             return None;
@@ -131,7 +127,7 @@ impl EvalCache {
         Some(entry.evaluation)
     }
 
-    /// Keeps an evaluation. `policy` are probabilities of the legal moves in their order.
+    /// `policy` holds the probabilities of the legal moves in their order.
     pub fn insert(&self, key: u64, evaluation: Evaluation, policy: &[f32]) {
         if self.capacity == 0 {
             return;
@@ -145,7 +141,6 @@ impl EvalCache {
         }
     }
 
-    /// Throws away what it holds now.
     pub fn clear(&self) {
         (0..self.len()).for_each(|_| self.evict());
     }

@@ -30,7 +30,6 @@ pub fn is_built_in(description: &str) -> bool {
 /// A network, and what was passed over, if the user named none.
 #[derive(Debug)]
 pub struct Discovered {
-    /// The network.
     pub network: NetworkFile,
     /// Says of newer files beside the program why they cannot be used.
     pub passed_over: Vec<Note>,

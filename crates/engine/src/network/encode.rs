@@ -1,8 +1,7 @@
 //! Input planes: a position and its history as Lc0's networks read them.
 //!
 //! [`encode`] is called once per evaluated position, by [`super::EvalSlot::fill`] alone. It allocates
-//! nothing. A network file says which [`InputFormat`] its network was trained on, the user which
-//! [`HistoryFill`] to use. Uses `chess`.
+//! nothing.
 //!
 //! Planes, all from the point of view of the side to move (its first rank at the bottom, files are never
 //! mirrored by this): eight boards of 13 planes each, the current one first, then a plane per fact about the
@@ -23,7 +22,7 @@ use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
 use crate::options::option_choice;
 
-/// Boards in the input, the current one included.
+/// Including the current one.
 const BOARDS: usize = 8;
 const PLANES_PER_BOARD: usize = 13;
 const REPETITION: usize = 12;
@@ -34,24 +33,23 @@ const ARMAGEDDON_SIDE: usize = CASTLING + 6;
 const ONES: usize = CASTLING + 7;
 const EVERYWHERE: u64 = !0;
 
-/// The format in which a network wants its input planes, or `pblczero.NetworkFormat.InputFormat` in Lc0's
-/// files.
+/// `pblczero.NetworkFormat.InputFormat` in Lc0's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputFormat {
-    /// 1: 112 planes, castling rights as whole planes.
+    /// 1: castling rights as whole planes.
     #[default]
     Classical,
-    /// 2: castling rights as the squares of the rooks, which distinguishes Chess960 positions.
+    /// 2: castling rights as the rooks' squares, which distinguishes Chess960 positions.
     CastlingPlane,
-    /// 3: boards brought to a canonical orientation, history cut at irreversible moves, en-passant plane.
+    /// 3: canonical orientation, history cut at irreversible moves, en-passant plane.
     Canonical,
     /// 4: as 3, the fifty-move counter divided by 100.
     CanonicalHectoplies,
-    /// 132: as 4, and Black to move shows.
+    /// 132: as 4, with a plane for Black to move.
     CanonicalHectopliesArmageddon,
-    /// 5: as 4, and of earlier positions only the repeated ones are given.
+    /// 5: as 4, but only repeated earlier positions are given.
     CanonicalV2,
-    /// 133: as 5, and Black to move shows.
+    /// 133: as 5, with a plane for Black to move.
     CanonicalV2Armageddon,
 }
 
@@ -66,22 +64,20 @@ impl InputFormat {
         (133, InputFormat::CanonicalV2Armageddon),
     ];
 
-    /// Returns the format with this number in a network file, or `None` for unknown numbers.
     pub fn from_number(number: i32) -> Option<InputFormat> {
         InputFormat::NUMBERS.iter().find(|(known, _)| *known == number).map(|&(_, format)| format)
     }
 
-    /// Returns its number in a network file.
     pub fn number(self) -> i32 {
         InputFormat::NUMBERS.iter().find(|(_, format)| *format == self).map_or(0, |&(number, _)| number)
     }
 
-    /// Says whether boards are transformed and the history is cut where it cannot repeat.
+    /// Whether boards are transformed and history is cut at irreversible moves.
     fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
 
-    /// Returns the unit of the fifty-move counter, plies.
+    /// In plies.
     pub(super) fn rule50_unit(self) -> f32 {
         let counts_hectoplies = self.is_canonical() && self != InputFormat::Canonical;
         if counts_hectoplies { 100.0 } else { 1.0 }
@@ -108,9 +104,8 @@ option_choice! {
     }
 }
 
-/// Writes the input planes of `history`'s current position into `planes`, all of them.
-///
-/// Returns the transform applied to the boards. [`policy_map::index`](super::policy_map::index) wants it too.
+/// Writes all input planes of the current position into `planes`. The transform applied to the boards is for
+/// [`policy_map::index`](super::policy_map::index).
 pub fn encode(
     history: &History,
     format: InputFormat,
@@ -127,14 +122,13 @@ pub fn encode(
     let transform = Transform::of(history.current());
     if transform != Transform::NONE {
         for mask in &mut planes.masks[..=SIDE_OR_EN_PASSANT] {
-            // Whole planes state facts and have no orientation. The transforms leave them as they are.
+            // Whole planes have no orientation, so transforms leave them alone.
             *mask = transform.bitboard(Bitboard(*mask)).0;
         }
     }
     transform
 }
 
-/// Writes up to eight boards, the current position first.
 fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, planes: &mut InputPlanes) {
     let now = history.current();
     let us = now.turn();
@@ -159,13 +153,13 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
     write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
 }
 
-/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an
-/// en-passant square that is gone never comes back.
+/// Whether canonical formats show `earlier` as history of `now`: castling rights and en-passant squares that
+/// are gone never return.
 fn may_repeat(earlier: &Position, now: &Position) -> bool {
     earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
 }
 
-/// Returns how many of the boards before the `first` known position to fill.
+/// How many boards before the `first` known position to fill.
 fn unknown_boards(first: &Position, format: InputFormat, fill: HistoryFill) -> usize {
     let pushed = first.en_passant().is_some();
     if format.gives_only_repeated() || (format.is_canonical() && pushed) {
@@ -178,8 +172,8 @@ fn unknown_boards(first: &Position, format: InputFormat, fill: HistoryFill) -> u
     }
 }
 
-/// Writes the `first` known position, before the double push that led to it if there was one, into the first
-/// `count` of `boards`.
+/// Fills the first `count` of `boards` with the `first` known position, before its double push if there was
+/// one.
 fn write_unknown_boards(first: &Position, us: Color, count: usize, boards: &mut [[u64; PLANES_PER_BOARD]]) {
     for board in boards.iter_mut().take(count) {
         write_board(first, us, board);
@@ -190,13 +184,12 @@ fn write_unknown_boards(first: &Position, us: Color, count: usize, boards: &mut 
     }
 }
 
-/// Returns the squares below and above the one that a double push passed.
+/// The squares on either side of the passed one.
 fn pushed_from_and_to(passed: Square) -> Bitboard {
     let passed = Bitboard::from_square(passed).0;
     Bitboard(passed << 8 | passed >> 8)
 }
 
-/// Writes planes 0 to 11 of a board.
 fn write_board(position: &Position, us: Color, board: &mut [u64; PLANES_PER_BOARD]) {
     let pieces = position.board();
     let (ours, theirs) = (pieces.by_color(us), pieces.by_color(!us));
@@ -234,7 +227,7 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
     masks[ONES] = EVERYWHERE;
 }
 
-/// Returns a set of squares with the first rank of `color` at the bottom.
+/// With the first rank of `color` at the bottom.
 fn seen_by(color: Color, squares: Bitboard) -> u64 {
     if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
 }
@@ -246,26 +239,24 @@ const UPPER_TRIANGLE: Bitboard = Bitboard(0xe0c0_8000);
 /// h1, g2, f3, e4.
 const DIAGONAL: Bitboard = Bitboard(0x1020_4080);
 
-/// A symmetry of the board: files mirrored, then ranks mirrored, then reflected over the diagonal from h1 to
-/// a8, each or not. Takes squares as the side to move sees them.
+/// A symmetry of the board: files mirrored, then ranks mirrored, then reflected over the diagonal h1–a8, each
+/// or not. Squares are as the side to move sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transform(u8);
 
 impl Transform {
-    /// Leaves the board as it is.
     pub(crate) const NONE: Transform = Transform(0);
     const FLIP_FILES: u8 = 1;
     const FLIP_RANKS: u8 = 2;
     const TRANSPOSE: u8 = 4;
 
-    /// Returns Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added
-    /// up.
+    /// Lc0's bits: 1 mirrors files, 2 mirrors ranks, 4 reflects.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4
-    /// and below the diagonal. With a castling right left, on either side, the board stays as it is.
+    /// Brings our king to files e to h and, without pawns, to ranks 1 to 4 and below the diagonal. With any
+    /// castling right left the board stays as it is.
     fn of(position: &Position) -> Transform {
         if position.castling_rights().any() {
             return Transform::NONE;
@@ -285,7 +276,7 @@ impl Transform {
             transform.0 |= Transform::FLIP_RANKS;
         }
         let king = transform.bitboard(king);
-        // On the diagonal the first of these sets that is not its own reflection decides.
+        // With the king on the diagonal, the first of these sets that differs from its reflection decides.
         let sets = [
             board.occupied(),
             board.by_color(us),
@@ -319,7 +310,6 @@ impl Transform {
         squares
     }
 
-    /// Returns the square to which `square` goes.
     #[inline]
     pub fn square(self, mut square: Square) -> Square {
         if self.has(Transform::FLIP_FILES) {

@@ -1,8 +1,6 @@
-//! One position of a batch: the input of a network, and its outputs, and batches of them for the tools.
+//! One position of a batch, with a network's input and outputs, and batches of them for the tools.
 //!
-//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search,
-//! [`BatchEvaluator`] and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy
-//! indices.
+//! Only [`EvalSlot::fill`] turns a position into a network's input.
 
 use std::fmt::Debug;
 
@@ -12,45 +10,39 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Backend, BackendError, BackendInfo, Evaluation, Evaluator, InputPlanes, MAX_MOVES, policy_map};
 use crate::chess::{History, Move};
 
-/// The way positions become planes: the network's part of it, and the user's.
+/// How positions become planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
-    /// The format that the network was trained on, as in
-    /// [`BackendInfo::input_format`](super::BackendInfo::input_format).
+    /// The network's, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
     pub format: InputFormat,
-    /// The content of the boards before the first known position.
+    /// The user's: what stands before the first known position.
     pub history_fill: HistoryFill,
 }
 
 impl From<InputFormat> for PositionEncoding {
-    /// Returns the encoding in `format` with the default [`HistoryFill`].
     fn from(format: InputFormat) -> PositionEncoding {
         PositionEncoding { format, history_fill: HistoryFill::default() }
     }
 }
 
-/// One position of a batch: the input of a network, and room for its outputs.
 #[derive(Clone, Debug, Default)]
 pub struct EvalSlot {
-    /// The position and whatever else the evaluation depends on, as a hash. The `random` backend's only
-    /// input.
+    /// Hash of all that the evaluation depends on. The `random` backend's only input.
     pub key: u64,
-    /// The encoded position.
     pub planes: InputPlanes,
-    /// Policy indices (`0..1858`) of the legal moves, in the caller's order.
+    /// Policy indices (`0..1858`) of the moves, in the caller's order.
     pub moves: ArrayVec<u16, MAX_MOVES>,
-    /// Output: the value heads, from the point of view of the side to move.
+    /// Output, from the point of view of the side to move.
     pub evaluation: Evaluation,
-    /// Output: raw policy logits of `moves`, in their order.
+    /// Output: raw policy logits, in the order of `moves`.
     pub logits: ArrayVec<f32, MAX_MOVES>,
 }
 
 impl EvalSlot {
-    /// Makes this slot ask for the current position of `history` and for the policy of `moves`, which are
-    /// legal there.
+    /// Makes this slot ask for the current position of `history` and the policy of `moves`, which are legal
+    /// there. Allocates nothing.
     ///
-    /// The outputs stay as they are until a backend evaluates the slot. Without moves the policy head is not
-    /// asked. This allocates nothing.
+    /// The outputs stay until a backend evaluates the slot. Without moves the policy head is not used.
     pub fn fill(&mut self, history: &History, moves: &[Move], encoding: PositionEncoding) {
         self.key = history.evaluation_key();
         let transform = encode(history, encoding.format, encoding.history_fill, &mut self.planes);
@@ -59,28 +51,25 @@ impl EvalSlot {
         self.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, side_to_move, transform)));
     }
 
-    /// Returns a slot that asks for the current position of `history` and the policy of all its legal moves.
     pub fn of(history: &History, encoding: PositionEncoding) -> EvalSlot {
         let mut slot = EvalSlot::default();
         slot.fill(history, &history.legal_moves(), encoding);
         slot
     }
 
-    /// Makes this slot ask for what `other` asks for.
     pub(super) fn copy_inputs(&mut self, other: &EvalSlot) {
         self.key = other.key;
         self.planes.clone_from(&other.planes);
         self.moves.clone_from(&other.moves);
     }
 
-    /// Gives this slot the answers of `other`.
     pub(super) fn copy_outputs(&mut self, other: &EvalSlot) {
         self.evaluation = other.evaluation;
         self.logits.clone_from(&other.logits);
     }
 
-    /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the
-    /// range of its precision gives NaN and infinities, which would poison every mean of a tree.
+    /// Refuses NaN and infinities, which would poison every mean of a tree: a device that is damaged, too hot
+    /// or out of its precision's range gives them.
     pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         let is_sound = |slot: &EvalSlot| {
             let Evaluation { q, d, m } = slot.evaluation;
@@ -93,7 +82,7 @@ impl EvalSlot {
         Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 
-    /// Returns the policy of `moves`, in their order: the softmax of the logits at temperature 1.
+    /// The softmax of the logits at temperature 1, in the order of `moves`.
     pub fn policy(&self) -> ArrayVec<f32, MAX_MOVES> {
         let mut policy = self.logits.clone();
         softmax(&mut policy, 1.0);
@@ -101,16 +90,15 @@ impl EvalSlot {
     }
 }
 
-/// Turns logits into probabilities in place: the softmax at `temperature`, `p[i] ∝ exp(logits[i] /
-/// temperature)`.
+/// Softmax in place: `p[i] ∝ exp(logits[i] / temperature)`.
 ///
 /// The exponential comes from `libm`, so that it is the same on every machine.
 fn softmax(logits: &mut [f32], temperature: f32) {
     normalize(logits, temperature, libm::expf);
 }
 
-/// Does the same with Lc0's approximation of the exponential, which is off by up to 0.3 %. A search takes its
-/// policy from here: with equal logits it then visits what Lc0 visits. It is the same on every machine too.
+/// Likewise with Lc0's approximate exponential, off by up to 0.3 %. The search uses it, so that with equal
+/// logits it visits what Lc0 visits, on every machine.
 pub fn approximate_softmax(logits: &mut [f32], temperature: f32) {
     normalize(logits, temperature, approximate_exp);
 }
@@ -129,9 +117,8 @@ fn normalize(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
     }
 }
 
-/// Returns about `exp(x)` of an `x` that is not above 0: with `x / ln 2 = n + f`, where n is an integer and
-/// `0 <= f < 1`, it is `2ⁿ (1 + f (1 − k + k f))`, where k is about 0.34, with the two coefficients that Lc0
-/// has.
+/// `exp(x)` for `x <= 0`: with `x / ln 2 = n + f`, n an integer and `0 <= f < 1`, it is `2ⁿ (1 + f (1 − k + k
+/// f))`, where k is about 0.34. The two coefficients are Lc0's.
 fn approximate_exp(x: f32) -> f32 {
     const LINEAR: f32 = 0.660_233_9;
     const SQUARE: f32 = 0.339_766_06;
@@ -140,7 +127,7 @@ fn approximate_exp(x: f32) -> f32 {
     if x < LEAST {
         return 0.0;
     }
-    // `f32::floor` would be a call of the system's mathematics.
+    // `f32::floor` would call the system's mathematics.
     let truncated = x as i32;
     let n = truncated - i32::from(truncated as f32 > x);
     let f = x - n as f32;
@@ -148,23 +135,18 @@ fn approximate_exp(x: f32) -> f32 {
     power * (1.0 + f * (LINEAR + SQUARE * f))
 }
 
-/// Evaluates positions in batches for callers other than the search: the tools and the laboratory. Each
-/// position comes with a tag of the caller's, and the answer with the same tag, so that a batch may mix
+/// Evaluates positions in batches for the tools. Answers carry the caller's tags, so that a batch may mix
 /// positions of many games.
 pub struct BatchEvaluator<Tag> {
     evaluator: Box<dyn Evaluator>,
     encoding: PositionEncoding,
-    /// The slots of a batch. The first `tags.len()` are filled.
+    /// The first `tags.len()` are filled.
     slots: Vec<EvalSlot>,
     tags: Vec<Tag>,
 }
 
 impl<Tag> BatchEvaluator<Tag> {
-    /// Returns an evaluator of `backend` for batches of `batch_size` positions, or of as many as the backend
-    /// takes if those are fewer.
-    ///
-    /// # Errors
-    /// Fails if the device has no room for another evaluator.
+    /// The smaller of `batch_size` and the backend's limit applies.
     pub fn new(
         backend: &dyn Backend,
         history_fill: HistoryFill,
@@ -180,30 +162,27 @@ impl<Tag> BatchEvaluator<Tag> {
         })
     }
 
-    /// Adds the current position of `history` to the batch, with the `moves` whose policy is wanted.
+    /// Adds the current position of `history`, with the `moves` whose policy is wanted.
     ///
     /// # Panics
-    /// Panics if the batch [is full](BatchEvaluator::is_full): it must be evaluated before.
+    ///
+    /// Panics if the batch [is full](BatchEvaluator::is_full).
     pub fn push(&mut self, tag: Tag, history: &History, moves: &[Move]) {
         self.slots[self.tags.len()].fill(history, moves, self.encoding);
         self.tags.push(tag);
     }
 
-    /// Returns whether the batch has as many positions as it can hold.
     pub fn is_full(&self) -> bool {
         self.tags.len() == self.slots.len()
     }
 
-    /// Returns the tags of the positions that wait in the batch, in the order in which they were added.
+    /// Tags of the waiting positions, in the order added.
     pub fn waiting(&self) -> &[Tag] {
         &self.tags
     }
 
-    /// Evaluates the positions that wait, if there are any, and returns each one's tag and slot, in the order
-    /// in which they were added. The batch is empty afterwards.
-    ///
-    /// # Errors
-    /// Fails if the device fails. The positions then still wait.
+    /// Evaluates and empties the batch. Tags and slots come in the order added. After an error the positions
+    /// still wait.
     pub fn evaluate(&mut self) -> Result<impl Iterator<Item = (Tag, &EvalSlot)>, BackendError> {
         let filled = &mut self.slots[..self.tags.len()];
         if !filled.is_empty() {

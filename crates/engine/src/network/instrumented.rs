@@ -33,13 +33,13 @@ impl Backend for Instrumented {
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         let evaluator = self.backend.evaluator()?;
-        self.busy.add_evaluator(Instant::now());
+        self.busy.counted(Instant::now()).evaluators += 1;
         let (info, busy) = (self.info().clone(), self.busy.clone());
         Ok(Box::new(InstrumentedEvaluator { evaluator, info, busy }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time().or_else(|| Some(self.busy.busy_time(Instant::now())))
+        self.backend.busy_time().or_else(|| Some(self.busy.counted(Instant::now()).busy))
     }
 
     fn take_notes(&self) -> Vec<Note> {
@@ -55,7 +55,8 @@ struct InstrumentedEvaluator {
 
 impl Evaluator for InstrumentedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let _busy = BusyGuard::begin(&self.busy, Instant::now());
+        self.busy.counted(Instant::now()).active += 1;
+        let _busy = BusyGuard(&self.busy);
         self.evaluator.evaluate(batch)?;
         EvalSlot::check_numbers(&self.info, batch)
     }
@@ -63,23 +64,16 @@ impl Evaluator for InstrumentedEvaluator {
 
 impl Drop for InstrumentedEvaluator {
     fn drop(&mut self) {
-        self.busy.remove_evaluator(Instant::now());
+        self.busy.counted(Instant::now()).evaluators -= 1;
     }
 }
 
 /// An evaluation that is counted as long as this lives, also if it panics.
 struct BusyGuard<'a>(&'a BusyMeter);
 
-impl BusyGuard<'_> {
-    fn begin(busy: &BusyMeter, now: Instant) -> BusyGuard<'_> {
-        busy.begin(now);
-        BusyGuard(busy)
-    }
-}
-
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        self.0.end(Instant::now());
+        self.0.counted(Instant::now()).active -= 1;
     }
 }
 
@@ -101,19 +95,6 @@ struct BusyState {
     busy: Duration,
 }
 
-impl BusyState {
-    fn count(&mut self, processor: Processor, now: Instant) {
-        let passed = now.saturating_duration_since(self.until);
-        self.until = self.until.max(now);
-        self.busy += match processor {
-            // Each evaluator has a core for itself.
-            Processor::Cpu => passed * self.active / self.evaluators.max(1),
-            // All share one device.
-            Processor::Accelerator => passed * self.active.min(1),
-        };
-    }
-}
-
 impl BusyMeter {
     fn new(processor: Processor, now: Instant) -> BusyMeter {
         let state = BusyState { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
@@ -122,32 +103,16 @@ impl BusyMeter {
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
         let mut state = self.state.lock();
-        state.count(self.processor, now);
+        let passed = now.saturating_duration_since(state.until);
+        state.until = state.until.max(now);
+        let busy = match self.processor {
+            // Each evaluator has a core for itself.
+            Processor::Cpu => passed * state.active / state.evaluators.max(1),
+            // All share one device.
+            Processor::Accelerator => passed * state.active.min(1),
+        };
+        state.busy += busy;
         state
-    }
-
-    fn add_evaluator(&self, now: Instant) {
-        self.counted(now).evaluators += 1;
-    }
-
-    fn remove_evaluator(&self, now: Instant) {
-        self.counted(now).evaluators -= 1;
-    }
-
-    /// Counts an evaluator that has been asked.
-    fn begin(&self, now: Instant) {
-        self.counted(now).active += 1;
-    }
-
-    /// Counts an evaluator that has answered.
-    fn end(&self, now: Instant) {
-        self.counted(now).active -= 1;
-    }
-
-    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time
-    /// in which it had at least one batch.
-    fn busy_time(&self, now: Instant) -> Duration {
-        self.counted(now).busy
     }
 }
 
@@ -195,12 +160,12 @@ mod tests {
     fn overlapping(processor: Processor) -> Duration {
         let start = Instant::now();
         let meter = BusyMeter::new(processor, start);
-        (0..2).for_each(|_| meter.add_evaluator(start));
-        meter.begin(start);
-        meter.begin(start + 6 * MS);
-        meter.end(start + 10 * MS);
-        meter.end(start + 16 * MS);
-        meter.busy_time(start + 20 * MS)
+        meter.counted(start).evaluators = 2;
+        meter.counted(start).active = 1;
+        meter.counted(start + 6 * MS).active = 2;
+        meter.counted(start + 10 * MS).active = 1;
+        meter.counted(start + 16 * MS).active = 0;
+        meter.counted(start + 20 * MS).busy
     }
 
     #[test]

@@ -1,52 +1,51 @@
-//! Policy indices: which of a network's 1858 policy outputs stands for which move, and where the policy heads
-//! compute them.
+//! Policy indices: which of the 1858 policy outputs stands for which move, and where the policy heads compute
+//! it.
 //!
-//! The 1858 moves, as the side to move sees them (its first rank at the bottom): for every square of origin
-//! a1, b1, …, h8 all squares, in the same order, that a queen or a knight reaches on an empty board (1792).
-//! Then for every file of origin a to h, left to right, the promotions on the eighth rank to queen, rook and
-//! bishop (66). A promotion to a knight is the plain move. Castling is the king taking its rook. The search
-//! (through [`index`]), the ONNX graph builder and the native backend (through the tables) use them.
+//! As the side to move sees the board (its first rank at the bottom): for every origin a1, b1, …, h8 all
+//! squares, in the same order, that a queen or a knight reaches on an empty board (1792). Then for every file
+//! of origin a to h, left to right, the promotions on the eighth rank to queen, rook and bishop (66). A
+//! promotion to a knight is the plain move. Castling is the king taking its rook.
 
 use super::POLICY_SIZE;
 use super::encode::Transform;
 use crate::chess::{Color, Move, Role, Square};
 
-/// Moves that are no promotion to queen, rook or bishop.
+/// All but promotions to queen, rook and bishop.
 const PLAIN_MOVES: usize = 1792;
 /// Cells of the attention policy before the promotions.
 const ATTENTION_PLAIN: usize = 64 * 64;
-/// Planes of a convolution policy head that [`CONVOLUTION_CELLS`] uses. Files have 80.
+/// Planes that [`CONVOLUTION_CELLS`] uses. Files have 80.
 pub(crate) const CONVOLUTION_PLANES: usize = 73;
 
-/// One of the 1858 moves, as the side to move sees it.
+/// As the side to move sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyMove {
     pub(crate) from: Square,
-    /// The square of destination. The rook's square for castling.
+    /// The rook's square for castling.
     pub(crate) to: Square,
-    /// Queen, rook or bishop. A promotion to a knight has none.
+    /// Queen, rook or bishop.
     pub(crate) promotion: Option<Role>,
 }
 
-/// The move of every policy index, `[1858]`.
+/// By policy index.
 pub(crate) static MOVES: [PolicyMove; POLICY_SIZE] = moves();
 
-/// The cell of every policy index, `[1858]`, in the convolution policy head's output `[80, 8, 8]`, of which
-/// 73 planes are used: `plane * 64 + from`.
+/// By policy index: the cell `plane * 64 + from` in the convolution policy head's output `[80, 8, 8]`, of
+/// which 73 planes are used.
 ///
-/// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7. 56 to 63 the
-/// knight's jumps clockwise from NNE. 64 to 72 the promotions left, straight on, right, each to rook, bishop,
-/// queen.
+/// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7. 56 to 63 are the
+/// knight's jumps clockwise from NNE. 64 to 72 are the promotions left, straight on, right, each to rook,
+/// bishop, queen.
 pub(crate) static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = convolution_cells();
 
-/// The cell of every policy index, `[1858]`, in the attention policy head's output: `from * 64 + to`, and for
-/// promotions `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
+/// By policy index: the cell in the attention policy head's output, `from * 64 + to`, and for promotions
+/// `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
 pub(crate) static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
 
-/// Index by `from * 64 + to`, or `u16::MAX` where neither queen nor knight goes.
+/// By `from * 64 + to`, `u16::MAX` where neither queen nor knight goes.
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
 
-/// Returns the policy index, `0..1858`, of a legal move of `color` in a position encoded with `transform`.
+/// In `0..1858`, for a legal move of `color` in a position encoded with `transform`.
 #[inline]
 pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
     let seen =
@@ -58,8 +57,7 @@ pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
         Some(Role::Bishop) => 2,
         _ => return PLAIN_INDEX[from as usize * 64 + to as usize],
     };
-    // Two pairs of files for the a-file, three for the others, of which the first goes left: the pair's
-    // number.
+    // The number of the file pair: two pairs for the a-file, three for others, the first going left.
     let pair = 2 * from.file() as u16 + to.file() as u16;
     PLAIN_MOVES as u16 + 3 * pair + piece
 }

@@ -1,63 +1,58 @@
-//! The timetable of a simulated device: given when a batch is sent, it says when the answers are back.
-//!
-//! It looks at no clock. The backend `simulated` keeps to it by waiting, and a search in virtual time by
-//! counting.
+//! Computes when a simulated device returns each batch, without a clock. `simulated` waits until then, and a
+//! search in virtual time counts.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The pace of a simulated device, and of the host that feeds it where time is virtual.
+/// Of a simulated device, and in virtual time of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DevicePace {
-    /// The time that a batch is on its way to the device and back.
+    /// A batch's way to the device and back.
     pub latency: Duration,
     pub(crate) per_position: Duration,
-    /// The time that the bus needs for a position. While it copies one batch, the device computes others.
+    /// Bus time per position. Meanwhile the device computes other batches.
     pub copy: Duration,
-    /// The device computes for a multiple of so many positions, at least 1, however many a batch has.
+    /// Batches are padded to a multiple, at least 1.
     pub step: u32,
-    /// Batches that may be on their way at once. Each of the others waits until one is back.
+    /// Batches in flight. Further ones wait until one is back.
     pub(crate) queues: usize,
-    /// The time in which the host descends to a leaf and backs up what comes back for it.
+    /// The host's descent to a leaf and its backup.
     pub(crate) host_per_visit: Duration,
 }
 
 impl DevicePace {
-    /// Returns the positions that the device computes while a batch travels: enough to keep it busy with two
-    /// batches.
+    /// Positions computed while a batch travels: enough to keep the device busy with two batches.
     pub(crate) fn positions_per_latency(&self) -> u128 {
         let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
         positions.next_multiple_of(self.step.into())
     }
 }
 
-/// The times of a device's batches, all since the same moment.
+/// All times have the same origin.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     pace: DevicePace,
-    /// The time at which each batch on its way will be back, soonest first, at most `queues`.
+    /// When each batch in flight returns, soonest first, at most `queues`.
     on_their_way: VecDeque<Duration>,
-    /// The time at which the bus will have copied all batches submitted so far.
+    /// When the bus has copied all submitted batches.
     bus_free_at: Duration,
-    /// The time at which the device will have computed them.
+    /// When the device has computed them.
     free_at: Duration,
-    /// Computing time of all batches submitted so far.
+    /// Total computing time of submitted batches.
     submitted: Duration,
     positions: u64,
 }
 
 impl Timetable {
-    /// Returns the timetable of a device that has done nothing yet.
     pub fn new(pace: DevicePace) -> Timetable {
         let zero = Duration::ZERO;
         let on_their_way = VecDeque::new();
         Timetable { pace, on_their_way, bus_free_at: zero, free_at: zero, submitted: zero, positions: 0 }
     }
 
-    /// Sends a batch of `positions` off and returns when its answers are back.
+    /// Sends a batch of `positions` and returns when its answers are back.
     ///
-    /// Half of the latency is the way there, half the way back. The order of submission is the order of
-    /// arrival.
+    /// Half of the latency is the way there, half the way back. Batches arrive in the order of submission.
     pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
         let queue_free_at =
@@ -73,14 +68,13 @@ impl Timetable {
         back
     }
 
-    /// Returns the positions submitted so far.
     pub fn positions(&self) -> u64 {
         self.positions
     }
 
-    /// Returns the time for which the device has computed until `now`.
+    /// The device's computing time until `now`.
     ///
-    /// The work that lies ahead is subtracted as if it had no gaps, which is so up to half a latency.
+    /// Subtracts the work ahead as if it had no gaps, which is exact up to half a latency.
     pub(crate) fn busy_until(&self, now: Duration) -> Duration {
         self.submitted.saturating_sub(self.free_at.saturating_sub(now))
     }

@@ -84,7 +84,6 @@ pub struct OtherName {
     pub name: &'static str,
     /// The second flag.
     pub flag: &'static str,
-    /// The name of the option.
     pub option: &'static str,
     /// A sentence on what it is.
     pub help: &'static str,

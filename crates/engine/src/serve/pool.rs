@@ -1,13 +1,11 @@
-//! The search threads and the queue in front of them.
+//! The search threads and their queue.
 //!
-//! A thread lets each of its open searches gather leaves, has the leaves of all of them evaluated together,
-//! and hands the results back. Between two such rounds it takes further searches from the queue. So batches
-//! are large though each search asks for few leaves, and a search finds what it would find alone, but for
-//! evaluations that another one has left in the cache.
+//! A thread lets each of its open searches gather leaves, evaluates all leaves together, and takes further
+//! searches between rounds. So batches are large though each search asks for few leaves. A search finds what
+//! it would find alone, except for shared cache entries.
 //!
-//! A search that is alone asks for too few leaves to keep a device busy, and waits for each batch. Workers
-//! search it as under UCI: with several batches under way at once, and on a CPU with all threads in one tree.
-//! On a CPU only a pool for one search at a time does so.
+//! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
+//! flight. On a CPU only a pool for one search at a time does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,44 +26,42 @@ use crate::network::{Backend, BackendError, Evaluator};
 use crate::note::Note;
 use crate::search::{NextStep, STACK_BYTES, WorkerPool, WorkerPoolError};
 
-/// Gatherings of one search before the others of its thread have their turn.
+/// Gatherings of one search before its thread turns to the others.
 const ROUNDS: u32 = 256;
 const PANIC: &str = "the search panicked";
 
-/// Positions of a game to search one after the other, so that each search goes on from what the one before
-/// has found below the moves that were played.
+/// Positions of a game to search in turn. Each search reuses the tree below the moves played.
 pub struct Order {
     pub game: Arc<History>,
-    /// The positions, by the number of the game's moves that are played.
+    /// Each is a number of moves played.
     pub plies: VecDeque<usize>,
-    /// Limits and root moves of each search. The time counts from its beginning.
+    /// Limits and root moves of each search, whose time counts from its beginning.
     pub request: GoRequest,
-    /// Options and network.
     pub setup: Arc<EngineSetup>,
-    /// The evaluations that it shares with other searches.
+    /// Shared with other searches.
     pub cache: Arc<EvalCache>,
-    /// The time between two reports. `None` asks for none.
+    /// `None` asks for no reports.
     pub report_every: Option<Duration>,
-    /// The order with the largest number is searched first.
+    /// The largest is searched first.
     pub priority: i32,
-    /// Whose order it is: the owners of orders of one priority take turns.
+    /// Owners take turns within a priority.
     pub owner: u64,
-    /// Ends the search once it is set. Relaxed: the search looks at it in every round.
+    /// Ends the search. Relaxed suffices, because every round reads it.
     pub stop: Arc<AtomicBool>,
-    /// Hears of the searches. Each has an answer, without a result if it did not begin or the backend failed.
-    /// A note says why.
+    /// Gets an answer per search, without a result if it did not begin or the backend failed, and then a note
+    /// says why.
     pub listener: Box<dyn Listener>,
 }
 
 impl Order {
-    /// Returns the game up to the present position.
+    /// The game up to the current position.
     pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
         position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
         position
     }
 
-    /// Answers all that is left, without a search.
+    /// Answers all remaining positions without a search.
     fn give_up(mut self, reason: Option<String>) {
         reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
@@ -73,27 +69,24 @@ impl Order {
         }
     }
 
-    /// Answers the present position, and goes on to the next one.
+    /// Answers the current position and moves to the next.
     fn answer(&mut self, answer: SearchAnswer) {
         self.listener.answer(&self.position(), answer);
         self.plies.pop_front();
     }
 }
 
-/// Threads and open searches.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
-    /// Threads, at least 1.
     pub threads: usize,
-    /// Orders that are open at once, all threads together. Each thread has at least one.
+    /// Open orders in all threads together, at least one per thread.
     pub searches: usize,
-    /// Threads that search together where only one search is open.
+    /// Threads that search a lone search together.
     pub(crate) workers: usize,
-    /// Orders that may wait.
+    /// Limit of waiting orders.
     pub(crate) queue: usize,
 }
 
-/// Too many orders wait.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the queue is full: {waiting} positions wait, of {most} that may")]
 pub struct QueueFull {
@@ -101,17 +94,16 @@ pub struct QueueFull {
     most: usize,
 }
 
-/// What the pool has done and has to do.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PoolStatus {
     pub waiting: usize,
     pub searching: usize,
-    /// Searches that are over, and their visits.
+    /// Finished searches, and their visits.
     pub(super) searched: u64,
     pub(super) nodes: u64,
 }
 
-/// Dropping it ends them after the orders that it has.
+/// Dropping it ends the threads after their orders.
 #[derive(Debug)]
 pub struct SearchPool {
     shared: Arc<Shared>,
@@ -122,10 +114,10 @@ pub struct SearchPool {
 struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
-    /// Those who search where only one search is open. At most one thread has them at a time.
+    /// They search a lone search. At most one thread uses them at a time.
     workers: Option<WorkerPool>,
     state: Mutex<PoolState>,
-    /// There are orders, or no more will come.
+    /// Signals new orders, or that no more will come.
     changed: Condvar,
 }
 
@@ -137,14 +129,13 @@ struct PoolState {
 }
 
 impl PoolState {
-    /// Returns whether the search that begins is the only one, and may keep its thread to itself.
+    /// Whether the search that begins is the only one.
     fn has_one_search(&self, size: &PoolSize) -> bool {
         size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
     }
 }
 
 impl SearchPool {
-    /// Starts the threads.
     pub(crate) fn new(backend: Arc<dyn Backend>, size: PoolSize) -> Result<SearchPool, WorkerPoolError> {
         let needs_workers = size.searches == 1 || backend.info().queues > 0;
         let workers = needs_workers.then(|| WorkerPool::new(&*backend, size.workers)).transpose()?;
@@ -175,7 +166,7 @@ impl SearchPool {
         Ok(())
     }
 
-    /// Answers the orders that wait and whose `stop` is set. Those that are being searched end by themselves.
+    /// Answers waiting orders whose `stop` is set. Those being searched end by themselves.
     pub fn remove_stopped(&self) {
         let removed = self.shared.state.lock().queue.remove_stopped();
         removed.into_iter().for_each(|order| order.give_up(None));
@@ -191,20 +182,18 @@ impl Drop for SearchPool {
     fn drop(&mut self) {
         self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
-        // A thread that panicked outside its searches has nothing left to do.
+        // A thread that panicked outside its searches needs no handling.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
-/// The orders that wait: those of the highest priority first, and in each priority one of every owner in
-/// turn.
+/// By priority, then one order of every owner in turn.
 #[derive(Default)]
 struct Queue {
     levels: BTreeMap<Reverse<i32>, VecDeque<Line>>,
     len: usize,
 }
 
-/// The orders of one owner, never none.
 struct Line {
     owner: u64,
     orders: VecDeque<Order>,
@@ -252,7 +241,6 @@ impl std::fmt::Debug for Queue {
     }
 }
 
-/// One thread with its open searches.
 struct SearchThread {
     shared: Arc<Shared>,
     evaluator: Box<dyn Evaluator>,
@@ -264,14 +252,14 @@ struct OpenSearch {
     order: Order,
     player: EnginePlayer,
     reported: Instant,
-    /// Whether it waits: for the network, or for time to pass.
+    /// For the network, or for time to pass.
     waits: bool,
-    /// Whether there was no other search when it began, so that workers make it.
+    /// No other search was open when it began, so workers search it.
     is_alone: bool,
 }
 
 impl SearchThread {
-    /// Searches until no more orders come. A panic costs the searches that are open, and no others.
+    /// Searches until no more orders come. A panic costs only the open searches.
     fn run(mut self) {
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.search())) {
@@ -291,13 +279,12 @@ impl SearchThread {
         }
     }
 
-    /// Opens searches until this thread has its part of all there are, and waits for orders if it has none.
-    /// Returns false if it has none and no more will come.
+    /// Opens this thread's share of searches, and waits if it has none. False when no more will come.
     fn take_orders(&mut self) -> bool {
         let PoolSize { threads, searches, .. } = self.shared.size;
         let mut state = self.shared.state.lock();
         loop {
-            // Few orders are shared out, so that no thread is idle.
+            // Shares few orders out, so that no thread is idle.
             let wanted = (state.queue.len + state.status.searching).min(searches).div_ceil(threads);
             if self.open.len() >= wanted.max(1) {
                 return true;
@@ -328,7 +315,7 @@ impl SearchThread {
         }
     }
 
-    /// Begins the next search of an order, which leaves where that cannot be.
+    /// Begins an order's next search, or removes the order.
     fn begin(&mut self, place: usize) {
         let search = &mut self.open[place];
         let is_stopped = search.order.stop.load(Ordering::Relaxed);
@@ -345,7 +332,7 @@ impl SearchThread {
         order.give_up(reason);
     }
 
-    /// Lets workers search the only open search of this thread, if it was alone from its beginning.
+    /// Lets workers search the thread's only search, if it has been alone from its beginning.
     fn search_lone_one(&mut self) {
         while let (Some(workers), [search]) = (&self.shared.workers, &mut self.open[..])
             && search.is_alone
@@ -363,11 +350,11 @@ impl SearchThread {
         }
     }
 
-    /// Lets every search go on until it waits for evaluations. Those that are over leave.
+    /// Advances every search until it waits for evaluations, and closes finished ones.
     fn gather(&mut self) {
         let mut place = 0;
         while let Some(search) = self.open.get_mut(place) {
-            // What is begun in steps goes on so.
+            // A search begun in steps goes on in steps.
             search.is_alone = false;
             if search.order.stop.load(Ordering::Relaxed) {
                 search.player.stop();
@@ -383,7 +370,7 @@ impl SearchThread {
         }
     }
 
-    /// Evaluates all positions that wait, in batches that the backend takes.
+    /// Evaluates all waiting positions, in batches up to the backend's limit.
     fn evaluate(&mut self) -> Result<(), BackendError> {
         let most = self.shared.backend.info().max_batch.max(1);
         let waiting = self.open.iter_mut().filter(|search| search.waits);
@@ -393,14 +380,15 @@ impl SearchThread {
         })
     }
 
-    /// Answers a search that is over, and begins the order's next one.
+    /// Answers a finished search and begins the order's next one.
     fn close(&mut self, place: usize) {
         let mut search = self.open.remove(place);
         let OpenSearch { order, player, .. } = &mut search;
         let is_last = order.plies.len() == 1;
         let played = player.end_move();
         let mut state = self.shared.state.lock();
-        // Before the answer: whoever has it may ask again, and is then alone.
+        // Update the status before answering: a client may query again at once, and must then count as the
+        // only search.
         state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
         state.status.nodes += played.as_ref().map_or(0, |played| played.result.summary.new_nodes);
@@ -418,7 +406,7 @@ impl SearchThread {
         }
     }
 
-    /// Answers all open searches, which cannot go on.
+    /// Answers all open searches as failed.
     fn fail(&mut self, reason: &str) {
         self.shared.state.lock().status.searching -= self.open.len();
         for OpenSearch { order, player, .. } in self.open.drain(..) {
@@ -454,7 +442,7 @@ mod tests {
     use crate::serve::Searcher;
     use crate::time::{GoLimits, Nodes};
 
-    /// Tells the number of an order when it is answered, and whether it was searched.
+    /// Sends an order's number when it is answered, and whether it was searched.
     struct Told(u32, Sender<(u32, bool)>);
 
     impl Listener for Told {
@@ -465,7 +453,6 @@ mod tests {
         }
     }
 
-    /// Makes numbered orders of one visit each.
     struct Orders {
         searcher: Searcher,
         sender: Sender<(u32, bool)>,
@@ -491,7 +478,7 @@ mod tests {
             queue.push(orders.order(number, owner, priority));
         }
         queue.push(orders.order(8, 9, 0));
-        // Owner 7 has come first and 9 last, and each has one turn before the next round.
+        // Owner 7 comes first and 9 last, and each has one turn per round.
         let expected = [6, 1, 4, 8, 2, 7, 3, 5];
         for (left, number) in (0..8).rev().zip(expected) {
             queue.pop().unwrap().give_up(None);
@@ -522,7 +509,7 @@ mod tests {
         let (sender, receiver) = unbounded();
         let orders = Orders { searcher: Searcher::random(1, 3), sender };
         let pool = &orders.searcher.pool;
-        // The only place is taken by a search without an end.
+        // An endless search takes the only place.
         let blocker = orders.order(0, 1, 0);
         let stop = blocker.stop.clone();
         let endless = GoRequest::new(GoLimits { infinite: true, ..GoLimits::default() });

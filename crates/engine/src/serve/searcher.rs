@@ -1,5 +1,4 @@
-//! What whoever has many positions to search starts with: a backend with its pool, the options of a search,
-//! and one cache.
+//! A backend with its pool, search options and one cache, for many positions.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -15,15 +14,15 @@ use crate::network::{Backend, BackendInfo};
 use crate::note::Note;
 use crate::time::GoLimits;
 
-/// Search threads for each batch that a device has at once: one waits, the other gathers.
+/// Per batch in flight on a device: one waits, the other gathers.
 const THREADS_PER_QUEUE: usize = 2;
-/// Positions that a thread of a device searches at once, at most, unless the user says otherwise.
+/// Default limit of concurrent searches per device thread.
 const SEARCHES_PER_THREAD: usize = 32;
-/// Positions that a core searches at once: more would only begin earlier and end later.
+/// More per core would only begin earlier and end later.
 const SEARCHES_PER_CORE: usize = 2;
 
-/// Returns how many positions to search at once on `threads` threads where others come later: as many as fill
-/// the preferred batch of each thread. A device has two threads, and so two batches.
+/// Concurrent searches on `threads` threads if more come later: enough to fill each thread's preferred batch.
+/// A device has two threads, and so two batches.
 pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
     let per_thread = match backend.queues {
         0 => SEARCHES_PER_CORE,
@@ -32,9 +31,8 @@ pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
     threads * per_thread
 }
 
-/// Returns how many positions to search at once on `threads` threads where all are there from the beginning:
-/// they fill the batches of a device. A core has nothing to gain from more than one. A limit of time counts
-/// for a search that has the machine for itself.
+/// Concurrent searches on `threads` threads if all positions are known: enough to fill a device's batches,
+/// and one per core. A time limit needs the machine for one search.
 pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usize) -> usize {
     match backend.queues {
         _ if limits.movetime.is_some() => 1,
@@ -43,22 +41,20 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
     }
 }
 
-/// Searches many positions at once.
 #[derive(Debug)]
 pub struct Searcher {
     pub setup: Arc<EngineSetup>,
-    /// The evaluations that all searches share.
+    /// Shared by all searches.
     pub cache: Arc<EvalCache>,
     pub pool: SearchPool,
     pub size: PoolSize,
-    /// Ends all searches that have no other flag for that.
+    /// Ends all searches without a flag of their own.
     stop: Arc<AtomicBool>,
 }
 
 impl Searcher {
-    /// Loads the network and starts the search threads. Nothing but an order's limits ends a search, unless
-    /// its options say so. `searches` chooses how many positions are searched at once on that many threads.
-    /// Beyond them `queue` may wait.
+    /// Loads the network and starts the search threads. Only limits end a search, unless the options say so.
+    /// `searches` chooses the concurrent searches for a number of threads, and `queue` more may wait.
     pub fn open(
         mut settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
@@ -69,7 +65,7 @@ impl Searcher {
         let OpenedBackend { backend, network_sha256 } = open_backend(&settings.network)?;
         let backend: Arc<dyn Backend> = Arc::new(Instrumented::new(backend));
         let info = backend.info();
-        // A thread waits for its batch: others keep the queues of a device full meanwhile.
+        // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
         let threads = settings.network.threads.map_or(enough, NonZero::get);
         let workers = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
@@ -82,13 +78,13 @@ impl Searcher {
         Ok(Searcher { setup, cache, pool: SearchPool::new(backend, size)?, size, stop: Arc::default() })
     }
 
-    /// Returns what people should know of network, backend and tables.
+    /// On network, backend and tables.
     pub fn notes(&self) -> Vec<Note> {
         self.setup.told(self.size.threads)
     }
 
-    /// Returns an order to search the positions of `game` after so many moves each, one after the other.
-    /// Without a flag of its own it ends with this searcher.
+    /// An order for the positions of `game` after the given numbers of moves. Without a flag of its own it
+    /// ends with this searcher.
     pub fn order(
         &self,
         game: Arc<History>,
@@ -110,10 +106,7 @@ impl Searcher {
         }
     }
 
-    /// Queues `orders`, each of a position with a legal move.
-    ///
-    /// # Errors
-    /// Fails if too many orders wait.
+    /// Queues `orders`, each of a position with a legal move. Fails if too many wait.
     pub fn submit(&self, orders: Vec<Order>) -> Result<(), EngineError> {
         let position = orders.first().map(|order| order.position().current().to_fen()).unwrap_or_default();
         let refuse = |full: QueueFull| EngineError::NoResult { position, reason: full.to_string() };
@@ -122,7 +115,7 @@ impl Searcher {
 }
 
 impl Drop for Searcher {
-    /// Ends its searches: whoever wants them waits for the answers before.
+    /// Ends all searches: callers wait for answers before.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.pool.remove_stopped();
@@ -131,7 +124,7 @@ impl Drop for Searcher {
 
 #[cfg(test)]
 impl Searcher {
-    /// A searcher of one thread whose positions are evaluated at random.
+    /// One thread with random evaluations.
     pub(super) fn random(searches: usize, queue: usize) -> Searcher {
         let mut settings = Settings::default();
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
-use crate::matches::{MoveScore, eval_of_white};
 use crate::pgn::Games;
 use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, hours, tag, write_wrapped};
+use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Move, Position};
 
@@ -77,7 +77,7 @@ fn variation(start: &Position, line: &AnalysedLine) -> String {
     let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
     if let Some(first) = moves.first_mut() {
         let [win, draw, loss] = permille_of_white(line, start.turn());
-        let eval = eval_of_white(line.score, start.turn());
+        let eval = line.score.of_white(start.turn());
         let _ = write!(first, " {{[%eval {eval}] wdl={win}/{draw}/{loss}}}");
     }
     moves.join(" ")
@@ -103,7 +103,7 @@ fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     let mut text = String::new();
     // No evaluation is written where the game is over by mate.
     if best.score != MoveScore::Mate(0) {
-        let _ = write!(text, "[%eval {}] ", eval_of_white(best.score, after.turn()));
+        let _ = write!(text, "[%eval {}] ", best.score.of_white(after.turn()));
     }
     if let Some(ms) = played.clock_ms {
         let _ = write!(text, "[%clk {}] ", hours(ms));

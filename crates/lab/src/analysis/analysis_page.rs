@@ -3,10 +3,11 @@
 
 use super::analysed_pgn::permille_of_white;
 use super::judgement::{Mark, MateStory};
-use super::{AnalysedGame, AnalysisRow, AnalysisSummary, groups};
-use crate::matches::{MoveScore, eval_of_white};
-use crate::report::{Align, Page, Table};
-use crate::viewer::{self, Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
+use crate::report::{Page, Table};
+use crate::score::MoveScore;
+use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
+use serde_json::json;
 use zeitnot_engine::chess::Position;
 
 /// Most turning points of a game.
@@ -16,9 +17,9 @@ const DECIDED: f64 = 5.0;
 /// Winning chances, percent, with less than which a game is not yet won.
 const NOT_YET_WON: f64 = 55.0;
 
-/// The page. `engine` describes what analysed the games, `manager` whose times are shown beside those of the
-/// players.
-pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
+/// The page. `judged` says what analysed the games, `manager` whose times are shown beside those of the
+/// players. The list of games begins as `player` sees it, if one is named.
+pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: &str) -> Page {
     let title = match games {
         [game] => {
             let AnalysisSummary { white, black, result, .. } = &game.summary;
@@ -26,63 +27,42 @@ pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
         }
         games => format!("{} games", games.len()),
     };
-    let viewed = games.iter().map(|game| (&game.viewed, game.pgn.as_str()));
-    let page = Page::new(title).program(&VIEWER, &viewer::data(viewed));
-    let summaries: Vec<_> = games.iter().map(|game| &game.summary).collect();
-    groups::add_to(page, &summaries)
+    let games =
+        games.iter().map(|game| json!({ "game": game.viewed, "pgn": game.pgn, "summary": game.summary }));
+    let data = json!({ "games": games.collect::<Vec<_>>(), "player": player });
+    Page::new(title)
+        .paragraph(judged)
+        .program(&VIEWER, &data)
         .heading("How this was found")
         .paragraph(&format!(
-            "Winning chances, the accuracy of moves and games, and the limits of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are \
-             those that lichess publishes (lichess.org/page/accuracy). The evaluations are Zeitnot's, so figures differ a little from \
-             those of other engines. A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the \
-             visits, since evaluations err by so much. All marks need {} visits, accuracy needs {}. A visit is one look of the search at a \
-             position below the move.",
+            "Winning chances are those of players, as on lichess: a search’s expected score, flattened by a factor that was fitted to \
+             lichess’ evaluations. Another UCI engine’s pawns go through lichess’ own formula. The accuracy of moves and games and the limits \
+             of ?!, ? and ?? (5, 10 and 15 % of the winning chances) are those that lichess publishes (lichess.org/page/accuracy). \
+             A mark needs a loss that the visits can support: at least {:.0} % divided by the cube root of the visits. \
+             All marks need {} visits, accuracy needs {}. Pawns are those that UCI shows.",
             super::judgement::ERROR_OF_ONE_VISIT,
             super::judgement::visits_for(Mark::Inaccuracy),
             super::judgement::visits_for(Mark::Mistake),
         ))
         .paragraph(&format!(
-            "The planned time is what Zeitnot's time manager would spend on the move with the same clock. It knows the evaluation, how \
+            "The planned time is what Zeitnot’s time manager would spend on the move with the same clock. It knows the evaluation, how \
              long the game may last, and how much a longer look may change. Manager: {manager}."
         ))
-        .paragraph(&format!("Analysed by {engine}."))
 }
 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
-    use Align::{Left, Right};
-    let columns = [
-        ("player", Left),
-        ("game", Right),
-        ("result", Left),
-        ("moves", Right),
-        ("accuracy, %", Right),
-        ("?!", Right),
-        ("?", Right),
-        ("??", Right),
-        ("too few visits to judge", Right),
-        ("as the engine, %", Right),
-        ("time used, s", Right),
-        ("planned, s", Right),
-    ];
-    let mut table = Table::new("", &columns);
+    let numbers = ["moves", "accuracy, %", "?!", "?", "??", "time used, s"];
+    let mut table = Table::of_columns("", &["game", "player", "result"], &numbers);
     for game in games {
-        for (side, result) in [(&game.white, game.result.as_str()), (&game.black, "")] {
+        for (side, number, result) in
+            [(&game.white, game.game.to_string(), game.result.as_str()), (&game.black, String::new(), "")]
+        {
             let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
-            let seconds = |ms: Option<f64>| figure(ms.map(|ms| ms / 1000.0));
-            table.row([
-                side.name.clone(),
-                game.game.to_string(),
-                result.to_owned(),
-                side.moves.to_string(),
-                figure(side.accuracy),
-                side.inaccuracies.to_string(),
-                side.mistakes.to_string(),
-                side.blunders.to_string(),
-                side.unclear.to_string(),
-                format!("{:.0}", 100.0 * side.agreement),
-                seconds(side.used_ms),
-                seconds(side.planned_ms),
-            ]);
+            let accuracy = side.accuracy.map_or("too few visits".into(), |value| format!("{value:.1}"));
+            let marks = [side.inaccuracies, side.mistakes, side.blunders].map(|count| count.to_string());
+            let words = [number, side.name.clone(), result.to_owned(), side.moves.to_string(), accuracy];
+            let time = figure(side.used_ms.map(|ms| ms / 1000.0));
+            table.row(words.into_iter().chain(marks).chain([time]));
         }
     }
     table
@@ -91,7 +71,8 @@ pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
-    let plies = viewed_moves(game, &boards);
+    let plies =
+        (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect::<Vec<_>>();
     let turns = turns(game, &plies);
     let mut viewed = ViewedGame::new(&game.recorded, game.control, positions.collect(), plies);
     (viewed.figures, viewed.turns) = (figures(summary), turns);
@@ -165,20 +146,25 @@ fn turns(game: &AnalysedGame, plies: &[ViewedMove]) -> Vec<Remark> {
         return vec![Remark { text, plies: Vec::new() }];
     }
     let wins: Vec<_> = (0..game.positions.len()).map(|index| game.white_wins(index)).collect();
-    let decisive = last_open(&wins, game.recorded.tags.result()).map(|ply| {
+    let decisive = last_open(&wins, game.recorded.tags.result());
+    let decision = decisive.map(|ply| {
         let before = &game.boards()[ply];
         let name = move_name(before, game.recorded.moves[ply].r#move, &plies[ply].mark);
-        Remark { text: of_decision(&name, wins[ply], wins[ply + 1]), plies: vec![ply + 1] }
+        let why = plies[ply].note.strip_prefix(&name).filter(|_| worst.contains(&ply));
+        let why = why.map(|why| format!(" It{why}")).unwrap_or_default();
+        let text = of_decision(&name, wins[ply], wins[ply + 1]) + &why;
+        Remark { text, plies: vec![ply + 1] }
     });
-    let worst = worst.into_iter().map(|ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
-    decisive.into_iter().chain(worst).collect()
+    let others = worst.iter().filter(|&&ply| Some(ply) != decisive);
+    let others = others.map(|&ply| Remark { text: plies[ply].note.clone(), plies: vec![ply + 1] });
+    decision.into_iter().chain(others).collect()
 }
 
 fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
     let (found, turn) = (&game.positions[index], board.turn());
     let eval = |score| match score {
         MoveScore::Mate(0) => "mate".to_owned(),
-        score => eval_of_white(score, turn),
+        score => score.of_white(turn),
     };
     let best = found.best();
     let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
@@ -187,13 +173,14 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
         wdl: Some(permille_of_white(best, turn)),
         eval: eval(best.score),
         ml: best.moves_left,
+        tries: found
+            .tries
+            .iter()
+            .map(|(tried, permille)| format!("{tried:?} {permille}"))
+            .collect::<Vec<_>>()
+            .join(" "),
         lines: lines.map(|line| (eval(line.score), searched_line(board, &line.moves))).collect(),
     }
-}
-
-/// The moves with their marks and times, and what is said of them.
-pub(super) fn viewed_moves(game: &AnalysedGame, boards: &[Position]) -> Vec<ViewedMove> {
-    (0..game.recorded.moves.len()).map(|ply| viewed_move(game, &boards[ply], ply)).collect()
 }
 
 fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
@@ -202,6 +189,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
     let name = move_name(before, played.r#move, judged.glyph());
     let best = game.positions[ply].best().moves.first();
     let best = best.map_or(String::new(), |&best| before.format_san(best));
+    let variations = played.variations.iter().map(|variation| format!("({variation})"));
     // Rounded down, so that no `?!` reads as the loss of a `?`.
     let loss = judged.loss().floor();
     let note = match (judged.mate, judged.mark) {
@@ -226,7 +214,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
         mark: judged.glyph().to_owned(),
         note,
         has_better: judged.mark.is_some() || judged.is_unclear,
-        chances: Some((judged.before, judged.after)),
+        source: played.comments.iter().cloned().chain(variations).collect(),
     }
 }
 

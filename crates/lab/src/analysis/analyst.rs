@@ -7,24 +7,33 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use serde::{Deserialize, Serialize};
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, history_of};
-use crate::matches::MoveScore;
-use crate::pgn::{RecordedControl, RecordedGame, used_ms};
-use crate::replay::{
-    ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
-};
+use crate::pgn::{RecordedControl, RecordedGame};
+use crate::replay::{ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, recorded_moves, replay};
+use crate::score::{MoveScore, winning_chances};
 use zeitnot_engine::chess::{History, Move, Terminal};
 use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
 pub use zeitnot_engine::time::RootEvaluation;
-use zeitnot_engine::time::{GoLimits, Plies, TimeControl, centipawns, manager_from};
+use zeitnot_engine::time::{GoLimits, Plies, TimeControl, manager_from};
 
 /// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchEffort {
     pub(super) new_nodes: u64,
     pub(super) time_ms: f64,
+}
+
+impl SearchEffort {
+    pub(super) fn add(&mut self, other: SearchEffort) {
+        self.new_nodes += other.new_nodes;
+        self.time_ms += other.time_ms;
+    }
+
+    pub(super) fn nps(self) -> f64 {
+        1000.0 * self.new_nodes as f64 / self.time_ms.max(1.0)
+    }
 }
 
 /// The time between two looks whether the run is stopped.
@@ -130,8 +139,7 @@ impl Analyst {
     /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
     /// been now.
     pub fn add_effort(&mut self, effort: SearchEffort) {
-        self.effort.new_nodes += effort.new_nodes;
-        self.effort.time_ms += effort.time_ms;
+        self.effort.add(effort);
     }
 
     /// Returns whether the games that are open are too few.
@@ -188,10 +196,7 @@ impl Analyst {
         let whole: Vec<_> = self.open.extract_if(.., |game| game.left == 0).collect();
         let analysed = whole.into_iter().map(|OpenGame { place, recorded, positions, .. }| {
             let positions: Vec<_> = positions.into_iter().flatten().collect();
-            let planned_ms = plan.spend(&recorded, &positions, self.nps());
-            let control = plan.control.or_else(|| control_of(&recorded));
-            let used_ms = used_ms(&recorded, plan.control);
-            (place, AnalysedGame { recorded, positions, control, used_ms, planned_ms })
+            (place, AnalysedGame::new(recorded, positions, plan, self.effort.nps()))
         });
         Ok(Some(analysed.collect()))
     }
@@ -220,15 +225,24 @@ impl Analyst {
         self.open_parts -= usize::from(ends_part);
         if let Some(game) = self.open.iter_mut().find(|game| game.place == place) {
             game.positions[root.len() - 1] =
-                Some(AnalysedPosition { lines, nodes: result.summary.nodes, effort });
+                Some(AnalysedPosition { lines, nodes: result.summary.nodes, effort, tries: tries(&result) });
             game.left -= 1;
         }
         Ok(())
     }
+}
 
-    fn nps(&self) -> f64 {
-        1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
-    }
+/// The least share of the visits, permille, that is worth telling, and most moves that have it told.
+const LEAST_SHARE: u32 = 10;
+const MOST_TRIES: usize = 10;
+
+fn tries(result: &SearchResult) -> Vec<(Move, u32)> {
+    let stats = result.info.as_ref().and_then(|info| info.move_stats.as_ref());
+    let moves = stats.map_or(&[][..], |stats| &stats.moves);
+    let all = moves.iter().map(|one| one.node.visits).sum::<u32>().max(1);
+    let shares =
+        moves.iter().rev().map(|one| (one.mv, (1000 * u64::from(one.node.visits) / u64::from(all)) as u32));
+    shares.filter(|&(_, share)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
 }
 
 /// The lines of a search, that of the move to play first.
@@ -240,26 +254,23 @@ fn lines(best: Move, result: &SearchResult) -> Vec<AnalysedLine> {
 }
 
 fn line(line: &PvLine) -> AnalysedLine {
-    AnalysedLine {
-        wl: line.wl.into(),
-        d: line.d.into(),
-        score: match line.mate {
-            Some(moves) => MoveScore::Mate(moves),
-            None => MoveScore::Centipawns(centipawns(line.wl.into()).round() as i32),
-        },
-        moves_left: line.moves_left.map(f64::from),
-        moves: line.moves.clone(),
-    }
+    let (wl, score) = (line.wl.into(), MoveScore::of_line(line));
+    let win = match score {
+        MoveScore::Mate(_) => score.win_percent(),
+        MoveScore::Centipawns(_) => winning_chances((1.0 + wl) / 2.0),
+    };
+    let moves_left = line.moves_left.map(f64::from);
+    AnalysedLine { wl, d: line.d.into(), win, score, moves_left, moves: line.moves.clone() }
 }
 
-/// What is known of a position in which the game is over.
-fn game_over(terminal: Terminal) -> AnalysedPosition {
+pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
     let (wl, d, score) = match terminal {
         Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),
         _ => (0.0, 1.0, MoveScore::Centipawns(0)),
     };
-    let line = AnalysedLine { wl, d, score, moves_left: Some(0.0), moves: Vec::new() };
-    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default() }
+    let line =
+        AnalysedLine { wl, d, win: score.win_percent(), score, moves_left: Some(0.0), moves: Vec::new() };
+    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default(), tries: Vec::new() }
 }
 
 /// The clocks that a time manager gets to see.
@@ -359,8 +370,14 @@ mod tests {
         let control = Some(TimeControl { time: Millis(60_000.0), ..TimeControl::default() });
         let plan = SpendingPlan { manager: "smooth".into(), control, overhead_ms: 0.0 };
         let found = |score| {
-            let line = AnalysedLine { wl: 0.9, d: 0.0, score, moves_left: None, moves: Vec::new() };
-            AnalysedPosition { lines: vec![line], nodes: 1, effort: SearchEffort::default() }
+            let line =
+                AnalysedLine { wl: 0.9, d: 0.0, win: 90.0, score, moves_left: None, moves: Vec::new() };
+            AnalysedPosition {
+                lines: vec![line],
+                nodes: 1,
+                effort: SearchEffort::default(),
+                tries: Vec::new(),
+            }
         };
         let [open, mating] = [MoveScore::Centipawns(0), MoveScore::Mate(1)].map(|last| {
             let unclear = MoveScore::Centipawns(0);

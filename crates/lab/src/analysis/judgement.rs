@@ -1,7 +1,7 @@
 //! How good moves were, by the formulas that lichess publishes (<https://lichess.org/page/accuracy>), and
 //! whether the visits support the verdict. Numbers in, numbers out.
 
-use crate::matches::MoveScore;
+use crate::score::MoveScore;
 use zeitnot_engine::chess::Move;
 
 use super::AnalysedPosition;
@@ -90,7 +90,6 @@ pub(super) fn visits_for(mark: Mark) -> u64 {
 /// The loss that one visit could tell from none, in percent.
 pub(super) const ERROR_OF_ONE_VISIT: f64 = 34.0;
 
-/// What became of a mate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MateStory {
     /// The opponent can force mate now, in so many moves.
@@ -118,7 +117,7 @@ impl Judgement {
     /// Judges the move `played` by the positions before and after it.
     pub(super) fn of(played: Move, before: &AnalysedPosition, after: &AnalysedPosition) -> Judgement {
         let (best, reply) = (before.best().score, after.best().score);
-        let chances = best.win_percent();
+        let chances = before.best().win;
         let none = Judgement {
             before: chances,
             after: chances,
@@ -131,7 +130,7 @@ impl Judgement {
         if none.is_best {
             return none;
         }
-        let after_it = 100.0 - reply.win_percent();
+        let after_it = 100.0 - after.best().win;
         let own = match reply {
             MoveScore::Centipawns(score) => MoveScore::Centipawns(-score),
             MoveScore::Mate(0) => MoveScore::Mate(1),
@@ -141,7 +140,7 @@ impl Judgement {
         let visits = before.nodes.min(if after.nodes == 0 { u64::MAX } else { after.nodes });
         let mark = match (best, own) {
             (MoveScore::Centipawns(_), MoveScore::Centipawns(_)) => Mark::of_loss(chances - after_it),
-            _ => by_mate.map(|_| mark_of_mate(best, own)),
+            _ => by_mate.map(|story| mark_of_mate(story, chances, after_it)),
         };
         // Mates are proven.
         let is_unclear = by_mate.is_none() && chances - after_it < least_certain_loss(visits);
@@ -176,17 +175,17 @@ fn mate_story(before: MoveScore, after: MoveScore) -> Option<MateStory> {
     }
 }
 
-/// A mate that was missed or allowed counts less where the game was decided all the same.
-fn mark_of_mate(before: MoveScore, after: MoveScore) -> Mark {
-    // How clear the game was without the mate, from the point of view of the side that had or got it.
-    let clear = match (before, after) {
-        (_, MoveScore::Centipawns(after)) => after,
-        (MoveScore::Centipawns(before), _) => -before,
-        _ => 0,
+/// A mate that was missed or allowed counts less where the game was decided all the same. `before` and
+/// `after` are the player's chances, percent.
+fn mark_of_mate(story: MateStory, before: f64, after: f64) -> Mark {
+    let clear = match story {
+        MateStory::Missed(_) => after,
+        MateStory::Allowed(_) => 100.0 - before,
     };
+    // lichess' limits: 10 and 7 pawns.
     match clear {
-        1000.. => Mark::Inaccuracy,
-        701..1000 => Mark::Mistake,
+        97.5.. => Mark::Inaccuracy,
+        92.9.. => Mark::Mistake,
         _ => Mark::Blunder,
     }
 }
@@ -238,8 +237,15 @@ mod tests {
     }
 
     fn position(score: MoveScore, best: Move, nodes: u64) -> AnalysedPosition {
-        let line = AnalysedLine { wl: 0.0, d: 0.0, score, moves_left: None, moves: vec![best] };
-        AnalysedPosition { lines: vec![line], nodes, effort: SearchEffort::default() }
+        let line = AnalysedLine {
+            wl: 0.0,
+            d: 0.0,
+            win: score.win_percent(),
+            score,
+            moves_left: None,
+            moves: vec![best],
+        };
+        AnalysedPosition { lines: vec![line], nodes, effort: SearchEffort::default(), tries: Vec::new() }
     }
 
     /// Judges 1. d4 where 1. e4 is best. `after` is from the point of view of its player.

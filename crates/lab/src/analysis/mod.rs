@@ -1,34 +1,37 @@
 //! Analysis of recorded games: every position is searched, every move judged.
 //!
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
-//! manager would have spent on each move. `judgement` says how good the moves were. `pgn` writes the game
-//! with comments and variations, [`page`](fn@page) one page with all games in the
-//! [viewer](crate::viewer) and what `groups` adds up over them. [`AnalysisJournal`] keeps a row of each
-//! game, from which a run that was stopped goes on. The command `analyse` calls this module. It uses `engine`
-//! and what lies below it.
+//! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
+//! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
+//! with all games in the [viewer](crate::viewer), which adds up the `move_sums` over them.
+//! [`AnalysisJournal`] keeps a row of each game, from which a run that was stopped goes on. The command
+//! `analyse` calls this module. It uses `engine` and what lies below it.
 
 mod analysed_pgn;
 mod analysis_page;
 mod analyst;
-mod groups;
+mod external_judge;
 mod journal;
 mod judgement;
+mod move_sums;
 
 pub use analysed_pgn::is_analysis;
 pub use analysis_page::{page, table};
 pub(crate) use analyst::SearchEffort;
 pub use analyst::{Analyst, SpendingPlan};
+pub use external_judge::ExternalJudge;
 pub use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
 
-use groups::{MoveSums, TimesOfMove};
 use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
+use move_sums::{MoveSums, TimesOfMove};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Phase;
-use crate::matches::MoveScore;
-use crate::pgn::RecordedGame;
-use crate::viewer::{control_in_words, decided_by_clock, ending_of, timed_moves};
+use crate::pgn::{RecordedGame, used_ms};
+use crate::replay::control_of;
+use crate::score::MoveScore;
+use crate::viewer::control_in_words;
 use zeitnot_engine::chess::{History, Move, Position};
 use zeitnot_engine::time::TimeControl;
 
@@ -39,6 +42,8 @@ pub(crate) struct AnalysedLine {
     pub(crate) wl: f64,
     /// Probability of a draw.
     pub(crate) d: f64,
+    /// Winning chances, percent.
+    pub(crate) win: f64,
     pub(crate) score: MoveScore,
     /// Plies to the end of the game, if the network has a Moves Left Head.
     pub(crate) moves_left: Option<f64>,
@@ -53,6 +58,8 @@ pub(crate) struct AnalysedPosition {
     /// Visits of the root, those kept from the position before included, or 0 where the game is over.
     pub(crate) nodes: u64,
     pub(crate) effort: SearchEffort,
+    /// Moves that the search looked at, with their shares of the visits, permille, the largest first.
+    pub(crate) tries: Vec<(Move, u32)>,
 }
 
 impl AnalysedPosition {
@@ -76,6 +83,19 @@ pub struct AnalysedGame {
 }
 
 impl AnalysedGame {
+    /// `nps` is the speed of the machine whose time manager plans.
+    fn new(
+        recorded: RecordedGame,
+        positions: Vec<AnalysedPosition>,
+        plan: &SpendingPlan,
+        nps: f64,
+    ) -> AnalysedGame {
+        let planned_ms = plan.spend(&recorded, &positions, nps);
+        let control = plan.control.or_else(|| control_of(&recorded));
+        let used_ms = used_ms(&recorded, plan.control);
+        AnalysedGame { recorded, positions, control, used_ms, planned_ms }
+    }
+
     /// The position before each move, and the last one.
     pub(crate) fn boards(&self) -> Vec<Position> {
         let moves = self.recorded.moves.iter().map(|played| played.r#move);
@@ -110,7 +130,7 @@ impl AnalysedGame {
 
     /// White's winning chances in a position, percent.
     pub(crate) fn white_wins(&self, index: usize) -> f64 {
-        let chances = self.positions[index].best().score.win_percent();
+        let chances = self.positions[index].best().win;
         let is_white = self.recorded.start.turn().is_white() == index.is_multiple_of(2);
         if is_white { chances } else { 100.0 - chances }
     }
@@ -153,8 +173,6 @@ pub(crate) struct SideSummary {
     pub(crate) used_ms: Option<f64>,
     /// Time that the time manager would have used for the same moves, ms.
     pub(crate) planned_ms: Option<f64>,
-    /// True if the clock decided the game against it.
-    pub(crate) lost_by_clock: bool,
     /// Sums over its moves in each phase of the game.
     pub(crate) phases: [MoveSums; 3],
 }
@@ -201,8 +219,6 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
-    let (moves, _) = timed_moves(recorded, &analysis_page::viewed_moves(game, &boards), base_ms, is_white);
-    let ending = ending_of(&recorded.tags, is_white);
     SideSummary {
         name: String::new(),
         moves: all.moves,
@@ -215,7 +231,6 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
         unclear: all.unclear,
         used_ms: Some(all.used_ms).filter(|_| all.timed > 0),
         planned_ms: Some(all.planned_ms).filter(|_| all.planned > 0),
-        lost_by_clock: base_ms.is_some_and(|base| decided_by_clock(&moves, base, ending).is_some()),
         phases,
     }
 }

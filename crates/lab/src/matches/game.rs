@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use super::external::ExternalPlayer;
 use super::openings::GameAssignment;
-use super::record::{MoveRecord, MoveScore};
 use super::{Side, Team};
 use crate::LabError;
+use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
 use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
 use zeitnot_engine::options::option_group;
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
-use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
+use zeitnot_engine::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideLimit {
@@ -136,6 +136,29 @@ impl GameRecord {
     pub(crate) fn first_position(&self) -> usize {
         self.history.len() - 1 - self.moves.len()
     }
+}
+
+/// A move, whoever made it.
+#[derive(Clone, Debug)]
+pub(crate) struct MoveRecord {
+    pub(crate) mv: Move,
+    /// The mover's clock after it, ms, or `None` where only nodes count.
+    pub(crate) clock_ms: Option<f64>,
+    /// Time that the move cost the clock, ms: real time, or nodes under `nodestime`.
+    pub(crate) used_ms: f64,
+    /// Visits of the root at the end, those of earlier searches included.
+    pub(crate) nodes: u64,
+    pub(crate) new_nodes: u64,
+    /// The search's score, or `None` if it saw nothing below the root.
+    pub(crate) score: Option<MoveScore>,
+    /// Plies to the end of the game, as the search saw it, if the network knows.
+    pub(crate) moves_left: Option<f32>,
+    /// The manager's budget, ms, if a clock was watched.
+    pub(crate) budget_ms: Option<f64>,
+    /// Full moves that the mover still had to make, as the time manager estimated.
+    pub(crate) managers_moves_left: Option<f64>,
+    /// The rule that ended the search. Of external engines `bestmove`.
+    pub(crate) end: String,
 }
 
 #[derive(Debug)]
@@ -336,17 +359,13 @@ impl OngoingGame {
 
 fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
-    let score = line.map(|line| match line.mate {
-        Some(moves) => MoveScore::Mate(moves),
-        None => MoveScore::Centipawns(centipawns(line.wl.into()).round() as i32),
-    });
     MoveRecord {
         mv,
         clock_ms: None,
         used_ms: played.used.0,
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
-        score,
+        score: line.map(MoveScore::of_line),
         moves_left: line.and_then(|line| line.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
         managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),

@@ -5,14 +5,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
+use super::game::{GameOutcome, GameRecord, MoveRecord, SideLimit, Termination};
 use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
-use super::move_between;
-use super::record::{MoveRecord, MoveScore};
 use super::summary::MatchCounts;
 use crate::LabError;
 use crate::pgn::{hours, tag, write_wrapped};
 use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
@@ -100,7 +99,7 @@ fn movetext(game: &GameRecord) -> String {
 fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
     if let Some(score) = played.score {
-        let _ = write!(text, "[%eval {}] ", eval_of_white(score, mover));
+        let _ = write!(text, "[%eval {}] ", score.of_white(mover));
     }
     if let Some(ms) = played.clock_ms {
         let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
@@ -114,15 +113,6 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
     }
     let _ = write!(text, " end={}", played.end);
     text
-}
-
-/// As in `%eval`: pawns from White's point of view, or `#` and moves.
-pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
-    let sign = if mover.is_white() { 1 } else { -1 };
-    match score {
-        MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
-        MoveScore::Mate(moves) => format!("#{}", sign * moves),
-    }
 }
 
 /// `games.pgn`, `games.csv` and `moves.csv`.

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Side;
-use super::game::{GameRecord, SideLimit, Termination};
-use super::record::{MoveRecord, MoveScore};
+use super::game::{GameRecord, MoveRecord, SideLimit, Termination};
 use crate::rows::{GameFiles, Row, RowOfGame};
+use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 
 #[derive(Clone, Copy, Debug)]

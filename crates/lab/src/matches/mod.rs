@@ -18,26 +18,22 @@ mod match_rows;
 mod match_study;
 mod openings;
 mod play;
-mod record;
 pub(crate) mod statistics;
 mod summary;
 mod viewed;
 
-pub use external::{ExternalCommand, ExternalEngine};
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
 pub use match_files::MatchFiles;
-pub(crate) use match_files::eval_of_white;
 pub use match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, PlannedGame, play};
-pub(crate) use record::MoveScore;
 pub use statistics::Sprt;
 pub use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 
-use zeitnot_engine::chess::{Move, Position};
+use crate::uci_process::ExternalEngine;
 use zeitnot_engine::engine::EngineSetup;
 
 #[derive(Clone, Debug)]
@@ -68,8 +64,4 @@ impl Side {
     fn index(self) -> usize {
         self as usize
     }
-}
-
-fn move_between(before: &Position, after: &Position) -> Option<Move> {
-    before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }

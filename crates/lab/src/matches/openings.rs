@@ -11,6 +11,9 @@ use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionErr
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 
+/// Openings that are named where they are left out.
+const MOST_NAMED: usize = 5;
+
 #[derive(Debug, Error)]
 #[error("{}{problem}", path.display())]
 pub struct OpeningsError {
@@ -70,19 +73,22 @@ impl Openings {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
             false => read_lines(content),
         };
-        let (mut list, mut notes) = (Vec::new(), file.notes);
+        let (mut list, mut over) = (Vec::new(), Vec::new());
         for (place, opening) in read.map_err(fault)? {
             match opening.end() {
                 None => list.push(opening),
-                Some(end) => {
-                    notes.push(format!("{}, {place} is left out: the game is over by {end}", path.display()))
-                }
+                Some(end) => over.push(format!("{place} is left out: the game is over by {end}")),
             }
         }
         if list.is_empty() {
-            let problem = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{problem}");
+            let why = over.first().map_or(String::new(), |first| format!(" ({first})"));
+            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{why}");
             return Err(fault(text));
+        }
+        let mut notes = file.notes;
+        notes.extend(over.iter().take(MOST_NAMED).map(|text| format!("{}, {text}", path.display())));
+        if over.len() > MOST_NAMED {
+            notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
         Ok(Openings { list, notes })
     }
@@ -278,7 +284,7 @@ mod tests {
                 && games.notes()[0].ends_with("game 1 is left out: the game is over by repetition")
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
-        assert!(fault("a.epd", over).contains("over by stalemate"));
+        assert!(fault("a.epd", over).contains("over by checkmate"));
     }
 
     #[test]
@@ -288,7 +294,7 @@ mod tests {
         std::fs::write(&path, PGN).unwrap();
         let cut = Openings::read(&path, Some(1)).unwrap();
         assert_eq!(cut.list[0].moves.len(), 1);
-        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/8/4K3 w - - 0 {n}\n")).collect();
+        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/4P3/4K3 w - - 0 {n}\n")).collect();
         std::fs::write(folder.path().join("b.epd"), book).unwrap();
         let shuffled = |seed| {
             let mut openings = Openings::read(&folder.path().join("b.epd"), None).unwrap();

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::match_files::{ends_of_games, eval_of_white};
+use super::match_files::ends_of_games;
 use super::match_rows::{MatchMoveRow, MatchRowFiles};
-use super::record::MoveScore;
 use crate::RowError;
 use crate::pgn::{Games, RecordedGame};
 use crate::replay::control_of;
 use crate::rows::MergedGames;
+use crate::score::MoveScore;
 use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 
 /// Most games of a page. More would make it heavy.
@@ -85,15 +85,16 @@ fn viewed_game(game: &RecordedGame, rows: &[MatchMoveRow]) -> ViewedGame {
             let is_white = board.turn().is_white();
             position.win = before.map(|chances| if is_white { chances } else { 100.0 - chances });
             if let Some(score) = row.centipawns {
-                position.eval = eval_of_white(MoveScore::of_centipawns(score), board.turn());
+                position.eval = MoveScore::of_centipawns(score).of_white(board.turn());
             }
             position.ml = row.moves_left_plies.map(f64::from);
             let name = move_name(&board, recorded.r#move, "");
             (played.clock, played.used, played.planned) = (row.clock_ms, row.used_ms, row.budget_ms);
             played.note = format!("{name}: {} nodes in the tree, {} of them new.", row.nodes, row.new_nodes);
             // What it thinks of the move is known at its next one.
-            played.chances = before.map(|before| (before, chances(ply - book + 2).unwrap_or(before)));
-            if let Some((before, after)) = played.chances.filter(|(before, after)| before - after >= FALL) {
+            let after = chances(ply - book + 2);
+            if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
+            {
                 let text = format!(
                     "{name}: its player saw winning chances of {before:.0} % before it, and of {after:.0} % a move later."
                 );

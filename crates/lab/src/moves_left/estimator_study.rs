@@ -107,7 +107,7 @@ impl Study {
         }
         if unit == Unit::Game {
             notes.push(format!(
-                "intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ"
+                "Intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ."
             ));
         }
         let mut sums =

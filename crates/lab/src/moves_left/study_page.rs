@@ -135,9 +135,10 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
 
 fn extent(report: &StudyReport) -> String {
     let StudyReport { games, positions, events, played_out, .. } = report;
+    let plural = if *events == 1 { "" } else { "s" };
     format!(
-        "{games} games, {positions} positions, {events} events. {played_out} of the games were played out; the length of the others is \
-         that of their adjudication."
+        "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games were played out. The length of the \
+         others is that of their adjudication."
     )
 }
 

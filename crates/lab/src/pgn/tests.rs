@@ -130,6 +130,13 @@ fn marks_that_are_not_known_are_told_once() {
     assert!(games[2].as_ref().unwrap_err().to_string().ends_with("a ) stands without its ("));
 }
 
+/// A regression: behind a byte order mark the tag was not seen.
+#[test]
+fn a_comment_without_end_ends_at_the_next_game() {
+    let games = read("1. e4 {a comment 1-0\n\n\u{feff}[Event \"e\"]\n\n1. d4 1-0\n");
+    assert!(games.len() == 2 && games[0].is_err() && games[1].is_ok(), "{games:?}");
+}
+
 /// What a comment swallows must not be moves.
 #[test]
 fn a_brace_within_prose_is_prose() {
@@ -247,7 +254,6 @@ fn clocks_are_read_over_line_breaks() {
     assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
 }
 
-/// Evaluations in centipawns, and the notes.
 fn evaluations(text: &str) -> (Vec<Option<i16>>, String) {
     let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
     (game.moves.iter().map(|played| played.centipawns).collect(), game.notes.join(" "))

@@ -153,7 +153,7 @@ impl<'a> Tokens<'a> {
                 return Token::Fault("a comment has no end");
             }
             // A comment without end would swallow the tags of the next game.
-            let line = &self.line[..];
+            let line = &self.line[self.at..];
             let tag = tags::read(line).filter(|_| self.may_be_tag && tags::length(line) == Some(line.len()));
             if tag.is_some_and(|(name, _)| is_behind_empty || name == tags::FIRST) {
                 return Token::Fault("a comment has no end");
@@ -217,7 +217,6 @@ fn whole_comment(text: &[u8]) -> Token<'_> {
     }
 }
 
-/// Returns the length of the result at the start of a line, if there is one.
 fn result_length(line: &[u8]) -> Option<usize> {
     const LONGEST_RESULT: usize = 24;
     // `½` begins with 0xc2.

@@ -10,11 +10,44 @@ impl fmt::Display for ReplayStudy {
         for control in self.controls() {
             writeln!(f, "{}", table(self, control))?;
         }
+        let managers = self.names();
+        if managers.len() > 1 {
+            return writeln!(f, "{}", comparison(self, &managers));
+        }
         self.managers.iter().try_for_each(|figures| writeln!(f, "{}", in_words(figures)))
     }
 }
 
-/// In seconds.
+/// Managers side by side: how much the nodes vary at each clock, and games that are lost on time.
+fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
+    let controls = study.controls();
+    let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
+    let mut table = Table::of_columns(caption, &["manager"], &controls);
+    for &manager in managers {
+        let cell = |control: &&str| {
+            let figures = study.at(control).find(|figures| figures.manager == manager);
+            let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
+            let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
+            format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
+        };
+        table.row([manager.to_owned()].into_iter().chain(controls.iter().map(cell)));
+    }
+    table
+}
+
+/// The manager that loses fewest games on time, and among those varies least over all clocks.
+fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, u64)> {
+    let figures = |manager: &str| {
+        let own = study.managers.iter().filter(|figures| figures.manager == manager);
+        own.fold((0, 0.0), |(losses, variation), ManagerFigures { summary, .. }| {
+            (losses + summary.losses, variation + summary.nodes_cv.value().unwrap_or_default())
+        })
+    };
+    let ranked = managers.iter().map(|&manager| (figures(manager), manager));
+    let best = ranked.min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+    Some((best.1, best.0.0))
+}
+
 fn in_words(figures: &ManagerFigures) -> String {
     let ManagerFigures { manager, control, summary, .. } = figures;
     let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };
@@ -99,12 +132,15 @@ const MOVES_LEFT: &str = "Moves left, estimated";
 /// For each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games");
-    if let Some(first) = study.managers.first() {
+    let managers = study.names();
+    if let ([_, _, ..], Some((best, losses))) = (&managers[..], steadiest(study, &managers)) {
+        let lost = format!("It loses {losses} games on time.");
+        let text = format!("is the steadiest of {} managers over these clocks. {lost}", managers.len());
+        page = page.key_figure(best, &text).table(&comparison(study, &managers));
+    } else if let Some(first) = study.managers.first() {
         let used = 100.0 * first.summary.time_used.value().unwrap_or_default();
-        let mut told = study.managers.iter().map(in_words);
-        let sentence = told.next().unwrap_or_default();
-        page = page.key_figure(&format!("{used:.0} % of the clock"), &sentence);
-        page = told.fold(page, |page, sentence| page.paragraph(&sentence));
+        page = page.key_figure(&format!("{used:.0} % of the clock"), &in_words(first));
+        page = study.managers.iter().skip(1).map(in_words).fold(page, |page, told| page.paragraph(&told));
     }
     page = page.paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
@@ -231,5 +267,18 @@ mod tests {
         let text = lab(1..=2).to_string();
         assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
         assert!(text.contains("insta-moves"), "{text}");
+    }
+
+    /// A regression: each manager had a sentence for each clock, and no word said which is better.
+    #[test]
+    fn several_managers_stand_in_one_table() {
+        let mut study = lab(1..=2);
+        let cell = ReplayKey { game: 1, white: true, manager: "legacy", control: "60+0" };
+        let steady = ReplayedGame { moves: vec![played(1, 0), played(1, 0)], ..ReplayedGame::default() };
+        study.add_game(&ReplayGameRow::new(cell, &steady));
+        let text = study.to_string();
+        assert!(text.contains("Variation of nodes by clock") && !text.contains("% of the clock"), "{text}");
+        let html = page(&study).to_html();
+        assert!(html.contains("<b>legacy</b> is the steadiest of 2 managers"), "{html}");
     }
 }

@@ -171,13 +171,12 @@ impl ReplayStudy {
     }
 
     pub(super) fn controls(&self) -> Vec<&str> {
-        let mut controls: Vec<&str> = Vec::new();
-        for figures in &self.managers {
-            if !controls.contains(&figures.control.as_str()) {
-                controls.push(&figures.control);
-            }
-        }
-        controls
+        distinct(self.managers.iter().map(|figures| figures.control.as_str()))
+    }
+
+    /// The managers, in the order in which they first came.
+    pub(super) fn names(&self) -> Vec<&str> {
+        distinct(self.managers.iter().map(|figures| figures.manager.as_str()))
     }
 
     pub(super) fn at<'a>(&'a self, control: &'a str) -> impl Iterator<Item = &'a ManagerFigures> {
@@ -198,6 +197,17 @@ impl ReplayStudy {
         });
         &mut self.managers[place]
     }
+}
+
+/// Each text once, in the order in which they first came.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    texts.for_each(|text| {
+        if !known.contains(&text) {
+            known.push(text)
+        }
+    });
+    known
 }
 
 #[cfg(test)]

@@ -103,7 +103,6 @@ impl Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }
 
-    /// The same for bars.
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }
@@ -159,7 +158,7 @@ impl Page {
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
-             <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{body}</body>\n</html>\n"
+             <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}</main>\n</body>\n</html>\n"
         )
     }
 

@@ -316,7 +316,6 @@ impl Axis {
         Axis { label, scale: AxisScale::Linear, low: None, high: None }
     }
 
-    /// Returns a number's position. Not finite if it has none.
     fn position(&self, value: f64) -> f64 {
         match self.scale {
             AxisScale::Linear => value,
@@ -473,10 +472,10 @@ impl Svg {
         let Svg { title, body, height, .. } = self;
         format!(
             "<svg viewBox=\"0 0 {WIDTH} {height:.0}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"{}\" \
-             style=\"max-width:{}px;width:100%;height:auto\">\n<style>text{{font:16px system-ui,sans-serif}}.zt{{font-size:18px;font-weight:bold}}\
-             polyline{{fill:none}}{light}@media (prefers-color-scheme: dark){{{dark}}}</style>\n{body}</svg>\n",
+             style=\"max-width:{}px;width:100%;height:auto\">\n<style>text{{font:16px system-ui,sans-serif}}.zt{{font-weight:bold}}\
+             @media (max-width:30rem){{text{{font-size:20px}}}}polyline{{fill:none}}{light}@media (prefers-color-scheme: dark){{{dark}}}</style>\n{body}</svg>\n",
             escape(&title),
-            WIDTH * 1.5,
+            WIDTH,
         )
     }
 

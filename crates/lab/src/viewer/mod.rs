@@ -1,12 +1,8 @@
 //! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
 //!
-//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. `time_spent` says where
-//! the time went. The pages of [`analysis`](crate::analysis) and of [`matches`](crate::matches)
-//! hold the viewer.
-
-mod time_spent;
-
-pub(crate) use time_spent::{Ending, TimedMove, decided_by_clock, low_clock};
+//! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. The program finds out
+//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of
+//! [`matches`](crate::matches) hold the viewer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,6 +37,7 @@ pub(crate) struct ViewedGame {
     /// White and Black.
     players: [ViewedPlayer; 2],
     result: String,
+    date: Option<String>,
     /// Event, date, time control, opening and end, where they are known.
     facts: Vec<String>,
     /// The start.
@@ -59,8 +56,6 @@ pub(crate) struct ViewedGame {
     pub(crate) figures: Vec<[String; 3]>,
     /// The moves that turned the game.
     pub(crate) turns: Vec<Remark>,
-    /// Where the time went, for White and Black.
-    time: [Vec<Remark>; 2],
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,6 +83,9 @@ pub(crate) struct ViewedPosition {
     /// The lines of the search: the evaluation, and the moves as in [`ViewedGame::moves`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) lines: Vec<(String, String)>,
+    /// The moves that the search looked at: squares and the share of the visits, permille.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) tries: String,
 }
 
 /// A move. What is not known of it is left out.
@@ -111,9 +109,9 @@ pub(crate) struct ViewedMove {
     /// True if there is something better than it, to be pointed at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_better: bool,
-    /// Winning chances of its player before and after it, percent.
-    #[serde(skip)]
-    pub(crate) chances: Option<(f64, f64)>,
+    /// What the source says of it: comments, and variations in brackets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) source: Vec<String>,
 }
 
 impl ViewedGame {
@@ -131,19 +129,14 @@ impl ViewedGame {
             rating: tag(&game.tags, &format!("{color}Elo")).map(str::to_owned),
         };
         let base = control.map(|control| control.time.0);
-        let side = |is_white| {
-            let (moves, first) = timed_moves(game, &plies, base, is_white);
-            let name = if is_white { "White" } else { "Black" };
-            time_spent::remarks(name, (&moves, first), control, ending_of(&game.tags, is_white))
-        };
         ViewedGame {
             number: game.number,
             players: [player("White"), player("Black")],
             result: tag(&game.tags, "Result").unwrap_or("*").to_owned(),
+            date: date(game),
             facts: facts(game, control),
             fen: game.start.to_fen(),
             moves: line_of(&game.start, &moves),
-            time: [side(true), side(false)],
             base,
             low: base.map(low_clock),
             by_players: false,
@@ -204,46 +197,25 @@ pub(crate) fn move_name(before: &Position, played: Move, mark: &str) -> String {
     format!("{}{dots}{}{mark}", before.game_ply() / 2 + 1, before.format_san(played))
 }
 
-/// The moves of one side with their times, and the ply of the first.
-pub(crate) fn timed_moves(
-    game: &RecordedGame,
-    plies: &[ViewedMove],
-    base_ms: Option<f64>,
-    is_white: bool,
-) -> (Vec<TimedMove>, usize) {
-    let first = usize::from(is_white != game.start.turn().is_white());
-    let mut position = game.start.clone();
-    let mut moves = Vec::new();
-    for (ply, recorded) in game.moves.iter().enumerate() {
-        if ply % 2 == first {
-            let facts = &plies[ply];
-            moves.push(TimedMove {
-                name: move_name(&position, recorded.r#move, &facts.mark),
-                // The book's moves take no time.
-                used_ms: facts.used.filter(|_| !recorded.is_book),
-                planned_ms: facts.planned,
-                clock_ms: ply.checked_sub(2).map_or(base_ms, |last| plies[last].clock),
-                chances: facts.chances,
-                is_forced: position.legal_moves().len() == 1,
-                is_error: matches!(facts.mark.as_str(), "?" | "??"),
-            });
-        }
-        position = position.play(recorded.r#move);
-    }
-    (moves, first)
+/// Returns the clock, ms, below which lichess warns a player: an eighth of the time that all begin with, of
+/// 10 to 60 seconds. With less than 80 seconds to begin with, an eighth all the same.
+pub(crate) fn low_clock(base_ms: f64) -> f64 {
+    let eighth = base_ms / 8.0;
+    if base_ms < 80_000.0 { eighth } else { eighth.clamp(10_000.0, 60_000.0) }
 }
 
-/// Says how a game ended for White or Black, by its tags.
-pub(crate) fn ending_of(tags: &Tags, is_white: bool) -> Ending {
-    let lost = if is_white { -1 } else { 1 };
+/// Whether the flag of White or Black fell, by the tags.
+fn lost_on_time(tags: &Tags, is_white: bool) -> bool {
     let termination = tags.get("Termination").unwrap_or_default().to_lowercase();
-    match tags.result() {
-        Some(result) if result == lost => {
-            let by_time = ["time forfeit", "on time"].iter().any(|words| termination.contains(words));
-            if by_time { Ending::LostOnTime } else { Ending::Lost }
-        }
-        _ => Ending::Other,
-    }
+    let by_time = ["time forfeit", "on time"].iter().any(|words| termination.contains(words));
+    by_time && tags.result() == Some(if is_white { -1 } else { 1 })
+}
+
+/// The date as far as it is known, as in `2026-11-20`.
+fn date(game: &RecordedGame) -> Option<String> {
+    let date = tag(&game.tags, "UTCDate").or(tag(&game.tags, "Date"))?.replace('.', "-");
+    let known = date.split("-?").next().unwrap_or_default();
+    Some(known.to_owned()).filter(|known| !known.is_empty() && !known.starts_with('?'))
 }
 
 fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
@@ -257,12 +229,8 @@ fn facts(game: &RecordedGame, control: Option<TimeControl>) -> Vec<String> {
             None => eco.map(|eco| format!("opening {eco}")),
         },
     };
-    let date = tag("UTCDate").or(tag("Date")).filter(|date| !date.starts_with('?'));
     let event = tag("Event").map(str::to_owned);
-    [event, date.map(|date| date.replace('.', "-")), control.map(control_in_words), opening, end(game)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [event, date(game), control.map(control_in_words), opening, end(game)].into_iter().flatten().collect()
 }
 
 /// Writes a time control as players say it.
@@ -285,7 +253,7 @@ pub(crate) fn control_in_words(control: TimeControl) -> String {
 /// Says how a game ended, if that is known.
 fn end(game: &RecordedGame) -> Option<String> {
     let sides = [(true, "White"), (false, "Black")];
-    let by_time = sides.iter().find(|(side, _)| ending_of(&game.tags, *side) == Ending::LostOnTime);
+    let by_time = sides.iter().find(|(side, _)| lost_on_time(&game.tags, *side));
     let legal = game.end.legal_moves();
     if let Some((_, name)) = by_time {
         Some(format!("{name} lost on time"))
@@ -324,14 +292,13 @@ mod tests {
             "Black lost on time",
         ];
         assert_eq!(facts(&lichess, control), expected);
-        assert_eq!(ending_of(&lichess.tags, false), Ending::LostOnTime);
-        assert_eq!(ending_of(&lichess.tags, true), Ending::Other);
+        assert!(lost_on_time(&lichess.tags, false) && !lost_on_time(&lichess.tags, true));
         let chess_com = read(
             "[Result \"0-1\"]\n[ECO \"C50\"]\n[ECOUrl \"https://www.chess.com/openings/Italian-Game-3...Nf6\"]\n\
              [Termination \"b won by resignation\"]\n\n1. e4 0-1\n",
         );
         assert_eq!(facts(&chess_com, None), ["Italian Game 3...Nf6", "b won by resignation"]);
-        assert_eq!(ending_of(&chess_com.tags, true), Ending::Lost);
+        assert!(!lost_on_time(&chess_com.tags, true));
         assert_eq!(facts(&read("1. f3 e5 2. g4 Qh4# 0-1\n"), None), ["checkmate"]);
         assert!(
             facts(&read("[Termination \"Unknown\"]\n\n1. f3 e5 0-1\n"), None).is_empty(),
@@ -339,6 +306,14 @@ mod tests {
         );
         let words = ["30", "40/5400+30", "1/259200"].map(|text| control_in_words(text.parse().unwrap()));
         assert_eq!(words, ["30 s", "90 min for 40 moves + 30 s a move", "3 d a move"]);
+    }
+
+    #[test]
+    fn the_clock_is_low_when_lichess_warns() {
+        assert_eq!(
+            [30.0, 60.0, 80.0, 180.0, 600.0].map(|s| low_clock(1000.0 * s)),
+            [3_750.0, 7_500.0, 10_000.0, 22_500.0, 60_000.0]
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 // only ever set as text, never as markup.
 'use strict';
 (() => {
-  const { games } = JSON.parse(document.getElementById('games').textContent);
+  const { games, player: asked } = JSON.parse(document.getElementById('games').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
   // Each piece on a square of 100: its outline, and lines within it. Drawn for this page.
   const PIECES = {
@@ -15,6 +15,8 @@
   };
   const NAMES = { k: 'king', q: 'queen', r: 'rook', b: 'bishop', n: 'knight', p: 'pawn' };
   const KINDS = { '?!': 'inaccuracy', '?': 'mistake', '??': 'blunder' };
+  // On graphs the marks differ by shape too: a dot, a triangle, a square.
+  const SHAPES = { '?!': 'M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z', '?': 'M0-7L7 6H-7z', '??': 'M-5-5h10v10H-5z' };
   const FILES = 'abcdefgh';
   const isWhite = (piece) => piece < 'a';
 
@@ -33,8 +35,9 @@
     return made;
   }
 
+  // A button with a text is called so. One with a picture alone needs the label for its name.
   function button(content, label, act) {
-    const made = make('button', { type: 'button', title: label, 'aria-label': label }, content);
+    const made = make('button', { type: 'button', ...(label ? { title: label } : {}), ...(typeof content === 'string' ? {} : { 'aria-label': label }) }, content);
     made.addEventListener('click', act);
     return made;
   }
@@ -95,6 +98,62 @@
     return next;
   }
 
+  // Whether a piece takes on a square, checks left aside.
+  function reaches(pieces, from, to) {
+    const [fx, tx] = [FILES.indexOf(from[0]), FILES.indexOf(to[0])];
+    const [dx, dy, kind] = [tx - fx, to[1] - from[1], pieces[from].toLowerCase()];
+    const [x, y] = [Math.abs(dx), Math.abs(dy)];
+    if (kind === 'n') return x * y === 2;
+    if (kind === 'k') return Math.max(x, y) === 1;
+    if (kind === 'p') return x === 1 && dy === (isWhite(pieces[from]) ? 1 : -1);
+    const isLine = (x * y === 0 && kind !== 'b') || (x === y && kind !== 'r');
+    if (x + y === 0 || !isLine) return false;
+    for (let i = 1; i < Math.max(x, y); i++) if (pieces[FILES[fx + Math.sign(dx) * i] + (Number(from[1]) + Math.sign(dy) * i)]) return false;
+    return true;
+  }
+
+  const isAttacked = (pieces, square, byWhite) => Object.keys(pieces).some((from) => isWhite(pieces[from]) === byWhite && reaches(pieces, from, square));
+  const owns = (at, square) => Boolean(at.pieces[square]) && isWhite(at.pieces[square]) === (at.turn === 'w');
+
+  // Whether the king may castle with the rook of a square.
+  function castles(at, king, rook) {
+    const isShort = rook > king;
+    const files = (a, b) => [...FILES].filter((file) => file >= (a < b ? a : b) && file <= (a < b ? b : a)).map((file) => file + king[1]);
+    const way = files(king[0], isShort ? 'g' : 'c');
+    const isFree = (square) => square === king || square === rook || !at.pieces[square];
+    return Boolean(at.rights[rook]) && [...way, ...files(rook[0], isShort ? 'f' : 'd'), ...files(king[0], rook[0])].every(isFree) && !way.some((square) => isAttacked(at.pieces, square, at.turn === 'b'));
+  }
+
+  // The legal move from a square to another, or null. Pawns become queens.
+  function legalMove(at, from, to) {
+    if (!owns(at, from)) return null;
+    const [white, taken, kind] = [at.turn === 'w', at.pieces[to], at.pieces[from].toLowerCase()];
+    const [dx, dy] = [FILES.indexOf(to[0]) - FILES.indexOf(from[0]), to[1] - from[1]];
+    if (kind === 'k' && (owns(at, to) || (Math.abs(dx) === 2 && dy === 0))) {
+      const rook = owns(at, to) ? to : Object.keys(at.rights).find((square) => square[1] === from[1] && (square > from) === (to > from));
+      return rook && castles(at, from, rook) ? from + rook : null;
+    }
+    const ahead = white ? 1 : -1;
+    const isPush = !taken && dx === 0 && (dy === ahead || (dy === 2 * ahead && from[1] === (white ? '2' : '7') && !at.pieces[from[0] + (Number(from[1]) + ahead)]));
+    const isReached = reaches(at.pieces, from, to) && (kind !== 'p' || taken || to === at.passant);
+    if (owns(at, to) || !(isReached || (kind === 'p' && isPush))) return null;
+    const move = from + to + (kind === 'p' && '18'.includes(to[1]) ? 'q' : '');
+    const { pieces } = after(at, move);
+    const king = Object.keys(pieces).find((square) => pieces[square] === (white ? 'K' : 'k'));
+    return isAttacked(pieces, king, !white) ? null : move;
+  }
+
+  // The name of a legal move, without a sign for check.
+  function sanOf(at, move) {
+    const [from, to, promotion] = [move.slice(0, 2), move.slice(2, 4), move[4]];
+    const piece = at.pieces[from];
+    if (owns(at, to)) return to > from ? 'O-O' : 'O-O-O';
+    const takes = at.pieces[to] || (piece.toLowerCase() === 'p' && from[0] !== to[0]) ? 'x' : '';
+    if (piece.toLowerCase() === 'p') return (takes ? from[0] + takes : '') + to + (promotion ? `=${promotion.toUpperCase()}` : '');
+    const rival = Object.keys(at.pieces).some((square) => square !== from && at.pieces[square] === piece && legalMove(at, square, to));
+    return piece.toUpperCase() + (rival ? from : '') + takes + to;
+  }
+
   function fenOf({ pieces, turn, rights, passant, half, full }) {
     const rows = [8, 7, 6, 5, 4, 3, 2, 1].map((rank) => [...FILES].map((file) => pieces[file + rank] || '1').join('').replace(/1+/g, (empty) => empty.length));
     const letters = Object.values(rights).sort((a, b) => isWhite(b) - isWhite(a) || a.localeCompare(b));
@@ -135,6 +194,9 @@
   // A line that is clicked through: `lineFrom`, the ply it starts at, and how many of its moves are made.
   let aside = null;
   let flipped = false;
+  // The square of a piece that is to be moved.
+  let chosen = null;
+  let hasLetters = true;
   let cursors = [];
   let paintings = [];
 
@@ -144,14 +206,14 @@
   const players = [make('div', { class: 'player' }), make('div', { class: 'player' })];
   const said = make('div', { class: 'said', 'aria-live': 'polite' });
   const lines = make('div', { class: 'lines' });
-  const moves = make('div', { class: 'moves', tabindex: '0', role: 'group', 'aria-label': 'moves' });
+  const moves = make('div', { class: 'moves', role: 'group', 'aria-label': 'moves' });
   const figures = make('table', { class: 'figures-of-game' });
   const turns = make('ul', { class: 'remarks' });
   const time = make('section', { class: 'time' });
   const facts = make('p', { class: 'facts' });
   const mainGraphs = make('div');
   const moreGraphs = make('div', { class: 'figures' });
-  const list = make('div', { class: 'table games', tabindex: '0' });
+  const list = make('section', { class: 'all-games' });
   const told = make('span', { class: 'told', role: 'status' });
 
   const steps = make('div', { class: 'buttons' },
@@ -161,18 +223,24 @@
     button(icon('M16 4h3v16h-3zM5 4v16l11-8z'), 'last position (End)', () => go(game.plies.length)),
     button(icon('M7 3l5 6H9v12H5V9H2zM17 21l-5-6h3V3h4v12h3z'), 'turn the board (f)', () => { flipped = !flipped; go(ply); }));
   const errors = make('div', { class: 'buttons errors' },
-    button('Previous mistake', 'previous mistake (p)', () => seek(-1)),
-    button('Next mistake', 'next mistake (n)', () => seek(1)));
+    button('Previous mistake', 'p', () => seek(-1)),
+    button('Next mistake', 'n', () => seek(1)));
   const copies = make('div', { class: 'buttons copies' },
-    button('Copy FEN', 'copy this position', () => copy(fenOf(current()), 'FEN')),
-    button('Copy PGN', 'copy the game', () => copy(pgn, 'PGN')),
-    button('Download PGN', 'save the game as a file', download),
-    button('Copy link', 'copy a link to this position', () => copy(location.href, 'Link')));
-  viewer.append(facts, make('div', { class: 'game' },
-    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, bar, board), players[0], steps, errors, make('p', { class: 'hint' }, 'Keys: ← → move, p n mistakes, f turns the board'), said, lines),
-    make('div', { class: 'right' }, mainGraphs, make('div', { class: 'story' },
-      make('div', {}, figures, make('h3', {}, 'Turning points ', make('span', { class: 'told' }, '% of the winning chances')), turns),
-      make('div', {}, make('h3', {}, 'Moves'), moves)), copies, told)), time, moreGraphs);
+    button('Copy FEN', '', () => copy(fenOf(current()), 'FEN')),
+    button('Copy PGN', '', () => copy(pgn, 'PGN')),
+    button('Download PGN', '', download),
+    button('Copy link', '', () => copy(location.href, 'Link')));
+  const letters = make('input', { type: 'checkbox' });
+  letters.checked = hasLetters;
+  letters.addEventListener('change', () => { hasLetters = letters.checked; });
+  const turnsHeading = make('h2', {}, 'Turning points ', make('span', { class: 'told' }, '% of the winning chances'));
+  const movesHeading = make('h2', {}, 'Moves');
+  const gameHeading = make('h2', {});
+  viewer.append(gameHeading, facts, make('div', { class: 'game' },
+    make('div', { class: 'left' }, players[1], make('div', { class: 'board-row' }, bar, board), players[0], steps, errors, said, lines,
+      make('p', { class: 'hint' }, 'Keys: ← → move, ', make('label', {}, letters, ' letters p n mistakes, f turns the board'), '. A move on the board is tried.')),
+    make('div', { class: 'score' }, movesHeading, moves),
+    make('div', { class: 'right' }, figures, turnsHeading, turns, mainGraphs, copies, told)), time, moreGraphs);
   if (games.length > 1) viewer.prepend(list);
 
   function current() {
@@ -233,7 +301,42 @@
       PIECES[kind].forEach((path, index) => draw(group, 'path', { d: path, class: index ? 'detail' : 'outline' }));
       told[color[0]].push(`${NAMES[kind]} ${square}`);
     });
+    if (chosen) {
+      const [x, y] = corner(chosen);
+      draw(board, 'rect', { x: x + 4, y: y + 4, width: 92, height: 92, class: 'chosen' });
+    }
     board.setAttribute('aria-label', `White: ${told.w.sort().join(', ')}. Black: ${told.b.sort().join(', ')}.`);
+  }
+
+  // A mark in the corner of a square.
+  function badge(square, text, kind) {
+    const [x, y] = corner(square);
+    const group = draw(board, 'g', { class: `badge ${kind}`, transform: `translate(${Math.min(x + 90, 770)} ${Math.max(y + 10, 30)})` });
+    draw(group, 'circle', { r: 28 });
+    draw(group, 'text', { y: 12 }, text);
+  }
+
+  // The moves that the search looked at in a position of the game, with their shares of the visits, percent.
+  function tries(at) {
+    const words = (game.positions[at].tries || '').split(' ').filter(Boolean);
+    return words.filter((_, index) => index % 2 === 0).map((move, index) => [move, words[2 * index + 1] / 10]);
+  }
+
+  // Plays a move of one's own, and says what the search thought of it.
+  function tryMove(move) {
+    const [at, san] = [current(), sanOf(current(), move)];
+    const looked = aside ? [] : tries(ply);
+    const place = looked.findIndex(([one]) => one === move);
+    const share = place < 0 ? '' : `, with ${looked[place][1].toFixed(0)} % of the visits`;
+    const nth = ['first', 'second', 'third'][place] || `${place + 1}th`;
+    const verdict = place >= 0 ? `${san} is the search’s ${nth} choice${share}.` : looked.length ? `${san} got less than 1 % of the visits.` : `${san} was not searched.`;
+    const start = aside ? aside.text.split(' ').slice(0, 2 * aside.made).join(' ') : '';
+    const [from, text] = [aside ? aside.at : ply, `${start} ${move} ${san}`.trim()];
+    const line = lineFrom(main.positions[from], text);
+    chosen = null;
+    aside = { line, at: from, text, made: line.moves.length, verdict };
+    show();
+    return at;
   }
 
   // A line as buttons that lead through it.
@@ -242,7 +345,7 @@
     const row = make('div', { class: `line ${kind}` }, make('b', {}, `${label} ${signed(evaluation)}`));
     line.moves.forEach(([, san], index) => {
       const isNow = aside && aside.at === at && aside.text === text && aside.made === index + 1;
-      const one = button(line.numbers[index] + san, `show ${san}`, () => { aside = { line, at, text, made: index + 1 }; show(); });
+      const one = button(line.numbers[index] + san, '', () => { aside = { line, at, text, made: index + 1 }; show(); });
       if (isNow) one.setAttribute('aria-current', 'true');
       row.append(one);
     });
@@ -274,32 +377,44 @@
     lines.replaceChildren();
     said.replaceChildren();
     if (aside) {
-      said.append('A line, not the game. ', button('Back to the game', 'back to the game (Esc)', () => { aside = null; show(); }));
+      said.append(make('p', { class: 'note' }, kept(aside.verdict || 'A line, not the game.')), button('Back to the game', 'Esc', () => { aside = null; show(); }));
     } else {
       const evaluation = here.eval ? `${here.eval === 'mate' ? 'Mate' : `Evaluation ${signed(here.eval)}`}` : '';
       const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
       const note = played ? played.note : 'The first position.';
       said.append(make('p', { class: `note ${played ? KINDS[played.mark] || '' : ''}` }, kept(note || main.moves[ply - 1][1])), make('p', {}, kept(evaluation + (evaluation && chances))));
+      (played && played.source ? played.source : []).forEach((text) => said.append(make('p', { class: 'told' }, text)));
       if (played && played.used !== undefined) {
         const plan = played.planned === undefined ? '' : `, planned ${seconds(played.planned)}`;
         said.append(make('p', {}, `Time ${seconds(played.used)}${plan}`));
       }
       if (before.length) arrow(before[0][1].slice(0, 4), 'better');
       else if (best.length) arrow(best[0][1].slice(0, 4), 'best');
+      const choice = ply ? ((game.positions[ply - 1].lines || [])[0] || ['', ''])[1].split(' ')[0] : '';
+      if (played && played.mark) badge(at.played[1], played.mark, KINDS[played.mark]);
+      else if (choice && choice === main.moves[ply - 1][0]) badge(at.played[1], '✓', 'good');
     }
     before.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Better', 'better', ply - 1, line)));
     best.forEach((line, index) => lines.append(lineButtons(index ? '' : 'Now best', 'best', ply, line)));
+    const looked = aside ? [] : tries(ply);
+    if (looked.length) {
+      lines.append(make('div', { class: 'line looked' }, make('b', {}, 'Looked at'), ...looked.map(([move, share]) => button(`${sanOf(at, move)} ${kept(`${share.toFixed(0)} %`)}`, '', () => tryMove(move)))));
+    }
     const shares = here.wdl || (here.win === undefined ? [500, 0, 500] : [10 * here.win, 0, 1000 - 10 * here.win]);
     (flipped ? [0, 1, 2] : [2, 1, 0]).forEach((of, place) => {
       bar.children[place].className = ['white', 'draw', 'black'][of];
       bar.children[place].style.flexGrow = shares[of];
     });
+    const isInMoves = moves.contains(document.activeElement);
     moves.querySelectorAll('button').forEach((one, index) => {
+      // The list is one stop of the Tab key.
+      one.tabIndex = index + 1 === Math.max(ply, 1) ? 0 : -1;
       if (index + 1 === ply) one.setAttribute('aria-current', 'true');
       else one.removeAttribute('aria-current');
     });
     const now = moves.querySelector('[aria-current]');
     moves.scrollTop = now ? now.offsetTop - moves.clientHeight / 2 : 0;
+    if (isInMoves && now) now.focus({ preventScroll: true });
     cursors.forEach((place) => place());
     document.body.dataset.ply = ply;
     document.body.dataset.fen = fenOf(at);
@@ -308,7 +423,7 @@
   }
 
   function go(goal) {
-    aside = null;
+    [aside, chosen] = [null, null];
     ply = Math.min(Math.max(goal, 0), game.plies.length);
     show();
   }
@@ -331,20 +446,40 @@
 
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    // A box that scrolls has these keys for itself.
+    if (/^(Arrow|Home|End)/.test(event.key) && event.target.closest('.table')) return;
+    if (event.key.length === 1 && !hasLetters) return;
+    const inMoves = moves.contains(event.target) ? { ArrowUp: () => go(ply - 2), ArrowDown: () => go(ply + 2) } : {};
     const act = {
       ArrowLeft: () => step(-1), ArrowRight: () => step(1), Home: () => go(0), End: () => go(game.plies.length), Escape: () => go(ply),
-      n: () => seek(1), p: () => seek(-1), f: () => { flipped = !flipped; show(); },
+      n: () => seek(1), p: () => seek(-1), f: () => { flipped = !flipped; show(); }, ...inMoves,
     }[event.key];
     if (!act) return;
     event.preventDefault();
     act();
   });
+
+  function squareAt(event) {
+    const box = board.getBoundingClientRect();
+    const part = (share) => Math.min(7, Math.max(0, Math.floor(8 * share)));
+    const [x, y] = [part((event.clientX - box.left) / box.width), part((event.clientY - box.top) / box.height)];
+    return flipped ? FILES[7 - x] + (y + 1) : FILES[x] + (8 - y);
+  }
+
+  // A piece that is drawn to a square, or clicked with it, is moved there. Elsewhere the finger turns the pages.
   let touched = null;
-  board.addEventListener('pointerdown', (event) => { touched = event.clientX; });
+  board.addEventListener('pointerdown', (event) => { touched = { x: event.clientX, square: squareAt(event) }; });
   board.addEventListener('pointerup', (event) => {
-    const moved = touched === null ? 0 : event.clientX - touched;
-    if (Math.abs(moved) > 30) step(moved < 0 ? 1 : -1);
+    if (!touched) return;
+    const [from, to, moved] = [touched.square, squareAt(event), event.clientX - touched.x];
     touched = null;
+    const start = from !== to && owns(current(), from) ? from : chosen;
+    const move = start && legalMove(current(), start, to);
+    if (move) tryMove(move);
+    else if (from === to) {
+      chosen = owns(current(), to) && chosen !== to ? to : null;
+      show();
+    } else if (!owns(current(), from) && Math.abs(moved) > 30) step(moved < 0 ? 1 : -1);
   });
 
   // A graph over the plies, as wide as its place. `paint` gets the drawing and the scales; `ticks` are texts with their heights, 0 to 1.
@@ -358,7 +493,8 @@
 
   function paintGraph(figure, title, { height, ticks, paint }) {
     const width = Math.max(260, figure.clientWidth);
-    const [left, right, top, bottom] = [44, 8, 8, 20];
+    const left = 14 + 7 * Math.max(4, ...ticks.map(([text]) => text.length));
+    const [right, top, bottom] = [8, 8, 20];
     const count = Math.max(game.plies.length, 1);
     const x = (at) => left + ((width - left - right) * at) / count;
     const y = (share) => height - bottom - (height - bottom - top) * share;
@@ -420,7 +556,7 @@
         draw(svg, 'rect', { x: x(0), y: y(1), width: x(plies.length) - x(0), height: y(0) - y(1), class: 'area black' });
         draw(svg, 'polygon', { points: [[x(0), y(0)], ...edge, [x(plies.length), y(0)]].join(' '), class: 'area white' });
         plies.forEach((played, at) => {
-          if (isMarked(played)) draw(draw(svg, 'circle', { cx: x(at + 1), cy: y(positions[at + 1].win / 100), r: 5, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
+          if (isMarked(played)) draw(draw(svg, 'path', { d: SHAPES[played.mark], transform: `translate(${x(at + 1)} ${y(positions[at + 1].win / 100)})`, class: `dot ${KINDS[played.mark]}` }), 'title', {}, played.note);
         });
       } });
     }
@@ -437,6 +573,7 @@
           const side = mover(at) === 'one' ? 1 : -1;
           const ends = [y(0.5), y(0.5 + side * root(played.used || 0))].sort((a, b) => a - b);
           draw(svg, 'rect', { x: x(at + 1) - half, width: 2 * half, y: ends[0], height: ends[1] - ends[0], class: `bar-of ${isMarked(played) ? KINDS[played.mark] : mover(at)}` });
+          if (isMarked(played)) draw(svg, 'text', { x: x(at + 1), y: ends[side > 0 ? 0 : 1] + (side > 0 ? -3 : 12), class: `middle glyph ${KINDS[played.mark]}` }, played.mark);
           if (played.planned === undefined) return;
           const height = y(0.5 + side * root(played.planned));
           draw(svg, 'line', { x1: x(at + 1) - half - 1, x2: x(at + 1) + half + 1, y1: height, y2: height, class: 'plan' });
@@ -477,14 +614,14 @@
   function remark({ text, plies }) {
     const item = make('li');
     if (plies.length === 1) {
-      item.append(button(kept(text), `go to ${text}`, () => go(plies[0])));
+      item.append(button(kept(text), '', () => go(plies[0])));
       return item;
     }
     item.append(kept(text));
     plies.forEach((at) => {
       const [name, mark] = [main.moves[at - 1][1], game.plies[at - 1].mark || ''];
       const { full, turn } = main.positions[at - 1];
-      item.append(' ', button(`${full}${turn === 'w' ? '.' : '…'}${name}${mark}`, `go to ${name}`, () => go(at)));
+      item.append(' ', button(`${full}${turn === 'w' ? '.' : '…'}${name}${mark}`, '', () => go(at)));
     });
     return item;
   }
@@ -495,29 +632,90 @@
     main = lineFrom(position(game.fen), game.moves);
     const result = game.result.replaceAll('1/2', '½');
     // The page of one game has the players in its heading.
-    const heading = games.length > 1 || game.by_players ? [make('b', {}, `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`)] : [];
-    facts.replaceChildren(...heading, ...game.facts.map((fact) => make('span', {}, fact)));
+    gameHeading.hidden = games.length === 1 && !game.by_players;
+    gameHeading.textContent = `${game.number}. ${game.players[0].name} – ${game.players[1].name}  ${result}`;
+    facts.replaceChildren(...game.facts.map((fact) => make('span', {}, fact)));
     figures.replaceChildren(make('thead', {}, make('tr', {}, make('td', { class: 'source' }, game.by_players ? '' : 'lichess’ formulas'), make('th', { scope: 'col' }, 'White'), make('th', { scope: 'col' }, 'Black'))));
     figures.append(make('tbody', {}, ...game.figures.map(([what, white, black]) => make('tr', {}, make('th', { scope: 'row' }, what), make('td', {}, white), make('td', {}, black)))));
     turns.replaceChildren(...game.turns.map(remark));
-    moves.replaceChildren();
+    turnsHeading.hidden = !game.turns.length;
+    const rows = make('tbody');
     main.moves.forEach(([, san], number) => {
-      const { mark } = game.plies[number];
-      const one = button(san + (mark || ''), `${main.positions[number].full}${main.positions[number].turn === 'w' ? '.' : '…'} ${san}${mark ? `, ${KINDS[mark]}` : ''}`, () => go(number + 1));
+      const [{ mark }, { turn, full }] = [game.plies[number], main.positions[number]];
+      const one = button(san + (mark || ''), KINDS[mark] || '', () => go(number + 1));
       if (mark) one.className = KINDS[mark];
-      // A number stays with its move at the end of a row.
-      moves.append(main.numbers[number] ? make('span', { class: 'pair' }, make('span', { class: 'number' }, main.numbers[number]), one) : one);
+      if (turn === 'w' || number === 0) rows.append(make('tr', {}, make('th', { scope: 'row' }, `${full}.`), ...(turn === 'w' ? [] : [make('td', {}, '…')])));
+      rows.lastChild.append(make('td', {}, one));
     });
-    moves.append(make('span', { class: 'number' }, result));
+    moves.replaceChildren(make('table', {}, rows), make('p', { class: 'number' }, result));
+    const stories = [0, 1].map(timeStory);
     time.replaceChildren();
-    if (game.time.some((remarks) => remarks.length)) {
-      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...game.time.map((remarks, color) => (
+    if (stories.some((remarks) => remarks.length)) {
+      time.append(make('h2', {}, 'Where the time went'), make('p', { class: 'told' }, 'The plan is what Zeitnot would spend on the move with the same clock.'), make('div', { class: 'sides' }, ...stories.map((remarks, color) => (
         make('div', {}, make('h3', {}, `${color ? 'Black' : 'White'}: ${game.players[color].name}`), make('ul', { class: 'remarks' }, ...remarks.map(remark)))))));
     }
-    list.querySelectorAll('tr').forEach((row, number) => row.toggleAttribute('data-open', number === index));
+    markOpen();
     errors.hidden = !game.plies.some((played) => played.mark);
     drawGraphs();
     go(at);
+  }
+
+  // The moves of a side with their times, its winning chances before and after each, and the clock before it.
+  function movesOf(one, color) {
+    const own = (win) => (win === undefined || win === null ? undefined : color ? 100 - win : win);
+    const first = (one.fen.split(' ')[1] === 'w') === (color === 0) ? 0 : 1;
+    const found = [];
+    for (let at = first; at < one.plies.length; at += 2) {
+      const before = own(one.positions[at].win) ?? 50;
+      const after = own((one.positions[at + (one.by_players ? 2 : 1)] || {}).win) ?? before;
+      found.push({ ...one.plies[at], at, before, after, loss: Math.max(0, before - after), left: at > 1 ? one.plies[at - 2].clock : one.base });
+    }
+    return found;
+  }
+
+  // From which move on the clock of a side was low to the end, and whether that decided: it had chances, lost them more quickly than before,
+  // and the game. Null if the clock was not low.
+  function lowClock(one, color, own = movesOf(one, color)) {
+    let start = own.length;
+    while (start > 0 && (own[start - 1].left ?? Infinity) < one.low) start -= 1;
+    if (start === own.length) return null;
+    const sum = (part) => part.reduce((all, { loss }) => all + loss, 0);
+    const [before, after] = [own.slice(0, start), own.slice(start)];
+    const onTime = one.facts.includes(`${color ? 'Black' : 'White'} lost on time`);
+    const byErrors = own[own.length - 1].after < 50 && sum(after) >= 25 && sum(after) / after.length > sum(before) / Math.max(1, before.length);
+    return { start, onTime, decided: points(one.result, color) === 0 && own[start].before >= 25 && (onTime || byErrors) };
+  }
+
+  // Where the time of a side went, as sentences with the positions that they are about.
+  function timeStory(color) {
+    const [all, side] = [movesOf(game, color), color ? 'Black' : 'White'];
+    const timed = all.filter(({ used }) => used !== undefined);
+    const total = (part, key = 'used') => part.reduce((sum, played) => sum + (played[key] || 0), 0);
+    const whole = total(timed);
+    if (!whole) return [];
+    const name = ({ at, mark }) => `${main.positions[at].full}${color ? '…' : '.'}${main.moves[at][1]}${mark || ''}`;
+    const story = [];
+    const tell = (text, part = []) => story.push({ text, plies: part.slice(0, 8).map(({ at }) => at + 1) });
+    const planned = timed.every(({ planned: plan }) => plan !== undefined) ? total(timed, 'planned') : 0;
+    const ratio = planned / whole;
+    const compared = ratio > 1.15 ? 'more' : ratio < 1 / 1.15 ? 'less' : 'about as much';
+    tell(`${side} used ${seconds(whole)}.${planned ? ` Move for move, with the clock as it was, Zeitnot would take ${compared}: ${seconds(planned)}.` : ''}`);
+    const isDecided = (win) => win < 5 || win > 95;
+    const idle = timed.filter(({ before, after, used }) => isDecided(before) && isDecided(after) && used >= Math.max(1000, whole / 100)).sort((a, b) => b.used - a.used);
+    if (total(idle) >= 0.03 * whole) tell(`${seconds(total(idle))} of it went into moves that could not change the result (${idle.length}): the game was decided.`, idle);
+    const errors = timed.filter(({ mark }) => mark === '?' || mark === '??');
+    const rushed = errors.filter(({ used, planned: plan }) => plan >= 1000 && used < plan / 3).sort((a, b) => a.used - b.used);
+    if (rushed.length) tell(`${rushed.length} of ${errors.length} mistakes came in less than a third of the planned time: ${name(rushed[0])} took ${seconds(rushed[0].used)} where the plan is ${seconds(rushed[0].planned)}.`, rushed);
+    if (!game.low || all.every(({ left }) => left === undefined)) return story;
+    const low = lowClock(game, color, all);
+    if (!low) tell(`The clock was not low at the end (less than ${seconds(game.low)}): it did not decide.`);
+    else {
+      const [start, end] = [all[low.start], all[all.length - 1]];
+      const then = low.onTime ? 'the flag fell' : `they ended at ${end.after.toFixed(0)} %`;
+      tell(low.decided ? `The clock decided from ${name(start)} on: ${side} had ${seconds(start.left)} left and winning chances of ${start.before.toFixed(0)} %, then ${then}.`
+        : `From ${name(start)} on the clock was low (${seconds(start.left)}), but it did not decide.`, [start]);
+    }
+    return story;
   }
 
   // What a link to a position says: `#12`, or `#3/12` with several games.
@@ -528,9 +726,135 @@
     else open(index, Number(at || 0));
   }
 
-  list.append(make('table', {}, make('tbody', {}, ...games.map(({ game: one }, index) => make('tr', {},
-    make('td', { class: 'n' }, make('a', { href: `#${index + 1}/0` }, String(one.number))), make('td', {}, make('a', { href: `#${index + 1}/0` }, `${one.players[0].name} – ${one.players[1].name}`)),
-    make('td', {}, one.result.replaceAll('1/2', '½')), make('td', {}, one.by_players ? '' : `accuracy ${one.figures[0][1]} / ${one.figures[0][2]}`), make('td', {}, `${Math.ceil(one.plies.length / 2)} moves`), make('td', {}, one.facts[one.facts.length - 1] || ''))))));
+  // The games as a table that can be sorted and filtered, from the view of one player or of nobody, and what they have in common.
+  let [player, sorted, descends, words] = ['', 0, false, ''];
+  const commonest = () => {
+    const counts = new Map();
+    games.forEach(({ game: { players: both } }) => both.forEach(({ name }) => counts.set(name, (counts.get(name) || 0) + 1)));
+    return [...counts].filter(([name]) => name !== '?').sort((a, b) => b[1] - a[1]);
+  };
+  const sideOf = ({ game: { players: both } }) => both.findIndex(({ name }) => name === player);
+  const ofSide = ({ summary }, side) => (summary ? [summary.white, summary.black][side] : {});
+  const rated = ({ name, rating }) => `${name}${rating ? ` ${rating}` : ''}`;
+  const percentOf = (value) => (value === undefined || value === null ? '–' : value.toFixed(0));
+  const points = (result, side) => (result === '1-0' ? 1 - side : result === '0-1' ? side : result.startsWith('1/2') ? 0.5 : undefined);
+
+  // The last clock of a side.
+  function clockLeft({ game: { plies, fen } }, side) {
+    const first = fen.split(' ')[1] === 'w' ? 0 : 1;
+    for (let at = plies.length - 1; at >= 0; at--) if ((at + first) % 2 === side && plies[at].clock !== undefined) return plies[at].clock;
+    return undefined;
+  }
+
+  // Names of columns, and what each has of a game: its text, and what it is sorted by.
+  function columnsOf(chosenGames) {
+    const has = (test) => chosenGames.some(test);
+    const accuracy = (name, side) => [name, (one) => { const { accuracy: value } = ofSide(one, side(one)); return [percentOf(value), value ?? -1]; }];
+    const own = player ? sideOf : () => 0;
+    const clockOf = (name, side) => [name, (one) => { const left = clockLeft(one, side(one)); return [left === undefined ? '' : clock(left), left ?? -1]; }];
+    const who = player ? [
+      ['Result', (one) => { const won = points(one.game.result, sideOf(one)); return [{ 1: 'won', 0.5: 'drew', 0: 'lost' }[won] || one.game.result, won ?? -1]; }],
+      ['Colour', (one) => [['White', 'Black'][sideOf(one)], sideOf(one)]],
+      ['Opponent', (one) => { const name = rated(one.game.players[1 - sideOf(one)]); return [name, name.toLowerCase()]; }],
+    ] : [
+      ['White', ({ game: { players: both } }) => [rated(both[0]), both[0].name.toLowerCase()]],
+      ['Black', ({ game: { players: both } }) => [rated(both[1]), both[1].name.toLowerCase()]],
+      ['Result', ({ game: { result } }) => [result.replaceAll('1/2', '½'), result]],
+    ];
+    return [
+      ['Game', ({ game: { number } }) => [String(number), number]],
+      ...(has(({ game: { date } }) => date) ? [['Date', ({ game: { date } }) => [date || '', date || '']]] : []),
+      ...who,
+      ...(has(({ summary }) => summary) ? [accuracy(player ? 'Accuracy' : 'White’s accuracy', own), accuracy(player ? 'Opponent’s' : 'Black’s', (one) => 1 - own(one)),
+        ...(player ? [['?? / ?', (one) => { const { blunders, mistakes } = ofSide(one, own(one)); return [`${blunders} / ${mistakes}`, 1000 * blunders + mistakes]; }]] : [])] : []),
+      ['Moves', ({ game: { plies } }) => [String(Math.ceil(plies.length / 2)), plies.length]],
+      ...(has((one) => clockLeft(one, 0) !== undefined) ? [clockOf(player ? 'Clock left' : 'White’s clock', own), ...(player ? [] : [clockOf('Black’s clock', () => 1)])] : []),
+      ...(has(({ summary }) => summary && summary.control) ? [['Time', ({ summary }) => [summary.control || '', summary.control || '']]] : []),
+      ['End', ({ game: { facts: all }, summary }) => { const end = all[all.length - 1] || ''; return summary && end === summary.control ? ['', ''] : [end, end]; }],
+    ];
+  }
+
+  // Adds up the figures of groups of sides, each under a name.
+  function groupsOf(parts, name, rest) {
+    const groups = new Map();
+    parts.forEach((part) => name(part).forEach(([key, sums]) => {
+      const group = groups.get(key) || { games: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
+      groups.set(key, group);
+      group.games += 1;
+      group.points += points(part.one.game.result, part.side) ?? 0.5;
+      group.byClock += part.byClock ? 1 : 0;
+      sums.forEach((sum) => ['moves', 'accuracy', 'timed', 'planned', 'low', 'used_ms', 'planned_ms'].forEach((field) => { group[field] = (group[field] || 0) + sum[field]; }));
+      sums.forEach((sum) => sum.marks.forEach((count, mark) => { group.marks[mark] += count; }));
+    }));
+    return [...groups].sort((a, b) => rest && b[1].games - a[1].games).slice(0, 15);
+  }
+
+  function groupTable(title, groups, hasGames) {
+    const per = (sum, count, digits = 1) => (count ? (sum / count).toFixed(digits) : '–');
+    const isTimed = groups.some(([, { timed }]) => timed);
+    const names = ['', ...(hasGames ? ['games', 'score, %'] : []), 'moves', 'accuracy, %', '?! / ? / ?? in 100', ...(isTimed ? ['s a move (plan)', 'low clock, %'] : []), ...(isTimed && hasGames ? ['lost by clock'] : [])];
+    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.games, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
+      ...(isTimed ? [`${per(sum.used_ms / 1000, sum.timed)} (${per(sum.planned_ms / 1000, sum.planned)})`, per(100 * sum.low, sum.timed, 0)] : []), ...(isTimed && hasGames ? [String(sum.byClock)] : [])]);
+    return [make('h3', {}, title), dataTable(title, names.map((name) => make('th', { scope: 'col' }, name || title.replace('By ', ''))), names, rows)];
+  }
+
+  function dataTable(label, heads, names, rows) {
+    const cells = (row) => row.map((cell, at) => make(at ? 'td' : 'th', at ? { class: 'n', 'data-name': names[at] } : { scope: 'row' }, cell));
+    return make('div', { class: 'table blocks', tabindex: '0', role: 'group', 'aria-label': label }, make('table', {}, make('thead', {}, make('tr', {}, ...heads)), make('tbody', {}, ...rows.map((row) => make('tr', {}, ...cells(row))))));
+  }
+
+  const [names, table, common] = [make('select'), make('div', { class: 'table games', tabindex: '0', role: 'group', 'aria-label': 'games' }), make('div')];
+  const found = make('span', { class: 'told', role: 'status' });
+
+  function drawList() {
+    const all = games.map((one, index) => ({ ...one, index })).filter((one) => !player || sideOf(one) >= 0);
+    const columns = columnsOf(all);
+    const rows = all.map((one) => ({ one, cells: columns.map(([, of]) => of(one)) }));
+    const kept = rows.filter(({ one, cells }) => [...cells.map(([text]) => text), ...one.game.facts].join(' ').toLowerCase().includes(words.toLowerCase()));
+    const key = ({ cells }) => cells[Math.min(sorted, columns.length - 1)][1];
+    kept.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.one.index - b.one.index) * (descends ? -1 : 1));
+    const heads = columns.map(([name], at) => {
+      const sort = button(name, '', () => { [sorted, descends] = [at, at === sorted && !descends]; drawList(); table.querySelectorAll('th button')[at].focus(); });
+      return make('th', { scope: 'col', 'data-name': name, 'aria-sort': at === sorted ? (descends ? 'descending' : 'ascending') : 'none' }, sort);
+    });
+    table.replaceChildren(make('table', {}, make('thead', {}, make('tr', {}, ...heads)), make('tbody', {}, ...kept.map(({ one, cells }) => {
+      const row = make('tr', { 'data-index': one.index });
+      cells.forEach(([text], at) => row.append(make('td', { 'data-name': columns[at][0] }, at ? text : make('a', { href: `#${one.index + 1}/0` }, text))));
+      return row;
+    }))));
+    found.textContent = `${kept.length} of ${games.length} games`;
+    markOpen();
+    drawCommon(kept.map(({ one }) => one));
+  }
+
+  function drawCommon(chosenGames) {
+    const parts = chosenGames.filter(({ summary }) => summary).flatMap((one) => [0, 1].filter((side) => !player || sideOf(one) === side).map((side) => ({ one, side, own: ofSide(one, side), byClock: (lowClock(one.game, side) || {}).decided, other: one.game.players[1 - side].name })));
+    if (!parts.length) return common.replaceChildren();
+    const phases = groupsOf(parts, ({ own }) => ['opening', 'middlegame', 'endgame'].map((name, phase) => [name, [own.phases[phase]]])).filter(([, { moves: count }]) => count);
+    const controls = groupsOf(parts, ({ one, own }) => [[one.summary.control || 'no clock', own.phases]], true);
+    const opponents = groupsOf(parts, ({ own, other }) => [[player ? other : own.name, own.phases]], true);
+    return common.replaceChildren(make('h2', {}, `Over these games: ${player || 'all players'}`),
+      make('p', { class: 'told' }, 'Accuracy is the mean over the moves. The clock is low with less than an eighth of the time to begin with, at most a minute.'),
+      make('div', { class: 'common' }, make('div', {}, ...groupTable('By phase', phases, false), ...groupTable('By time control', controls, true)), make('div', {}, ...groupTable(player ? 'By opponent' : 'By player', opponents, true))));
+  }
+
+  function markOpen() {
+    table.querySelectorAll('tbody tr').forEach((row) => row.toggleAttribute('data-open', Number(row.dataset.index) === shown));
+  }
+
+  if (games.length > 1) {
+    const [first, second] = commonest();
+    const isOne = first && first[1] > 1 && !(second && second[1] === first[1]);
+    player = asked || (isOne ? first[0] : '');
+    names.append(make('option', { value: '' }, 'all players'), ...commonest().map(([name]) => make('option', { value: name }, name)));
+    names.value = player;
+    names.addEventListener('change', () => { [player, sorted, descends] = [names.value, 0, false]; drawList(); });
+    const filter = make('input', { type: 'search' });
+    filter.addEventListener('input', () => { words = filter.value.trim(); drawList(); });
+    table.addEventListener('click', ({ target }) => { if (target.closest('a')) setTimeout(() => gameHeading.scrollIntoView(), 0); });
+    list.append(make('h2', {}, 'Games'), make('p', { class: 'choice' }, make('label', {}, 'Player ', names), ' ', make('label', {}, 'Filter ', filter), ' ', found), table, common);
+    drawList();
+  }
   window.addEventListener('hashchange', openLinked);
   let width = window.innerWidth;
   window.addEventListener('resize', () => {

@@ -1,8 +1,6 @@
-//! The backend that the user wants, read from the texts of `Backend` and `BackendOptions`.
-//!
-//! Lc0's grammar: `key=value` for one backend. For a backend of several devices a list for each of them, as
-//! in `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several.
-//! Nothing is made here: [`super::create`] does that.
+//! Reads the texts of `Backend` and `BackendOptions`, in Lc0's grammar: `key=value` for one backend. Several
+//! devices have a list each, as in `(gpu=0),(gpu=1)`, which inherits the values beside it and may be several
+//! devices itself.
 
 use std::ops::Deref;
 
@@ -38,8 +36,8 @@ option_group! {
     }
 }
 
-/// The value of the option `Backend`: a name, perhaps with parameters in parentheses. GUIs are offered the
-/// names. The text is read by [`BackendConfig::parse`].
+/// The option `Backend`: a name that GUIs are offered, perhaps with parameters in parentheses.
+/// [`BackendConfig::parse`] reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendName(String);
 
@@ -66,13 +64,13 @@ impl Deref for BackendName {
 impl OptionValue for BackendName {
     type Range = ();
 
-    /// Lists Lc0's names too: its users' settings have them.
+    /// Includes Lc0's names, which its users' settings have.
     fn kind(_: &BackendName, (): &()) -> OptionKind {
         let choices = names().chain(aliases::all_names()).collect();
         OptionKind::Choice { default: AUTO, choices }
     }
 
-    /// Takes any text: its grammar is checked when the option is set, with a message of its own.
+    /// Takes any text. Setting the option checks it, with a clearer message.
     fn parse(text: &str, (): &()) -> Option<BackendName> {
         Some(text.into())
     }
@@ -82,41 +80,32 @@ impl OptionValue for BackendName {
     }
 }
 
-/// The backend that the user wants, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendConfig {
     /// One of [`BACKENDS`](super::BACKENDS).
     pub name: String,
-    /// The backend's own parameters.
     pub options: Params,
-    /// The devices of a backend of several, empty for others.
+    /// Empty for a single device.
     pub devices: Vec<DeviceConfig>,
-    /// What is done if it cannot be had. Nothing, unless [`BackendConfig::with_fallback`] says otherwise.
+    /// Nothing, unless [`BackendConfig::with_fallback`] changes it.
     pub fallback: Fallback,
-    /// Notes on what names and options were taken for, where people may want to know.
+    /// How names and options were interpreted.
     pub notes: Vec<Note>,
 }
 
-/// One of several devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
     pub(crate) label: String,
-    /// The backend that evaluates on it.
     pub backend: BackendConfig,
-    /// Batches that it evaluates at once.
+    /// Concurrent batches.
     pub threads: usize,
     pub(crate) join_up_to: usize,
 }
 
 impl BackendConfig {
-    /// Returns the configuration that the texts of `--backend` and `--backend-opts` ask for.
+    /// Reads `--backend` and `--backend-opts`.
     ///
-    /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`. `options` then
-    /// override them.
-    ///
-    /// # Errors
-    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of
-    /// [`BACKENDS`](super::BACKENDS).
+    /// Parameters may also follow the name, as in `simulated(latency-us=500)`. `options` override them.
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();
@@ -125,7 +114,7 @@ impl BackendConfig {
         let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
         let options = Params::parse(&options)?;
         let config = BackendConfig::named(name, options.clone())?;
-        // Threads of its own keep an accelerator busy, however few the search has.
+        // Its own threads keep an accelerator busy, however few search threads there are.
         let is_accelerator = config.provider().is_some_and(Provider::is_accelerator);
         Ok(if is_accelerator {
             BackendConfig::named(MULTIPLEXING, options.with("backend", name))?
@@ -136,7 +125,7 @@ impl BackendConfig {
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
         let asked = name;
-        // As the values of other options, in any case.
+        // Any case, as in other options.
         let name = name.to_ascii_lowercase();
         let Resolved { name, options, notes } = aliases::resolve(&name, options);
         if registered(name).is_none() {
@@ -162,7 +151,6 @@ impl BackendConfig {
         Ok(BackendConfig { name: name.into(), options, devices, fallback, notes })
     }
 
-    /// Returns the same configuration with this fallback, for all its devices.
     #[must_use]
     pub(crate) fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
         self.fallback = fallback;
@@ -172,13 +160,13 @@ impl BackendConfig {
         self
     }
 
-    /// Returns the provider of ONNX Runtime that a backend of one device asks for.
+    /// ONNX Runtime's provider on one device.
     fn provider(&self) -> Option<Provider> {
         let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
         name.and_then(Provider::named)
     }
 
-    /// Returns the providers of ONNX Runtime that all devices ask for. Without `provider=` that is the CPU's.
+    /// All devices' providers. Without `provider=` that is the CPU's.
     pub fn providers(&self) -> Vec<Provider> {
         if self.devices.is_empty() {
             let is_onnx_runtime = self.name == onnxruntime::NAME;
@@ -187,13 +175,13 @@ impl BackendConfig {
         self.devices.iter().flat_map(|device| device.backend.providers()).collect()
     }
 
-    /// Returns whether the user asks for a device or a library that not every machine has.
+    /// Whether the user asks for a device or library that not every machine has.
     pub(crate) fn wants_more_than_a_cpu(&self) -> bool {
         self.provider().is_some_and(|provider| provider != Provider::Cpu)
             || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
 
-    /// Returns the backend whose answers a simulated device gives: `random`, unless `network=` names one.
+    /// The backend behind a simulated device: `random`, unless `network=` names one.
     pub(super) fn whose_answers(&self) -> Result<BackendConfig, ParamError> {
         let SimulatedParams { network, seed, .. } =
             SimulatedParams::default().read(simulated::NAME, &self.options, &[])?;
@@ -203,7 +191,6 @@ impl BackendConfig {
         BackendConfig::named(network.name(), options)
     }
 
-    /// Returns whether the backend evaluates with a network, rather than without one.
     pub fn needs_network(&self) -> bool {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
@@ -216,11 +203,9 @@ impl BackendConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the device for which a list stands. The list has a name before its parentheses, which may be
-    /// empty, and inherits the options beside it, `outer`.
+    /// The device of a list, whose name may be empty. It inherits the `outer` options.
     ///
-    /// The option `backend=` decides, as in Lc0, even if it is inherited. Without it the name of the list
-    /// decides.
+    /// `backend=` decides, as in Lc0, even if inherited. Without it the list's name does.
     fn new(list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
@@ -236,7 +221,6 @@ impl DeviceConfig {
     }
 }
 
-/// Returns the error for a name that is none of [`BACKENDS`](super::BACKENDS).
 pub(super) fn unknown_name(name: &str) -> ParamError {
     ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: valid_names() }
 }
@@ -263,7 +247,7 @@ mod tests {
         assert!(error.starts_with("unknown backend \"Nativ\""), "{error}");
     }
 
-    /// Returns each device as `backend: options`.
+    /// Each as `backend: options`.
     fn devices(backend: &str, options: &str) -> Vec<String> {
         let text = |device: &DeviceConfig| format!("{}: {}", device.backend.name, device.backend.options);
         parse(backend, options).devices.iter().map(text).collect()
@@ -327,7 +311,7 @@ mod tests {
         assert!(!parse("demux", "native,onnxruntime").wants_more_than_a_cpu());
     }
 
-    /// A regression: without `backend=` these left the engine without a network.
+    /// A regression: without `backend=` they left the engine without a network.
     #[test]
     fn parameters_of_lc0_are_left_out_with_one_note() {
         for (backend, options, kept) in [

@@ -1,8 +1,8 @@
 //! The backends: everything that can evaluate a batch of positions, one folder or file each.
 //!
-//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call
-//! it. The search only ever sees the trait. A backend may use the rest of `network`, and no other backend,
-//! only [`create`] and `auto_backend`, which chooses for the user, know several of them.
+//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. A backend may use the
+//! rest of `network`, and no other backend, only [`create`] and `auto_backend`, which chooses for the user,
+//! know several of them.
 //!
 //! | name | what |
 //! |---|---|
@@ -43,25 +43,22 @@ use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
 
-/// The name of the choice that is made for the user.
+/// Lets Zeitnot choose.
 pub const AUTO: &str = "auto";
 
-/// A backend that the option `Backend` can name.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
-    /// Its name.
     pub name: &'static str,
-    /// Whether it evaluates with a network. A simulated device and several devices say so themselves.
+    /// A simulated device and several devices decide for themselves.
     needs_network: bool,
-    /// Describes its parameters.
     pub parameters: fn() -> Vec<OptionSpec>,
     make: Make,
 }
 
-/// Makes a backend from its configuration and, if it needs one, a network.
+/// With a network for those that need one.
 type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
 
-/// All backends, in the order in which help texts list them.
+/// In the order of the help texts.
 pub const BACKENDS: [Registered; 8] = [
     backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
     backend(native::NAME, true, NativeParams::declared, |config, file| {
@@ -103,14 +100,10 @@ fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Networ
     network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() })
 }
 
-/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
+/// Makes the backend of `config`, with `network` if it [needs one](BackendConfig::needs_network).
 ///
-/// Where the user asks for a GPU or a library that cannot be had, that is an error. With [`Fallback::Cpu`]
-/// the CPU evaluates instead, and the backend's first notes say so.
-///
-/// # Errors
-/// Fails if an option is unknown or out of range, naming what would be valid, if the network is missing, or
-/// if the backend is not available or cannot use the network.
+/// An unavailable GPU or library is an error. With [`Fallback::Cpu`] the CPU evaluates instead, and the
+/// backend's first notes say so.
 pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -133,14 +126,13 @@ pub fn create(
     Ok(with_notes(backend, notes))
 }
 
-/// Makes the backend that `config` asks for, or fails.
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
     let backend = registered(&config.name).ok_or_else(|| config::unknown_name(&config.name))?;
     (backend.make)(config, network)
 }
 
-/// Makes one backend of all devices. With [`Fallback::Cpu`] of those that are available, and its first notes
-/// then say what is wrong with the others.
+/// Joins all devices into one backend. With [`Fallback::Cpu`], devices that do not open are left out, and its
+/// first notes say why.
 fn several_devices(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -155,6 +147,7 @@ fn several_devices(
                 backend,
                 threads: device.threads,
                 join_up_to: device.join_up_to,
+                is_alive: true.into(),
             }),
             Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {
@@ -183,12 +176,10 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
     }
 }
 
-/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that
-/// the options ask for.
+/// Opens `network` as an ONNX model in the precision and with the inputs of the options.
 ///
-/// Where they leave these open and the device does not take the model, it gets one with inputs as planes,
-/// then one in single precision. A device that takes none of them, and is no plugin's, computes what it can,
-/// and the CPU the rest.
+/// Where these are open and the device refuses the model, it gets one with inputs as planes, then one in
+/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
     let layers = match network.model {
@@ -211,7 +202,7 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
     Ok(with_refusal(open(layers, &last)?, &last, refused))
 }
 
-/// Returns `backend` with a note on what it could not be made with first, if there was something.
+/// Adds a note on the first model refused, if any.
 fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
     let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
     let note = |reason| {

@@ -13,7 +13,6 @@ use crate::network::weights::{
 };
 
 const SMOLGEN_EPSILON: f32 = 1e-3;
-/// Of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
 const BOARD: i64 = SQUARES as i64;
 
@@ -68,7 +67,6 @@ pub(crate) fn squares(graph: &mut Graph, name: &str, board: &Value, channels: us
     graph.reshape(name, &x, &[-1, channels as i64])
 }
 
-/// The embedding of planes and position table, whose part is a constant for each square.
 fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value {
     let width = layer.outputs;
     let constant = layer.split_off_table();
@@ -120,7 +118,6 @@ fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alph
     graph.add(name, &y, x)
 }
 
-/// `factor · layer(x)` as one layer.
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer.weights.iter_mut().chain(&mut layer.bias).for_each(|number| *number *= factor);
     layer

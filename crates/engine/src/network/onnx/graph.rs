@@ -1,8 +1,7 @@
-//! A small language for ONNX graphs: each method adds an operation and gives its result.
+//! A small language for ONNX graphs, opset 17: each method adds an operation and gives its result.
 //!
-//! It has only what networks need, in opset 17. Constants stay `f32` until [`Graph::serialize`] writes them
-//! once, in the graph's precision, straight into the model's bytes, and frees them on the way: no second copy
-//! ever exists.
+//! Constants stay `f32` until [`Graph::serialize`] writes them once, in the graph's precision, straight into
+//! the model's bytes, and frees them on the way: no second copy ever exists.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use half::f16;
@@ -20,7 +19,6 @@ use crate::network::weights::message::onnx::{
 const IR_VERSION: i64 = 8;
 /// The first version with `LayerNormalization`.
 const OPSET: i64 = 17;
-// Fields of `ModelProto` and `GraphProto` that are written by hand.
 const MODEL_GRAPH: u32 = 7;
 const GRAPH_INITIALIZER: u32 = 5;
 // Values of `Attribute::kind`.
@@ -48,7 +46,6 @@ pub(crate) struct AxisRange {
     pub(crate) end: i64,
 }
 
-/// Declares methods that add an operation without attributes: the method, its inputs, ONNX's name.
 macro_rules! operations {
     ($($(#[$doc:meta])* $method:ident($($input:ident),*) = $op:literal;)*) => {
         impl Graph {
@@ -71,13 +68,12 @@ operations! {
 }
 
 impl Graph {
-    /// All floats have one precision.
     pub(crate) fn new(name: &str, precision: Precision) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
         Graph { precision, message, constants: Vec::new() }
     }
 
-    /// Declares an input. `None` is the free batch size.
+    /// `None` is the free batch size.
     pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
         self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
         Value(name.into())
@@ -88,7 +84,7 @@ impl Graph {
         Value(name.into())
     }
 
-    /// Declares an output. `value` must have been made under its name.
+    /// `value` must have been made under its name.
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
         self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
     }
@@ -251,8 +247,8 @@ impl Graph {
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
-        // The order is free. Last in, first out lets the allocator return memory at once, so that the network
-        // and its model never stand in memory side by side.
+        // The order is free. Last in, first out lets the allocator return memory at once, so that network and
+        // model never stand in memory side by side.
         for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
             head.put(&mut out, constant.data, precision);
@@ -305,7 +301,6 @@ struct Constant {
     data: Data,
 }
 
-/// A constant's message without its data, and the length of the data in bytes.
 struct TensorHead {
     head: Tensor,
     data_len: usize,
@@ -338,7 +333,6 @@ impl TensorHead {
     }
 }
 
-/// Bytes of a length-delimited field with `len` bytes of content.
 fn field_len(tag: u32, len: usize) -> usize {
     key_len(tag) + encoded_len_varint(len as u64) + len
 }

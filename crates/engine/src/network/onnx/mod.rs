@@ -1,11 +1,8 @@
-//! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
+//! Turns a [`Network`] into an ONNX model in memory, for `onnxruntime` and `zeitnot convert`.
 //!
-//! [`build`] is the way in. `graph` is a small language for ONNX graphs, in which `tower` and `attention`
-//! write the bodies of networks and this file the heads. The backend `onnxruntime` and `zeitnot convert` use
-//! it.
-//!
-//! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch
-//! scales of encoders, the constant position table.
+//! `graph` is a small language for ONNX graphs, in which `tower` and `attention` write the bodies of networks
+//! and this file the heads. Everything that can be computed once is folded into the weights: the scale of
+//! attention logits, the branch scales of encoders, the constant position table.
 
 use std::sync::Arc;
 
@@ -55,12 +52,10 @@ pub struct BuildOptions {
     /// The only batch size of the model, or any.
     pub fixed_batch: Option<usize>,
     pub input: InputForm,
-    /// Keys and values of the model's metadata.
     pub metadata: Vec<(String, String)>,
 }
 
-/// Builds a model with Lc0's tensor names. Takes the network apart if nobody else has it, so that memory
-/// holds it once.
+/// Takes the network apart if nobody else has it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
     let mut graph = Graph::new("network", options.precision);

@@ -1,7 +1,5 @@
-//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and the
-//! time that each batch took.
-//!
-//! `zeitnot backendbench` and `zeitnot doctor` use it. It knows backends only by their traits.
+//! Measures a backend in positions per second, for `zeitnot backendbench` and `zeitnot doctor`: threads
+//! evaluate batches of game positions and time each batch.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -11,40 +9,37 @@ use super::{Backend, BackendError, EvalSlot, Evaluator};
 use crate::chess::History;
 use crate::system::cpu_time;
 
-/// Positions that a thread evaluates in turn.
+/// Per thread, in turn.
 const POSITIONS: usize = 1024;
-/// Large batches before the first measurement, so that a device leaves its idle clock.
+/// Large batches first, so that a device leaves its idle clock.
 const WARM_UP_BATCHES: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RoundLength {
-    /// Batches are evaluated until this time is over.
     Time(Duration),
-    /// This many batches are evaluated.
     Batches(usize),
 }
 
 #[derive(Clone, Debug)]
 pub struct BatchSizeSeries {
     pub size: usize,
-    /// Duration of the first batch of this size, on the slowest thread, ms.
+    /// The first batch of this size, on the slowest thread, in ms.
     pub first_ms: f64,
-    /// Evaluations per second of all threads together, one number per round.
+    /// Evaluations per second of all threads, per round.
     pub nps: Vec<f64>,
-    /// Evaluations per second of CPU time that the process took, one number per round, empty where the system
-    /// does not tell CPU time.
+    /// Evaluations per second of the process's CPU time, per round. Empty where the system does not report
+    /// it.
     pub cpu_nps: Vec<f64>,
     pub batch_ms: Vec<f64>,
 }
 
-/// Threads that measure one backend, each with an evaluator and positions of its own.
+/// Each thread has its own evaluator and positions.
 pub struct ThroughputMeter {
     threads: Vec<MeasuringThread>,
 }
 
 impl ThroughputMeter {
-    /// A meter with `threads` threads, whose batches hold `position` and nothing else, or else positions of
-    /// games.
+    /// Batches hold only `position`, or else positions of games.
     pub fn new(
         backend: &dyn Backend,
         threads: usize,
@@ -54,12 +49,12 @@ impl ThroughputMeter {
         Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
     }
 
-    /// Gives the device enough batches of `size` positions from every thread to wake up.
+    /// Wakes the device with batches of `size` positions from every thread.
     pub fn warm_up(&mut self, size: usize) -> Result<(), BackendError> {
         self.run(size, RoundLength::Batches(WARM_UP_BATCHES)).map(drop)
     }
 
-    /// Begins with batches of `size` positions: times the first one, then runs one round that does not count.
+    /// Times the first batch of `size` positions, then runs one uncounted round.
     pub fn begin(&mut self, size: usize, round: RoundLength) -> Result<BatchSizeSeries, BackendError> {
         let first = self.run(size, RoundLength::Batches(1))?;
         let first_ms = first.iter().flatten().copied().fold(0.0, f64::max);
@@ -67,7 +62,7 @@ impl ThroughputMeter {
         Ok(BatchSizeSeries { size, first_ms, nps: Vec::new(), cpu_nps: Vec::new(), batch_ms: Vec::new() })
     }
 
-    /// Measures `rounds` rounds of each of `series`, which take turns.
+    /// Measures `rounds` rounds of each of `series`, in alternation.
     pub fn measure(
         &mut self,
         series: &mut [BatchSizeSeries],
@@ -88,7 +83,7 @@ impl ThroughputMeter {
         Ok(())
     }
 
-    /// Runs one round on all threads at once. Returns the duration of every batch of each thread, ms.
+    /// One round on all threads at once. The result holds each thread's batch durations in ms.
     fn run(&mut self, size: usize, round: RoundLength) -> Result<Vec<Vec<f64>>, BackendError> {
         std::thread::scope(|scope| {
             let handles: Vec<_> =
@@ -102,7 +97,7 @@ impl ThroughputMeter {
     }
 }
 
-/// The evaluations per second of a thread whose batches of `size` positions took `batch_ms`.
+/// Evaluations per second from `batch_ms` of batches of `size`.
 fn nps(size: usize, batch_ms: &[f64]) -> f64 {
     let seconds: f64 = batch_ms.iter().sum::<f64>() / 1e3;
     (size * batch_ms.len()) as f64 / seconds.max(1e-9)
@@ -111,12 +106,12 @@ fn nps(size: usize, batch_ms: &[f64]) -> f64 {
 struct MeasuringThread {
     evaluator: Box<dyn Evaluator>,
     positions: Vec<EvalSlot>,
-    /// The position at which the next batch begins.
+    /// Index of the next batch's first position.
     next: usize,
 }
 
 impl MeasuringThread {
-    /// Returns a thread that evaluates `position`, or else positions of games.
+    /// For `position`, or else positions of games.
     fn new(
         backend: &dyn Backend,
         index: usize,
@@ -126,7 +121,6 @@ impl MeasuringThread {
         let count = POSITIONS.max(info.max_batch);
         let positions = match position {
             Some(position) => vec![EvalSlot::of(position, info.input_format.into()); count],
-            // Threads begin at different positions.
             None => encoded_positions(index * 97, count, info.input_format),
         };
         Ok(MeasuringThread { evaluator: backend.evaluator()?, positions, next: 0 })
@@ -163,7 +157,6 @@ impl MeasuringThread {
 pub struct SortedSamples(Vec<f64>);
 
 impl SortedSamples {
-    /// Sorts a copy of `values`.
     pub fn of(values: &[f64]) -> SortedSamples {
         let mut values = values.to_vec();
         values.sort_by(f64::total_cmp);
@@ -174,8 +167,7 @@ impl SortedSamples {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }
 
-    /// Returns the standard deviation of the population from which these are a sample, or 0 for fewer than
-    /// two numbers.
+    /// The population's standard deviation, estimated from this sample, or 0 for fewer than two numbers.
     pub fn deviation(&self) -> f64 {
         if self.0.len() < 2 {
             return 0.0;
@@ -185,8 +177,7 @@ impl SortedSamples {
         (squares / (self.0.len() - 1) as f64).sqrt()
     }
 
-    /// Returns the number below which `percent` (0 to 100) percent of the numbers lie, interpolated between
-    /// the two nearest ranks, or 0 if there are no numbers.
+    /// The percentile (0 to 100), interpolated between the two nearest ranks, or 0 without numbers.
     pub fn percentile(&self, percent: f64) -> f64 {
         let Some(last) = self.0.len().checked_sub(1) else { return 0.0 };
         let place = percent / 100.0 * last as f64;
@@ -197,13 +188,12 @@ impl SortedSamples {
 
 const GAMES: &str = include_str!("games.txt");
 
-/// Returns all positions of the games, each with the game before it, in an order in which neighbours belong
-/// to different games and phases.
+/// All positions with their games before them, ordered so that neighbours differ in game and phase.
 fn all() -> &'static [History] {
     static ALL: OnceLock<Vec<History>> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut positions: Vec<_> = GAMES.lines().flat_map(positions_of).collect();
-        // A fixed seed: every run sees the same order.
+        // A fixed seed keeps the order.
         fastrand::Rng::with_seed(1).shuffle(&mut positions);
         positions
     })
@@ -222,8 +212,7 @@ fn positions_of(game: &str) -> Vec<History> {
     positions
 }
 
-/// Returns `count` encoded positions with the policy indices of their legal moves, from the position `first`
-/// on. After the last position follows the first.
+/// `count` encoded positions with the policy indices of their legal moves, from `first` on, wrapping around.
 pub fn encoded_positions(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = all().iter().cycle().skip(first % all().len()).take(count);
     positions.map(|history| EvalSlot::of(history, format.into())).collect()

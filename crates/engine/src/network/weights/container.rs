@@ -1,7 +1,7 @@
 //! Opens a network file: recognises it, inflates it within bounds, and fingerprints it.
 //!
-//! The content is kept as small chunks that the protobuf parser frees while it reads them, so that the
-//! inflated file and the layers parsed from it never both stand in memory as a whole.
+//! The protobuf parser frees the content's small chunks while it reads them, so that the inflated file and
+//! its layers are never both in memory as a whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,16 +16,15 @@ use sha2::{Digest, Sha256};
 use super::NetworkErrorKind;
 use crate::files::{FileKind as OtherKind, TELLING, hex};
 
-/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks
-/// are reused.
+/// Bytes, below the size from which glibc maps memory page by page, so that freed chunks are reused.
 const CHUNK: usize = 64 << 10;
-/// The bytes to which every file may inflate.
+/// Every file may inflate to so many bytes.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]: weights are close to random and hardly
+/// Beyond [`ALWAYS_ALLOWED`] a file may inflate by this factor: weights are close to random and hardly
 /// compress.
 const MAX_RATIO: u64 = 8;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// Field 1 (fixed32) of [`super::message::Net`] with its only value, the magic number 0x1c0.
+/// Field 1 (fixed32) of [`super::message::Net`], the magic number 0x1c0.
 pub(super) const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 /// Field 1 (varint) of an ONNX model: the IR version.
 const ONNX_START: u8 = 0x08;
@@ -33,7 +32,6 @@ const ONNX_START: u8 = 0x08;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Lc0,
-    /// A bare model.
     Onnx,
 }
 
@@ -41,25 +39,25 @@ pub(crate) enum FileKind {
 pub(crate) struct Content {
     pub(crate) kind: FileKind,
     pub(crate) chunks: Chunks,
-    /// SHA-256 of the file as it is on disk, in hexadecimal.
+    /// Of the file on disk, in hexadecimal.
     pub(crate) sha256: String,
-    /// Size of the file as it is on disk, in bytes.
+    /// On disk, in bytes.
     pub(crate) size: u64,
 }
 
 pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
-    // Before it is opened: nobody may ever write to a pipe.
+    // Before opening it: nobody may ever write to a pipe.
     let metadata = path.metadata()?;
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
         let text = format!("it is {what}, name a file on a disk");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
     }
-    // A file that grows meanwhile has no end either.
+    // A file may grow meanwhile without end.
     read(File::open(path)?.take(metadata.len()), metadata.len())
 }
 
-/// Returns whether the file `path` begins as a network of Lc0's format does, compressed or not.
+/// Whether the file begins as Lc0's format does, compressed or not.
 pub(crate) fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
@@ -73,7 +71,7 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
     read(&mut start).is_ok() && start == NETWORK_START
 }
 
-/// Reads and inflates a file's content of `size` bytes, wherever it comes from.
+/// Reads and inflates content of `size` bytes.
 pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
@@ -84,7 +82,7 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
             let mut member = GzDecoder::new(&mut reader);
             collector.read_from(&mut member).map_err(|error| name_gzip(error, &collector))?;
         }
-        // What follows the last gzip member is not ours to judge. It only counts for the fingerprint.
+        // Bytes after the last gzip member only count for the fingerprint.
         io::copy(&mut reader, &mut io::sink())?;
     } else {
         collector.read_from(&mut reader)?;
@@ -97,8 +95,7 @@ pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkError
     Ok(Content { kind, chunks: collector.chunks, sha256, size })
 }
 
-/// Turns a read error inside a gzip member, which its data cause and not the disk, into an error of the gzip
-/// layer.
+/// Names gzip in an error that a member's data cause, not the disk.
 fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErrorKind {
     match error {
         NetworkErrorKind::Read { reason } => {
@@ -108,7 +105,7 @@ fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErro
     }
 }
 
-/// Gathers chunks and judges the first of them.
+/// Gathers chunks and recognises the file by the first.
 struct ChunkCollector {
     chunks: Chunks,
     kind: Option<FileKind>,
@@ -135,7 +132,7 @@ impl ChunkCollector {
     }
 }
 
-/// Tells networks from other files that users may give by mistake.
+/// Tells networks from files given by mistake.
 fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
@@ -177,16 +174,15 @@ impl<R: Read> Read for Fingerprint<R> {
     }
 }
 
-/// Steps that reading a network may take: fields cost two or more, each chunk of weights one.
+/// Steps of reading a network: fields cost two or more, each chunk of weights one.
 ///
-/// The largest networks known take 20,000. Small fields make large messages: without a bound, a file of a few
+/// The largest known networks take 20,000. Small fields make large messages: without a bound a file of a few
 /// kilobytes could fill the memory with empty layers.
 const MAX_STEPS: usize = 1 << 17;
-/// The bytes that a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser
-/// stops.
+/// Given after too many steps: no message begins with it, so the parser stops.
 static NOTHING: [u8; 256] = [0; 256];
 
-/// Bytes in chunks for the protobuf parser. Reading frees them.
+/// For the protobuf parser, whose reading frees them.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,

@@ -51,9 +51,7 @@ option_choice! {
 /// The heads to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadChoice {
-    /// The policy head.
     pub policy: PolicyHeadName,
-    /// The value head.
     pub value: ValueHeadName,
 }
 

@@ -1,14 +1,13 @@
-//! The protobuf messages of Lc0's network files and of ONNX models, by hand: only the fields that Zeitnot
-//! reads or writes.
+//! The protobuf messages of Lc0's network files and ONNX models: only the fields that Zeitnot reads or
+//! writes, with the numbers of `net.proto` and `onnx.proto`.
 //!
-//! Field numbers and meanings are those of Lc0's `net.proto` and of `onnx.proto`. Prost skips unknown fields.
-//! Every message is optional in the file, so that [`super::read`] can say which part is missing. Enumerations
-//! stay plain numbers here and are checked in [`super::format`], because a damaged file may hold any number.
+//! Every message is optional, so that [`super::read`] can say which part is missing. Enumerations stay plain
+//! numbers, checked in [`super::format`], because a damaged file may hold any number.
 
 use prost::Message;
 
-/// Declares messages: each field with its type, prost's name of that, and its number. Then, in braces, the
-/// fields that are layers, by name and number alone.
+/// Declares messages: fields with type, prost's type and number, then in braces the layers by name and
+/// number.
 macro_rules! messages {
     ($($(#[$doc:meta])* $message:ident {
         $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
@@ -188,8 +187,8 @@ messages! {
     }
 }
 
-/// The messages of ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`]
-/// writes them itself without a second copy.
+/// ONNX models. Tensors have no data here: reading skips them, and [`crate::network::onnx`] writes them
+/// without a second copy.
 pub(crate) mod onnx {
     use prost::Message;
 

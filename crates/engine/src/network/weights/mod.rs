@@ -1,8 +1,8 @@
 //! Network files of Lc0: `.pb.gz`, `.pb`, files that embed an ONNX model, and bare `.onnx` models.
 //!
-//! [`NetworkFile::load`] is the way in. `container` opens and inflates, `message` is the file's protobuf,
-//! `format` its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network`,
-//! checking each size once. Whoever evaluates starts from a [`Network`]. Nothing here evaluates.
+//! [`NetworkFile::load`] is the entry. `container` opens and inflates, `message` is the protobuf, `format`
+//! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network` and checks
+//! each size.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,74 +31,63 @@ use message::Net;
 
 use crate::foreign::in_our_words;
 
-/// The newest Lc0 whose files we know: major, minor.
+/// The newest Lc0 with known files: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
-/// Lc0 lets this impossible version through. Some old training tool wrote it.
+/// An impossible version of an old training tool that Lc0 lets through.
 const SIGNATURE_VERSION: [u32; 3] = [97, 98, 99];
-/// The version from which on a file may leave `weights_encoding` out.
+/// From this version on a file may omit `weights_encoding`.
 const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
-/// The file-wide encoding that older files must name.
+/// The encoding that older files must name.
 const LINEAR16: i32 = 1;
 
-/// A network file that was read and checked.
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
-    /// The file's path, or the name of an embedded network.
+    /// The path, or an embedded network's name.
     pub path: PathBuf,
-    /// SHA-256 of the file as it is on disk, in hexadecimal.
+    /// Of the file on disk, in hexadecimal.
     pub sha256: String,
-    /// Size of the file as it is on disk, in bytes.
+    /// On disk, in bytes.
     pub size: u64,
-    /// The file's data on how it was made.
     pub metadata: NetworkMetadata,
-    /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
     pub value_heads: Vec<ValueHeadName>,
-    /// The network.
     pub model: Model,
 }
 
-/// A network, in one of the two ways that files hold it.
 #[derive(Clone, Debug)]
 pub enum Model {
-    /// Layers, with the format that they were checked against.
+    /// Checked against the format.
     Layers(Arc<Network>, NetworkFormat),
-    /// A ready ONNX model.
     Onnx(OnnxModel),
 }
 
-/// A network file's data on how it was made. Nothing here changes an evaluation.
+/// How the network was made. Nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
     pub license: Option<String>,
-    /// The oldest Lc0 that can read it, like `0.21.0`.
+    /// The oldest Lc0 that reads it, like `0.21.0`.
     pub min_version: Option<String>,
     pub training_steps: Option<u32>,
     pub learning_rate: Option<f32>,
-    /// Value loss (mean square error) at the end of training.
+    /// Mean square error at the end of training.
     pub value_loss: Option<f32>,
     pub policy_loss: Option<f32>,
-    /// Policy accuracy in percent at the end of training.
+    /// Policy accuracy in percent.
     pub accuracy: Option<f32>,
-    /// Options of the Lc0 that played the training games.
+    /// Lc0's options in the training games.
     pub training_params: Option<String>,
 }
 
 impl NetworkFile {
-    /// Reads `path` and checks every part of it. The heads of `choice` are read, others dropped.
+    /// Reads and checks `path`, with the heads of `choice` only.
     ///
-    /// # Errors
-    /// Returns [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time
-    /// and memory: nothing is allocated that a file merely claims to hold.
+    /// Damaged files cost little time and memory: nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
         read().map_err(|kind| NetworkError::new(path, kind))
     }
 
-    /// Reads a file's content that is in memory already. `path` is its name in messages.
-    ///
-    /// # Errors
-    /// Fails as [`NetworkFile::load`] does.
+    /// Likewise from memory. `path` is the name in messages.
     pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
         read().map_err(|kind| NetworkError::new(path, kind))
@@ -135,7 +124,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
 }
 
-/// Returns the error for a file that has both layers and an ONNX model, or neither.
+/// For a file with both layers and an ONNX model, or neither.
 fn one_body_only(has_both: bool) -> NetworkErrorKind {
     let part = "weights".to_owned();
     if has_both {
@@ -145,7 +134,7 @@ fn one_body_only(has_both: bool) -> NetworkErrorKind {
     }
 }
 
-/// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.
+/// Refuses files for a newer Lc0, and old ones without their time's encoding.
 fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
     let version = required_version(net).unwrap_or_default();
     let release = (version[0], version[1]);
@@ -169,7 +158,7 @@ fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
     Ok(())
 }
 
-/// Returns the oldest Lc0 that can read the file, if the file says so: major, minor, patch.
+/// The oldest Lc0 that can read it: major, minor, patch.
 fn required_version(net: &Net) -> Option<[u32; 3]> {
     let version = net.min_version.as_ref()?;
     Some([version.major, version.minor, version.patch].map(Option::unwrap_or_default))
@@ -195,13 +184,10 @@ impl NetworkMetadata {
     }
 }
 
-/// A network file that cannot be used.
 #[derive(Debug, Error)]
 #[error("{}: {kind}", path.display())]
 pub struct NetworkError {
-    /// The file.
     pub path: PathBuf,
-    /// The reason why it cannot be used.
     #[source]
     pub kind: NetworkErrorKind,
 }
@@ -212,7 +198,6 @@ impl NetworkError {
     }
 }
 
-/// Says what is wrong with a network file. The texts contain the fields.
 #[derive(Debug, Error)]
 pub enum NetworkErrorKind {
     #[error("cannot be read: {reason}")]
@@ -248,7 +233,7 @@ impl From<std::io::Error> for NetworkErrorKind {
 }
 
 impl From<prost::DecodeError> for NetworkErrorKind {
-    /// Keeps the path of the field that is wrong, and says in plain words what prost says in its own.
+    /// Keeps the path of the wrong field and rephrases prost's text.
     fn from(error: prost::DecodeError) -> NetworkErrorKind {
         let text = error.to_string();
         let reason = text.trim_start_matches("failed to decode Protobuf message: ");

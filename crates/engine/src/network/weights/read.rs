@@ -1,7 +1,7 @@
-//! Turns the layers of a file into a [`Network`], checking every size against the format on the way.
+//! Turns a file's layers into a [`Network`] and checks every size against the format.
 //!
-//! Layers are taken by value so that their encoded form is freed as soon as the numbers exist: the memory
-//! peak of loading stays near the size of the decoded network.
+//! Layers are taken by value, so that their encoded form is freed as soon as the numbers exist: the memory
+//! peak stays near the size of the decoded network.
 
 use half::{bf16, f16};
 
@@ -16,23 +16,23 @@ use super::network::{
 use super::{HeadChoice, NetworkErrorKind};
 use crate::network::{PLANES, POLICY_SIZE};
 
-/// Added to variances before the square root when batch norms are folded.
+/// Added to variances before the square root.
 const BATCH_NORM_EPSILON: f32 = 1e-5;
-/// Pairs of squares: logits of one attention head.
+/// Logits of one attention head.
 const PAIRS: usize = SQUARES * SQUARES;
-/// The epsilon of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
+/// Layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
-/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in
-/// Lc0's reference evaluation.
+/// Layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's reference
+/// evaluation.
 const EPSILON_PIECES: f32 = 1e-3;
 
 type Read<T> = Result<T, NetworkErrorKind>;
 
-/// Two layers that belong together: weights and biases, or gammas and betas.
+/// Weights and biases, or gammas and betas.
 type Pair = (Option<Layer>, Option<Layer>);
 
-/// Returns the network with the heads of `choice`. All other heads are dropped undecoded. The error is of the
-/// first part that is missing, of the wrong size, or not finite.
+/// Reads the network with the heads of `choice` and drops other heads undecoded. The error names the first
+/// part that is missing, of the wrong size, or not finite.
 pub(crate) fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) -> Read<Network> {
     let policy_layers = take_policy(&mut weights, choice.policy)?;
     let value_layers = take_value(&mut weights, choice.value)?;
@@ -68,8 +68,7 @@ fn mismatch(part: &str, reason: String) -> NetworkErrorKind {
     NetworkErrorKind::Mismatch { part: part.into(), reason }
 }
 
-/// Says whether `layer` is there. Lc0 writes some absent layers as empty ones. One with a bad encoding is
-/// there, and refused later.
+/// Lc0 writes some absent layers as empty ones. One with a bad encoding is present, and refused later.
 fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
@@ -92,8 +91,7 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding of `layer`, or `None` for a number that is no encoding. A layer that does not say
-    /// is LINEAR16, whatever the file says.
+    /// `None` for an unknown number. A layer without one is LINEAR16, whatever the file says.
     fn of(layer: &Layer) -> Option<Encoding> {
         match layer.encoding {
             None | Some(1) => Some(Encoding::Linear16),
@@ -105,7 +103,7 @@ impl Encoding {
     }
 }
 
-/// Returns all numbers of a layer that must be there, however many they are.
+/// All numbers of a mandatory layer of any size.
 fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
     let layer = layer.unwrap_or_default();
     let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
@@ -149,8 +147,8 @@ fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
     }
 }
 
-/// Returns the numbers of a layer that must have exactly `len` of `what`, such as weights. `words` say why,
-/// like `64→64 3x3`.
+/// The numbers of a mandatory layer with exactly `len` of `what`, such as weights. `words` say why, like
+/// `64→64 3x3`.
 fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Read<Vec<f32>> {
     let values = numbers(layer, part)?;
     if values.len() != len {
@@ -165,7 +163,7 @@ fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) 
     Ok(values)
 }
 
-/// Returns a fully connected layer. Without a number of `outputs` it has as many as it has biases.
+/// Without `outputs` there is one per bias.
 fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Read<Dense> {
     let bias_part = format!("{part} biases");
     let bias = match outputs {
@@ -185,8 +183,7 @@ fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm>
     Ok(LayerNorm { gammas, betas })
 }
 
-/// Returns a convolution of 1×1 or 3×3 squares, with its batch norm folded into weights and bias. Without a
-/// number of `outputs` it has as many as the file gives it.
+/// A 1×1 or 3×3 convolution, with its batch norm folded in. Without `outputs` the file decides.
 fn convolution(
     block: Option<ConvBlock>,
     part: &str,
@@ -295,7 +292,7 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
             Ok(PolicyHead::Convolution { conv1, conv2 })
         }
         PolicyKind::Attention => {
-            // Lc0 gives towers SELU here whatever the format says.
+            // Lc0 always uses SELU here in towers.
             let activation = match format.body {
                 BodyKind::Tower => Activation::Selu,
                 BodyKind::Attention => format.activation,
@@ -305,8 +302,8 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
     }
 }
 
-/// Returns a value or moves left head. Towers read its input by a 1x1 convolution, attention bodies by a
-/// dense layer per square.
+/// A value or moves left head. Towers feed it by a 1x1 convolution, attention bodies by a dense layer per
+/// square.
 fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
     let inputs = body.width();
     let input = match body {
@@ -403,7 +400,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
     })
 }
 
-/// Returns an attention policy on a body of `width` channels per square.
+/// On a body of `width` channels per square.
 fn attention_policy(
     layers: message::PolicyHead,
     width: usize,
@@ -429,11 +426,11 @@ fn attention_policy(
     Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
 }
 
-/// The properties that the encoders of one stack have in common.
+/// Shared by the encoders of one stack.
 struct EncoderShape {
     width: usize,
     heads: u32,
-    /// Smolgen outputs per head, where the network has the shared matrix.
+    /// Outputs per head, with a shared matrix.
     smolgen: Option<usize>,
     smolgen_activation: Activation,
     ffn_activation: Activation,

@@ -1,9 +1,9 @@
-//! Evaluates a worker's batches. They come back in the order in which they were sent, so that a search on one
-//! thread does the same whatever the device's speed.
+//! Evaluates a worker's batches, which come back in the order in which they were sent: a search on one thread
+//! does the same whatever the device's speed.
 //!
 //! A backend that needs the worker's core evaluates a batch as it is sent. A device of its own has threads
-//! that take batches out of one queue, while workers fill the next batch and back up the last one. In virtual
-//! time answers are there at once, and a timetable says when they count.
+//! that take batches out of one queue, while workers fill the next batch. In virtual time answers are there
+//! at once, and a timetable says when they count.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -40,7 +40,6 @@ pub(super) struct Evaluated {
     pub(super) outcome: Result<(), BackendError>,
 }
 
-/// A batch for a thread of the device, and where its evaluation goes.
 struct Request {
     batch: Batch,
     back: Sender<Evaluated>,
@@ -101,8 +100,7 @@ impl Device {
         self.under_way.is_empty()
     }
 
-    /// A batch is sent if it is full, if the device is idle, or if half a batch would keep a queue of it
-    /// busy.
+    /// A batch is sent if it is full, if the device is idle, or if half a batch would keep a queue busy.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
@@ -129,7 +127,7 @@ impl Device {
         self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, clock.sent(positions)));
     }
 
-    /// Waits for the oldest batch under way. `None` if there is none, or if its thread died with it.
+    /// The oldest batch under way. `None` if there is none, or if its thread died with it.
     pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {

@@ -1,8 +1,7 @@
 //! Runs a search: its threads, its device, and its end.
 //!
-//! A `worker` gathers batches, sends them to its `device`, backs up the oldest one that is back, and asks the
-//! stoppers through the `stop_controller`. The thread in `search` watches the clock, reports, and chooses the
-//! move at the end.
+//! A `worker` gathers batches, sends them to its `device`, backs up the oldest one and asks the stoppers
+//! through the `stop_controller`. The thread in `search` watches the clock, reports, and chooses the move.
 
 mod device;
 mod search;

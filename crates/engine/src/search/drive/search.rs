@@ -1,5 +1,4 @@
-//! One search: its state, its stoppers, and the thread beside the workers that reports, watches the clock and
-//! ends it ([`run`]).
+//! One search, and the thread beside its workers that reports, watches the clock and ends it ([`run`]).
 //!
 //! `bestmove` goes out by the clock, even while a batch is in flight. A late worker backs it up afterwards.
 
@@ -60,8 +59,7 @@ impl Search {
         true
     }
 
-    /// Waits for the oldest batch, and counts the time as waiting for the device if that is full, else for
-    /// the tree.
+    /// The wait is counted as one for the device if that is full, else for the tree.
     fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
@@ -75,7 +73,7 @@ impl Search {
         evaluated
     }
 
-    /// Prunes a full tree. The caller must not hold [`crate::search::tree::Tree::enter`].
+    /// The caller must not hold [`crate::search::tree::Tree::enter`].
     pub(super) fn make_room(&self) {
         let SearchContext { tree, root, .. } = &self.state.context;
         if tree.is_full() {
@@ -95,7 +93,6 @@ impl Search {
     pub(super) fn check_stoppers(&self) {
         let SearchState { context, root, progress, .. } = &self.state;
         if context.root_visits() > root.reused_visits {
-            // Also without a batch: the first evaluations may be in the cache.
             progress.has_evaluation(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
@@ -129,7 +126,6 @@ impl Search {
         self.state.progress.stop();
     }
 
-    /// Ends the search because it cannot go on, and keeps the reason.
     pub(crate) fn fail(&self, reason: String) {
         self.state.progress.fail(reason);
         self.stop_controller.fail();
@@ -138,19 +134,19 @@ impl Search {
 }
 
 const TICK: Duration = Duration::from_millis(10);
-/// Each line of information delays the next ones by this: at most 40 lines a second …
+/// Each line delays the next ones by this: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
 /// … or by this with figures of all root moves: six reports a second, as in Lc0 …
 const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
 /// … but never by more than this.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
-/// How long a search without a clock waits for batches in flight after it ended by itself.
+/// Wait for batches in flight at the end of a search without a clock.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
-/// How long a search waits after `stop` for the evaluation of its root. A slow network may need that long,
-/// and a device that hangs must not block the GUI.
+/// Wait for the root's evaluation after `stop`. A slow network may need it, but a device that hangs must not
+/// block the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
-/// How long the end of a search waits for a pruning, which gives up when it sees that the search is over.
+/// Wait for a pruning, which gives up when it sees that the search is over.
 const PRUNING_PATIENCE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug)]
@@ -159,7 +155,6 @@ pub struct SearchResult {
     pub ponder: Option<Move>,
     pub reason: EndReason,
     pub failure: Option<String>,
-    /// `None` if the root has no visited move.
     pub info: Option<SearchInfo>,
     pub summary: SearchSummary,
     pub stats: SearchStats,
@@ -180,7 +175,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// Waits until `search` ends. `on_tick` is called every few milliseconds meanwhile.
+/// `on_tick` is called every few milliseconds meanwhile.
 pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> EndReason {
     let SearchState { context, progress, .. } = &search.state;
     let reason = loop {
@@ -208,8 +203,7 @@ pub(crate) fn watch(search: &Search, on_tick: &mut dyn FnMut(&RootSnapshot)) -> 
     reason
 }
 
-/// Waits for the evaluation of the root: any move based on it is better than one without. The deadline allows
-/// for it.
+/// A move based on the root's evaluation is better than one without. The deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, progress, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
@@ -260,8 +254,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
     }
 }
 
-/// The information of `shown`, and the line of the move to play, which is reported first. The line is empty
-/// without such a move.
+/// The line of the move to play is reported first. It is empty without such a move.
 fn info_and_line(
     context: &SearchContext,
     shown: &RootSnapshot,

@@ -1,5 +1,5 @@
-//! Decides when a search ends. Workers ask the chain of stoppers after each batch, and the controller when
-//! time has passed.
+//! Decides when a search ends. Workers ask the chain of stoppers after each batch, the controller when time
+//! has passed.
 //!
 //! It sees figures only ([`SearchStats`]), not the search: whoever asks stops the workers.
 //!
@@ -15,13 +15,12 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::search::state::{SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
-/// The reason why a search is over, as written after `end=` in logs and recorded games.
+/// Why a search is over, as written after `end=` in logs and recorded games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
     Rule(StopReason),
     /// The GUI sent `stop`, `quit` or another `go`, or nothing was left to search.
     Stopped,
-    /// The deadline passed with a batch still in flight.
     Deadline,
     Failure,
 }
@@ -47,8 +46,7 @@ struct StopState {
     is_real_time: bool,
 }
 
-/// Asks the chain of stoppers, one thread at a time under a lock, and wakes the controller when the search is
-/// over.
+/// Asks the chain under a lock, and wakes the controller when the search is over.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
@@ -69,16 +67,16 @@ impl StopController {
         }
     }
 
-    /// Asks the chain with fresh figures and passes its hints to the workers. True if the search is over.
+    /// True if the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let (said, is_over) = self.ask(stats, visits_left, hints);
         hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
         is_over
     }
 
-    /// Asks the chain because time has passed. Root moves are left out of the race by workers only, as a
-    /// batch is backed up. Without a clock (`go depth`, or nodes as the clock) only workers ask at all: in
-    /// the middle of a batch the figures depend on chance.
+    /// Asks the chain because time has passed. Only workers leave root moves out of the race. Without a clock
+    /// (`go depth`, or nodes as the clock) only they ask at all: in the middle of a batch the figures depend
+    /// on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let has_clock = {
             let state = self.state.lock();
@@ -109,7 +107,7 @@ impl StopController {
         (said, is_over)
     }
 
-    /// Ends the search. The first reason is kept.
+    /// The first reason is kept.
     fn end(&self, mut state: MutexGuard<'_, StopState>, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);
@@ -120,7 +118,6 @@ impl StopController {
         self.end(self.state.lock(), EndReason::Failure);
     }
 
-    /// Ends the search on `stop`, even after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
         let mut state = self.state.lock();
         state.stop_requested = true;
@@ -143,8 +140,8 @@ impl StopController {
         work(&mut self.state.lock().chain)
     }
 
-    /// Waits until the search is over, at most until the deadline or for `tick`. After `infinite` and
-    /// `ponder` only a request ends it. Workers alone watch a deadline in virtual time.
+    /// Waits at most until the deadline or for `tick`. After `infinite` and `ponder` only a request ends the
+    /// search. Workers alone watch a deadline in virtual time.
     pub(crate) fn wait(&self, clock: &SearchClock, tick: Duration) -> Wake {
         let mut state = self.state.lock();
         let ready_at = ready_at(&state).filter(|_| state.is_real_time);
@@ -163,7 +160,6 @@ impl StopController {
     }
 }
 
-/// The deadline, less the system's wake-up latency.
 fn ready_at(state: &StopState) -> Option<Duration> {
     let deadline = state.chain.deadline()?.to_duration()?;
     Some(if state.is_real_time { deadline - WAKEUP_LATENCY.margin(deadline) } else { deadline })
@@ -186,10 +182,9 @@ const MAX_MARGIN: Duration = Duration::from_millis(15);
 /// … and no more than the time to the deadline divided by this.
 const MARGIN_DIVISOR: u32 = 4;
 
-/// Measured by all searches of the process.
 static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// How late the system wakes threads. Updates may be lost without harm.
+/// Updates may be lost without harm.
 #[derive(Debug)]
 struct WakeupLatency {
     latency_ns: AtomicU64,
@@ -206,7 +201,7 @@ impl WakeupLatency {
         self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
     }
 
-    /// How much earlier to be ready for a deadline `total` after the search's start.
+    /// `total` is the time from the search's start to the deadline.
     fn margin(&self, total: Duration) -> Duration {
         let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
@@ -218,8 +213,7 @@ mod tests {
     use super::*;
     use crate::time::{GoLimits, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
 
-    /// A regression: batches were sized by the manager's estimate of the speed even where the search was much
-    /// slower.
+    /// A regression: batches were sized by the manager's estimate even where the search was much slower.
     #[test]
     fn batches_are_no_larger_than_this_search_can_finish_in_time() {
         let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();

@@ -21,9 +21,8 @@ use crate::search::tree::TreeFull;
 
 /// Stack of a search thread: a descent recurses once per ply, and lines can be thousands of plies long.
 pub const STACK_BYTES: usize = 32 << 20;
-/// How long an idle worker waits before it looks again.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
-/// How long a search ahead of its limit of nodes per second waits before it looks again.
+/// Wait of a search ahead of its limit of nodes per second.
 pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
@@ -72,7 +71,7 @@ impl WorkerPool {
         self.threads
     }
 
-    /// Lets all workers take part in `search`, those that are still busy with an earlier one later.
+    /// Workers that are still busy with an earlier search follow later.
     pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.assignment.lock();
         assignment.search = Arc::downgrade(search);
@@ -137,13 +136,10 @@ fn take_part(search: &Search, device: &mut Device) {
 #[derive(Clone, Copy)]
 struct GatheringOutcome {
     found: Gathered,
-    /// True if the waiting batch is to be evaluated now.
     fills_batch: bool,
-    /// True if the search is ahead of `NodesPerSecondLimit` and gathered nothing.
     is_ahead: bool,
 }
 
-/// First half of a step: prunes a full tree, gathers leaves, and prefetches if the batch is to be evaluated.
 fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> GatheringOutcome {
     search.make_room();
     let is_ahead = is_ahead_of_its_pace(&search.state);
@@ -155,8 +151,8 @@ fn gather(search: &Search, gatherer: &mut Gatherer, device: &Device) -> Gatherin
     GatheringOutcome { found, fills_batch, is_ahead }
 }
 
-/// Second half of a step: backs up the oldest batch unless more can be gathered meanwhile, and asks the
-/// stoppers. False if nothing can be done until something changes.
+/// Backs up the oldest batch unless more can be gathered meanwhile, and asks the stoppers. False if nothing
+/// can be done until something changes.
 fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: Gathered) -> bool {
     if found == Gathered::More && !device.is_full() && !device.is_idle() {
         search.check_stoppers();
@@ -175,7 +171,7 @@ fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> 
     limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
 }
 
-/// The search gives up after this many prunings in a row that made no progress possible.
+/// The search gives up after this many rounds in a full tree without progress.
 const MAX_FRUITLESS: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +182,7 @@ pub enum NextStep {
     Over,
 }
 
-/// A search that its owner drives step by step. Its buffers are reused for the next search.
+/// A search that its owner drives step by step.
 #[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
@@ -205,7 +201,6 @@ impl SteppedSearch {
         SteppedSearch { search, gatherer, device, found: Gathered::Nothing, over_at: Duration::ZERO }
     }
 
-    /// Continues with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
         self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
@@ -245,7 +240,6 @@ impl SteppedSearch {
             } else if gathered.is_ahead {
                 return Some(NextStep::Wait);
             } else if !context.tree.is_full() {
-                // Nothing is left to search, and no other worker will bring anything.
                 search.give_up();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
@@ -263,19 +257,19 @@ impl SteppedSearch {
         self.gatherer.batch.slots().len()
     }
 
-    /// Exchanges the slots of the waiting batch for `slots`, first to lend them and later to take them back.
+    /// Exchanges the slots of the waiting batch, first to lend them and later to take them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
-    /// Sends the waiting batch, whose slots have been evaluated. In real time it is backed up at once.
+    /// The slots of the waiting batch have been evaluated. In real time it is backed up at once.
     pub(crate) fn finish_batch(&mut self) {
         let SteppedSearch { search, gatherer, device, found, .. } = self;
         device.send(gatherer.take_batch(), &search.state.context.clock);
         settle(search, gatherer, device, *found);
     }
 
-    /// The present state with figures of every root move. `None` before the root is evaluated.
+    /// `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         let (context, snapshot) = (&self.search.state.context, self.search.snapshot());
         let info = search_info(context, &snapshot, &snapshot.ranked_moves(), &context.tree.enter())?;

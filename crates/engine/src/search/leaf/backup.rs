@@ -10,8 +10,8 @@ use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
 use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
 
-/// Converts an evaluation for the side to move into a value of the node, which lies `depth` positions from
-/// the root, itself included.
+/// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
+/// from the root on.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Evaluation) -> NodeValue {
     let root_turn = context.history.current().turn();
     let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
@@ -64,7 +64,7 @@ impl Backup<'_> {
     }
 }
 
-/// Ends all visits of a batch: leaves with their `leaf_sum`, collisions as cancelled.
+/// Ends all visits of a batch, collisions as cancelled.
 fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
     let mut backup = Backup { tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
@@ -81,8 +81,8 @@ fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> Vis
     backup.close(0);
 }
 
-/// Gives the evaluated leaf at the end of `path` its policy, or leaves it a leaf if there is no room. False
-/// if the visit does not count: a root without a policy must be evaluated again once there is room.
+/// Gives the leaf at the end of `path` its policy if there is room. False if the visit does not count: a root
+/// without a policy must be evaluated again.
 pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
     let is_expanded = tree.expand(leaf, policy).is_ok();
@@ -120,7 +120,7 @@ pub(crate) fn finish_batch(
     counters.count_depths(depth_sum, max_depth);
 }
 
-/// Expands an evaluated leaf and gives the result of its visit. `None` if the visit does not count.
+/// `None` if the visit does not count.
 fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<NodeValue> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
@@ -128,7 +128,6 @@ fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<N
     expand(&context.tree, path, policy).then(|| leaf_value(context, path.len(), *evaluation))
 }
 
-/// Cancels all that the batch has under way, after a failed evaluation.
 pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     let _inside = tree.enter();
     end_visits(tree, batch, |index| {
@@ -138,7 +137,6 @@ pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
     });
 }
 
-/// Cancels the collisions of a batch that is not full yet.
 pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     let mut backup = Backup { tree, open: Vec::new() };
     for collision in &batch.collisions {
@@ -148,21 +146,18 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     batch.collisions.clear();
 }
 
-/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that
-/// other descents avoid the leaf.
+/// Collided visits stay under way until the batch is backed up, so that other descents avoid the leaf.
 #[derive(Debug)]
 pub(crate) struct Collision {
-    /// The path to the leaf, as a range of the batch's `nodes`.
     pub(crate) path: Range<usize>,
     pub(crate) visits: u32,
 }
 
-/// Buffers for one batch, reused.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// One slot per leaf, and spare ones of larger batches before.
     slots: Vec<EvalSlot>,
-    /// The path to each leaf, as a range of `nodes`.
+    /// Paths, as ranges of `nodes`.
     pub(crate) leaves: Vec<Range<usize>>,
     /// Slots of prefetched positions, behind those of the leaves.
     extra: usize,
@@ -170,7 +165,7 @@ pub(crate) struct Batch {
     nodes: Vec<NodeId>,
 }
 
-/// Memory of the buffers for `positions` positions, bytes.
+/// Memory of a batch of `positions`, bytes.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
@@ -192,14 +187,13 @@ impl Batch {
         self.nodes.clear();
     }
 
-    /// Adds a leaf. The caller fills its slot.
     pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         self.leaves.push(path);
         self.last_slot()
     }
 
-    /// Adds a prefetched position after all leaves. The caller fills its slot.
+    /// Prefetched positions lie after all leaves.
     pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()

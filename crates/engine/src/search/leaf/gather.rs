@@ -1,8 +1,8 @@
 //! Gathering: descents from the root that collect leaves for one batch.
 //!
 //! One descent carries many visits. Each node splits them among its children as single visits would have
-//! gone, one after the other. Visits under way count in the formula, so that descents find different leaves.
-//! Leaves with a known value (terminals, cache hits) are backed up at once. A [`Quota`] bounds a gathering.
+//! gone. Visits under way count in the formula, so that descents find different leaves. Leaves with a known
+//! value (terminals, cache hits) are backed up at once. A [`Quota`] bounds a gathering.
 //!
 //! Prefetching fills a short batch for a device: a descent that does not change the tree goes where the next
 //! visits would go if all values stayed. The evaluations go into the cache.
@@ -23,7 +23,7 @@ use crate::search::tree::{
 };
 use crate::tablebase;
 
-/// At most this many visits are sent for each leaf that is still wanted.
+/// Visits sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,27 +32,23 @@ pub(crate) enum Gathered {
     More,
     /// No more until an evaluation comes back.
     Enough,
-    /// No visit was begun or ended: all that is left to do is under evaluation.
+    /// No visit was begun or ended: all that is left is under evaluation.
     Nothing,
 }
 
-/// One worker's descents, with reused buffers.
 #[derive(Debug)]
 pub(crate) struct Gatherer {
     /// The game up to the node of the descent.
     pub(crate) history: History,
-    /// The nodes from the root to it.
     pub(crate) path: Vec<NodeId>,
-    /// A stack of candidates, of which each level of the descent has a part.
+    /// A stack, of which each level of the descent has a part.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) policy: Vec<f32>,
     pub(crate) batch: Batch,
     spare: Vec<Batch>,
     /// Batches that the device computes at once, or 0 if it needs this thread's core.
     queues: usize,
-    /// Leaves wanted in the batch after this gathering.
     target: usize,
-    /// Expected gain of a move's first visit over the parent's value.
     pending_gain: f32,
     counts: GatherCounts,
 }
@@ -128,7 +124,6 @@ impl Gatherer {
 
     pub(crate) fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
-        // Without batches under way one buffer is enough.
         if self.batch.is_empty() {
             std::mem::swap(&mut self.batch, &mut batch);
         }
@@ -141,14 +136,13 @@ impl Gatherer {
         backup::release_collisions(tree, &mut self.batch);
     }
 
-    /// Cancels all that the batch has begun.
     pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
         budget.end_leaves(self.waiting_leaves());
         backup::abandon_batch(tree, &self.batch);
         self.batch.clear();
     }
 
-    /// Leaves that a tree of this size may begin, fewer near a limit, and one if nothing else is under way.
+    /// Leaves to begin in a tree of this size: fewer near a limit, one if nothing else is under way.
     fn leaves_to_begin(&self, search: &SearchState) -> u32 {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
@@ -156,7 +150,6 @@ impl Gatherer {
         allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
     }
 
-    /// Takes `visits` visits into the node of the last position of `history`.
     fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
         self.path.push(id);
         let node = search.context.tree.node(id);
@@ -208,7 +201,6 @@ impl Gatherer {
                 CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
             }
         }
-        // Legal moves, listed only where a child is made.
         let mut moves = None;
         for index in first..self.candidates.len() {
             let Candidate { taken, target, .. } = self.candidates[index];
@@ -236,7 +228,7 @@ impl Gatherer {
         self.candidates.truncate(first);
     }
 
-    /// Splits `visits` among the candidates. The result is the visits that found no place.
+    /// Gives `visits` to candidates and returns those that found no place.
     fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let mut terms = self.push_children(search, node);
@@ -264,7 +256,6 @@ impl Gatherer {
         left
     }
 
-    /// Puts the children on the stack, and sums up what the unvisited moves have in common.
     fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
@@ -318,7 +309,6 @@ impl Gatherer {
         terms
     }
 
-    /// Puts all children and at most `fresh` unvisited moves on the stack, best first.
     pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
@@ -331,7 +321,7 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Puts the best unvisited move after `last` on the stack, and gives its index there.
+    /// Pushes the best unvisited move after `last`, and gives its index.
     fn push_unvisited(
         &mut self,
         search: &SearchState,
@@ -352,8 +342,7 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    /// Opens the claimed `node`. A certain result or a cached one counts at once, else the leaf joins the
-    /// batch.
+    /// A certain or cached result counts at once, else the leaf joins the batch.
     fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
@@ -403,7 +392,7 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are cancelled.
+    /// One visit ends here, the others are cancelled.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -413,7 +402,7 @@ impl Gatherer {
         self.cancel(&search.context.tree, visits - 1);
     }
 
-    /// Adds the leaf to the batch with one visit. The others collide with it.
+    /// The others collide with it.
     fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
         if visits > 1 {
@@ -437,14 +426,12 @@ impl Gatherer {
         self.counts.known += visits;
     }
 
-    /// Ends the visits at a leaf under evaluation.
     fn collide(&mut self, visits: u32) {
         self.batch.push_collision(&self.path, visits);
         self.counts.collided += visits;
         self.counts.collisions += 1;
     }
 
-    /// Cancels visits without use.
     fn cancel(&mut self, tree: &Tree, visits: u32) {
         backup::cancel(tree, &self.path, visits);
         self.counts.spare += visits;
@@ -485,9 +472,8 @@ fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvi
 const BATCH_PER_PREFETCH: u32 = 4;
 
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions, within what the backend takes. By default a device gets
-    /// a part of a full batch, which takes it hardly longer than one position. A batch without leaves stays
-    /// empty: nothing waits for it.
+    /// Fills the batch up to `MaxPrefetch` positions. By default a device gets a part of a full batch, which
+    /// takes it hardly longer than one position. Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves.len();
         let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
@@ -504,7 +490,7 @@ impl Gatherer {
         self.prefetch_below(search, search.context.root, (size - leaves) as u32);
     }
 
-    /// Looks for up to `budget` positions below a node. Those in the cache count too.
+    /// Finds up to `budget` positions, including those in the cache.
     fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
         let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
@@ -528,7 +514,6 @@ impl Gatherer {
         budget - left
     }
 
-    /// Does the same below `candidate`.
     fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
             CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
@@ -546,7 +531,7 @@ impl Gatherer {
         found
     }
 
-    /// Adds the last position of `history` to the batch, unless it is known or already requested.
+    /// Skips a position that is known or already requested.
     fn prefetch_leaf(&mut self, context: &SearchContext) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();
@@ -570,20 +555,19 @@ impl Gatherer {
     }
 }
 
-/// At most one leaf is under way per this many visits of the root: visits without each other's results are
-/// poorly placed.
+/// Visits of the root per leaf under way: visits without each other's results are poorly placed.
 const VISITS_PER_LEAF: u32 = 8;
-/// Where evaluations need a core, a gathering ends by default after one collision per this many wanted
-/// leaves: collisions show that the search lacks the results it waits for …
+/// Wanted leaves per collision after which a gathering ends by default, where evaluations need a core: after
+/// collisions descents find worse leaves …
 const LEAVES_PER_COLLISION: u32 = 4;
 /// … and after at most this many, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// Worth that a visit loses, for a device of its own, where as many visits as the tree has are under way
-/// beside it. Fitted by games in equal virtual time.
+/// What a visit is worth less, on a device of its own, where as many visits as the tree has are under way.
+/// Fitted by games in equal virtual time.
 const LOSS_UNDER_WAY: f32 = 0.25;
 
-/// Leaves that may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation needs a core.
+/// `queues` is 0 if an evaluation needs a core.
 fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     match queues {
         0 => visits / VISITS_PER_LEAF,
@@ -591,18 +575,16 @@ fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     }
 }
 
-/// Leaves that may begin while `under_way` are, for a device with `queues` batches at once.
 pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
     leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
 }
 
-/// The worth of each of `leaves` simultaneous visits, 1 for a visit that knows all results.
+/// A visit that knows all results is worth 1.
 pub fn worth_under_way(leaves: u32, visits: u32) -> f32 {
     1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
 }
 
-/// Leaves that may be under way in a tree of `visits` visits, for a device that computes `latency` positions
-/// in the time that a batch of one takes.
+/// For a device that computes `latency` positions in the time that a batch of one takes.
 ///
 /// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits.
 /// The product is largest where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
@@ -612,7 +594,7 @@ fn leaves_on_device(visits: u32, latency: u32) -> u32 {
 }
 
 impl CollisionScaling {
-    /// Visits that one gathering may lose to collisions in a tree of `nodes` visits, at most `max`.
+    /// Visits that collisions may cost in a tree of `nodes` visits, at most `max`.
     fn allowed(&self, max: u32, nodes: u32) -> u32 {
         if nodes >= self.end {
             return max;
@@ -627,14 +609,12 @@ impl CollisionScaling {
 
 #[derive(Debug, Default)]
 struct GatherCounts {
-    /// Visits that ended in terminals and cache hits.
     pub(super) known: u32,
-    /// Visits that collided with leaves under evaluation.
     pub(super) collided: u32,
     pub(super) collisions: u32,
     /// Visits cancelled because their leaf took only one.
     pub(super) spare: u32,
-    /// Draws by repetition that are no longer draws and became leaves again.
+    /// Draws by repetition that became leaves again.
     reopened: u32,
     cache_hits: u32,
     /// Of visits that ended in terminals and cache hits.
@@ -643,7 +623,7 @@ struct GatherCounts {
 }
 
 impl GatherCounts {
-    /// Adds them to the search's counters at once: all threads share those.
+    /// All at once: the counters are shared by all threads.
     fn add_to(&self, counters: &SearchCounters) {
         let add = |counter: &AtomicU64, count: u32| counter.fetch_add(count.into(), Ordering::Relaxed);
         add(&counters.collisions, self.collisions);
@@ -656,13 +636,10 @@ impl GatherCounts {
 #[derive(Debug)]
 struct Quota {
     leaves: u32,
-    /// Visits that may end in terminals and cache hits.
     known: u32,
     /// True if those visits take places of the batch.
     known_take_places: bool,
-    /// Visits that may collide.
     collided: u32,
-    /// Collisions.
     collisions: u32,
 }
 
@@ -688,7 +665,7 @@ impl Quota {
         counts.known >= self.known
     }
 
-    /// True if the gathering ends even though the batch is not full.
+    /// The gathering ends then, even if the batch is not full.
     fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions

@@ -1,11 +1,10 @@
 //! The PUCT formula as pure functions, and the number of visits that a child takes before another one is
 //! preferred.
 //!
-//! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus `cpuct · policy
-//! · √N / (1 + n)`. `N` counts the finished visits of the node's children, which pruning may have reduced.
-//! `n` counts the visits of the child, including those under way (AlphaZero, Silver et al. 2018, with Lc0's
-//! growth of `cpuct` and reduction). The system's mathematics library is not used, so that a search is the
-//! same on every machine.
+//! A child's score is `q + u`: its mean value or first-play urgency, plus `cpuct · policy · √N / (1 + n)`.
+//! `N` counts the finished visits of the node's children, which pruning may have reduced. `n` counts the
+//! child's visits, including those under way (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and
+//! reduction). The system's mathematics library is not used, so that a search is the same on every machine.
 
 use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
 use crate::search::tree::{NodeId, NodeValue, Unvisited};
@@ -17,7 +16,7 @@ const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
 /// What it takes away for a device of its own, which idles while descents collide.
 const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
-/// The exploration constant at a node with `visits` finished visits, its own included.
+/// `visits` are the node's finished visits, including its own.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
@@ -33,12 +32,12 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// The factor on a child's policy: the exploration constant times the root of the children's finished visits.
+/// The factor on a child's policy.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
-/// The value of an unvisited child. `visited_policy` is the policy of all visited siblings.
+/// `visited_policy` is the policy of all visited siblings.
 pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
     match strategy {
         FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
@@ -46,15 +45,14 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
     }
 }
 
-/// The value of a move whose first visit is under way, for the parent's side to move. Promising moves go
-/// first, so first visits return more than the first-play urgency. `gain` is the amount above the parent's
-/// value.
+/// The value of a move whose first visit is under way, `gain` above the parent's. Promising moves go first,
+/// so first visits return more than the first-play urgency.
 pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }
 
-/// The gain for [`pending_q`] in a gathering of `leaves` leaves. A large gain makes more descents collide:
-/// large batches would not fill, and a device of its own would wait.
+/// A large gain makes more descents collide: large batches would not fill, and a device of its own would
+/// wait.
 pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
     let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
     let of_device = if has_device { LOSS_OF_GAIN_ON_DEVICE } else { 0.0 };
@@ -80,8 +78,7 @@ pub(crate) struct MovesLeftUtility<'a> {
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// The utility for the children of a node with the mean `parent`. `None` if the game is not decided
-    /// enough.
+    /// `None` if the game is not decided enough.
     #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
@@ -92,7 +89,6 @@ impl<'a> MovesLeftUtility<'a> {
         counts.then_some(MovesLeftUtility { params, parent_m: parent.m })
     }
 
-    /// The term for a child of value `q` with `m` plies left, for the side that chooses.
     pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
         let params = self.params;
         let max = params.moves_left_max_effect;
@@ -112,7 +108,6 @@ impl<'a> MovesLeftUtility<'a> {
     }
 }
 
-/// What the unvisited moves of a node share in the formula.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
@@ -121,7 +116,6 @@ pub(super) struct UnvisitedTerms {
     /// Policy of all moves with a visit, finished or under way.
     visited_policy: f32,
     pub(crate) fpu: f32,
-    /// Factor on the policy, see [`exploration`].
     pub(crate) exploration: f32,
 }
 
@@ -141,7 +135,7 @@ impl UnvisitedTerms {
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
-    /// Begins `candidate`'s first visit: it counts as visited, with the expected value.
+    /// The move counts as visited, with the expected value.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration `pu` does not hold the policy, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
@@ -161,7 +155,6 @@ pub(crate) struct Candidate {
     pub(crate) score: f32,
     /// Visits finished and under way, including `taken`.
     pub(crate) started: u32,
-    /// Visits given out by this split.
     pub(crate) taken: u32,
     pub(crate) target: CandidateMove,
 }
@@ -169,7 +162,6 @@ pub(crate) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CandidateMove {
     Child(NodeId),
-    /// A move without a child.
     Unvisited(Unvisited),
 }
 
@@ -187,8 +179,8 @@ impl Candidate {
         visits
     }
 
-    /// The further visits while the score stays above `level`, and how fast their number falls as the level
-    /// rises. 0 for an unvisited candidate.
+    /// The further visits above `level`, and how fast their number falls as it rises. 0 for an unvisited
+    /// candidate.
     fn visits_above(&self, level: f64) -> (f64, f64) {
         // q + pu / (started + k) > level  ⇔  k < pu / (level − q) − started
         let lead = level - f64::from(self.q);
@@ -197,7 +189,7 @@ impl Candidate {
         if visits > 0.0 && self.started > 0 { (visits, per_lead / lead) } else { (0.0, 0.0) }
     }
 
-    /// The fewest further visits, from 1 to `limit`, that bring the score below `rival`.
+    /// The fewest further visits, at most `limit`, that bring the score below `rival`.
     pub(super) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
         let lead = rival - self.q;
         if lead <= 0.0 {
@@ -214,7 +206,6 @@ fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32
 }
 
-/// The best candidate's index and the second best score.
 pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = 0;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
@@ -230,13 +221,13 @@ pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     (!candidates.is_empty()).then_some((best, second))
 }
 
-/// With this many visits per candidate [`take_together`] costs less than single runs.
+/// With this many visits per candidate [`take_together`] is cheaper.
 const MANY_VISITS: usize = 8;
 /// Newton's method needs fewer steps.
 const MAX_STEPS: u32 = 16;
 
-/// Splits most of many `visits` at once among visited candidates: all those that single visits would place
-/// above a common level, at least that of a first visit. 0 if single runs are better.
+/// Splits most of many `visits` at once: candidates get those that single visits would place above a common
+/// level, at least that of a first visit. 0 if single runs are better.
 #[inline]
 pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
     if (visits as usize) < MANY_VISITS * candidates.len() { 0 } else { take_many(candidates, visits) }
@@ -347,7 +338,6 @@ mod tests {
     }
 
     proptest! {
-        /// Runs of visits go where single visits would.
         #[test]
         fn runs_of_visits_equal_single_ones(
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),

@@ -12,7 +12,6 @@ use crate::search::tree::{Inside, Node, NodeId, NodeState, Proof, ProofOutcome, 
 
 const MAX_PV: usize = 64;
 
-/// The first of the `snapshot`'s ranked moves, or one drawn by `rng` at the temperature.
 pub(crate) fn choose<'a>(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -114,7 +113,6 @@ impl TemperatureParams {
         (self.initial * left as f32 / self.decay_moves as f32).max(self.endgame)
     }
 
-    /// Draws the index of one of `candidates` at a temperature above 0, if any may be drawn.
     fn draw(&self, temperature: f32, candidates: &[DrawCandidate], rng: &mut fastrand::Rng) -> Option<usize> {
         let visits = |candidate: &DrawCandidate| candidate.visits as f32 + self.visit_offset;
         let most = candidates.iter().reduce(|a, b| if visits(b) > visits(a) { b } else { a })?;

@@ -31,6 +31,26 @@ pub struct PvLine {
     pub moves: Vec<Move>,
 }
 
+/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
+/// any more.
+const SURE_RESULT: f32 = 0.996;
+
+impl PvLine {
+    /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a
+    /// score that continues it.
+    pub fn mean_advantage(&self) -> f64 {
+        let fallback = 45.0 * (1.567_280_716_28 * f64::from(self.wl)).tan();
+        match self.mu {
+            Some(mu) if self.wl.abs() + self.d < SURE_RESULT => {
+                let score = 100.0 * f64::from(mu);
+                // Beyond an even chance to win the larger of both counts.
+                if mu.abs() < 1.0 || fallback.abs() < score.abs() { score } else { fallback }
+            }
+            _ => fallback,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchInfo {
     /// Average length of this search's visits in positions, including the root.
@@ -40,17 +60,12 @@ pub struct SearchInfo {
     pub time: Duration,
     /// Visits of the root, including earlier searches.
     pub nodes: u64,
-    /// New visits per second since `go`.
     pub nps: u64,
-    /// Network evaluations per second since `go`.
     pub eps: u64,
     /// Permille.
     pub hashfull: u32,
-    /// Endgame table hits since `go`.
     pub tablebase_hits: u64,
-    /// Best first.
     pub lines: Vec<PvLine>,
-    /// If they are requested.
     pub move_stats: Option<RootStats>,
 }
 
@@ -58,7 +73,7 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Whether to report again after `other`. Without a new visit nothing has changed.
+    /// Without a new visit nothing has changed.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -137,7 +152,7 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     }
 }
 
-/// A node's mean for the side to move at the root, free of contempt as far as the objectivity goes.
+/// Means are for the side to move at the root, free of contempt as far as the objectivity goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     pub wl: f32,
@@ -168,7 +183,6 @@ pub struct MoveStats {
     pub policy_index: u16,
     pub node: NodeStats,
     pub u: f32,
-    /// The score that decides the next visit.
     pub s: f32,
 }
 

@@ -1,6 +1,5 @@
 //! The root at one moment, read once for stoppers, reports and the choice of the move. Workers go on
-//! meanwhile, so the figures of two moves may be from slightly different moments, but all users of a snapshot
-//! see the same ones.
+//! meanwhile, so the figures of two moves may be from slightly different moments.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -27,10 +26,9 @@ pub(crate) struct RootSnapshot {
     pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
-    /// Root moves with a child, in the order in which those were made.
+    /// In the order in which they were made.
     pub(crate) children: Vec<RootMove>,
-    /// Root moves without a child, in the order of the move list. Empty after
-    /// [`RootSnapshot::read_children`].
+    /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
     /// Plies below the search's root: 0, or 1 after the move that is pondered on.
     pub(crate) plies: usize,
@@ -38,7 +36,6 @@ pub(crate) struct RootSnapshot {
     pub(crate) draw_score: f32,
     /// The mate by checks at the search's root. None after the move that is pondered on.
     pub(crate) mate: Option<FoundMate>,
-    /// Width of the lower confidence bounds.
     lcb_factor: f32,
 }
 
@@ -52,7 +49,6 @@ pub(crate) struct NodeReading {
     /// At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
     pub(crate) bounds: Bounds,
-    /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
 
@@ -100,7 +96,6 @@ impl NodeReading {
 }
 
 impl RootMove {
-    /// A move without a child, with the network's policy.
     fn unvisited(mv: Move, policy: f32) -> RootMove {
         let node = NodeReading::NONE;
         RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
@@ -112,7 +107,6 @@ impl RootMove {
         RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
     }
 
-    /// The move that mates at the last position of `history`, if its node `leaf` has such a proof.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
         let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
@@ -187,8 +181,7 @@ impl RootSnapshot {
         }
     }
 
-    /// What to report: this, or while pondering the position after the expected move, `None` while that is
-    /// unknown.
+    /// The snapshot, or while pondering that of the position after the expected move.
     pub(crate) fn reported(
         &self,
         context: &SearchContext,
@@ -247,8 +240,8 @@ impl RootSnapshot {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
 
-    /// The root moves that may be searched, best first: wins, then by visits, Q and policy, then unvisited,
-    /// then certain losses. The open move with the best lower bound goes before open moves with more visits.
+    /// Only moves that may be searched, best first: wins, then by visits, Q and policy, then unvisited, then
+    /// certain losses. The open move with the best lower bound goes before open moves with more visits.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
@@ -272,8 +265,8 @@ impl RootSnapshot {
 /// Share of the most visits from which on a move's lower bound counts.
 const LCB_SHARE: f32 = 0.05;
 
-/// The index of the open move with the best lower confidence bound, value − `factor` / √visits, among
-/// `ranked` moves with enough visits. `None` if the first move is certain: it stays first.
+/// The open move with the best lower confidence bound, value − `factor` / √visits, among `ranked` moves with
+/// enough visits. `None` if the first move is certain: it stays first.
 fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     let first = ranked.first().filter(|first| factor > 0.0 && !first.node.is_certain)?;
     let enough = LCB_SHARE * first.node.visits as f32;
@@ -287,7 +280,6 @@ fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     best.map(|(place, _)| place)
 }
 
-/// Adds the mate at the root to `children`, unless the tree knows one as near.
 fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
     let is_evaluated = context.has_evaluated_root();
     let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
@@ -315,7 +307,7 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
     moves.collect()
 }
 
-/// The certain result of the root for the side that moved last, by the moves that may be searched.
+/// The proof is for the side that moved last, by the moves that may be searched.
 fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
@@ -346,7 +338,6 @@ impl RootMove {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MoveRank {
     class: ProofClass,
-    /// Plies to the certain end of the game, signed so that more is better, or 0.
     delay: f32,
     visits: u32,
     q: f32,
@@ -379,7 +370,6 @@ impl MoveRank {
         MoveRank { class, delay, visits: node.visits, q, policy }
     }
 
-    /// The better move to play is the greater.
     pub(crate) fn compare(&self, other: &MoveRank) -> Ordering {
         (self.class.cmp(&other.class))
             .then(self.delay.total_cmp(&other.delay))
@@ -432,7 +422,6 @@ struct MovesLeftSums<'a> {
     tree: &'a Tree,
     plies: u32,
     mean: f64,
-    /// Lines with fewer visits are not followed.
     least: f64,
     visits: f64,
     /// Squared distances of the plies left from `mean`, weighted by visits.
@@ -440,7 +429,6 @@ struct MovesLeftSums<'a> {
 }
 
 impl MovesLeftSums<'_> {
-    /// Adds the lines through `node`, whose children are `plies` below the root.
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {
             let n = f64::from(child.visits());
@@ -505,7 +493,6 @@ pub struct SearchSummary {
     pub nodes: u64,
     pub new_nodes: u64,
     pub time: Duration,
-    /// Time from `go` to the first evaluation.
     pub first_evaluation: Option<Duration>,
     pub counts: CounterValues,
     /// How long the device computed. `None` in real time.

@@ -24,7 +24,6 @@ struct VirtualTime {
     /// Relaxed: it publishes nothing else.
     now_ns: AtomicU64,
     host_per_visit: Duration,
-    /// When the device has finished its batches.
     timetable: Mutex<Timetable>,
 }
 
@@ -59,8 +58,7 @@ impl SearchClock {
         }
     }
 
-    /// Notes that an evaluated batch of `positions` was sent, and gives the time from which its answers
-    /// count.
+    /// The time from which the answers to a batch of `positions` count.
     pub(crate) fn sent(&self, positions: u32) -> Duration {
         match &self.0 {
             Time::Real(started) => started.elapsed(),
@@ -87,7 +85,6 @@ impl VirtualTime {
         Duration::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
 
-    /// Advances to `time`, never back.
     fn pass_until(&self, time: Duration) {
         self.now_ns.fetch_max(time.as_nanos() as u64, Ordering::Relaxed);
     }

@@ -37,7 +37,6 @@ impl From<NodeValue> for ExpectedResult {
 struct Advantage {
     /// The mean, μ. 1 is an even chance to win.
     mu: f64,
-    /// The scale, s.
     s: f64,
 }
 
@@ -104,7 +103,6 @@ impl Rescale {
         self.diff != 0.0
     }
 
-    /// Whether trees made with `self` and with `other` hold the same values.
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
         let same = Rescale { objectivity: other.objectivity, ..*self } == *other;
         same || (self.is_identity() && other.is_identity())
@@ -119,7 +117,6 @@ impl Rescale {
         }
     }
 
-    /// Converts the network's `result` for `viewer` to the tree's.
     pub(crate) fn apply(&self, result: ExpectedResult, viewer: Color) -> ExpectedResult {
         if self.is_identity() {
             return result;
@@ -129,8 +126,7 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// Converts the tree's `result` for `viewer` to the shown one: without favour, as far as the objectivity
-    /// goes.
+    /// Shown values are without favour, as far as the objectivity goes.
     pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
         let ExpectedResult { wl, d } = result;
         let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
@@ -145,7 +141,6 @@ impl Rescale {
     }
 }
 
-/// An entry of the option `Contempt` without a known form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
@@ -221,7 +216,6 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
 }
 
 impl ContemptOptions {
-    /// The rescaling when `turn` moves at the root.
     pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
@@ -275,7 +269,6 @@ impl ContemptOptions {
     }
 }
 
-/// The scale at which equal players draw at this rate.
 fn scale_of_draw_rate(rate: f64) -> f64 {
     1.0 / ((1.0 + rate) / (1.0 - rate)).ln()
 }
@@ -294,7 +287,6 @@ fn game_pair_elo(elo: f64) -> f64 {
     elo + 0.5 * SHARPNESS * ((MIDPOINT - elo) / SHARPNESS).exp().ln_1p()
 }
 
-/// The scale of the results of players of this strength.
 fn scale_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 / SCALE_ZERO + (elo / ELO_SLOPE - ELO_OFFSET).exp())
 }
@@ -345,11 +337,9 @@ mod tests {
             1.0,
             0.874_449,
         );
-        // 80 % draws: 1 / ln 9, half of it. Bias 1: sech²(0) + sech²(ln 9) = 1 + 0.048186.
         let sharper =
             ContemptOptions { draw_rate_target: 0.8, book_exit_bias: 1.0, ..ContemptOptions::default() };
         assert_rescale(ContemptOptions { rating_advantage: 100.0, ..sharper.clone() }, 0.5, 0.603_340);
-        // 1000 Elo count as 420, and half of the effect is taken: 1.098612 / (2 · 0.75) · 4.835429 / 2.
         let capped = ContemptOptions {
             rating_advantage: 1000.0,
             book_exit_bias: 0.0,
@@ -368,7 +358,6 @@ mod tests {
             1.137_313,
             0.0,
         );
-        // 2800 against 2700: 2871.883 and 2796.236. Scales 0.931042 and 1.099135. μ −4.703099 and −5.585289.
         let stronger = ContemptOptions {
             calibration_elo: 2800.0,
             rating_advantage: 100.0,
@@ -428,7 +417,6 @@ mod tests {
     #[test]
     fn rescaling_worked_by_hand() {
         let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
-        // μ = 0.688426, s = 0.768436. μ' = μ ± 0.2 s² = 0.806525 or 0.570327. s' = 0.384218.
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::Black);
         assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
         let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::White);

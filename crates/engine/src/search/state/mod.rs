@@ -41,8 +41,8 @@ pub(crate) struct SearchState {
     pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
 }
 
-/// The stoppers' latest hints for the workers. Relaxed: each is a number of its own, and nothing else is
-/// published through it.
+/// The stoppers' latest hints. Relaxed: each is a number of its own, and nothing else is published through
+/// it.
 #[derive(Debug)]
 pub(crate) struct SearchHints {
     /// The largest batch that should be back in time, positions.
@@ -63,7 +63,6 @@ impl SearchState {
         }
     }
 
-    /// Limits the new visits of a search that has not begun.
     pub(crate) fn limit_visits(&mut self, visits: u64) {
         *self.budget = VisitBudget::new(visits.min(self.budget.total()));
     }
@@ -79,8 +78,7 @@ impl Default for SearchHints {
     }
 }
 
-/// What a search works on. It does not change during the search, except tree and cache through their own
-/// atomics and locks.
+/// A context does not change during the search, except tree and cache through their own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) tree: Arc<Tree>,
@@ -93,12 +91,10 @@ pub(crate) struct SearchContext {
     /// Moves that may be played after the expected one, or empty for all. All are searched.
     pub(crate) reply_moves: Vec<Move>,
     pub(crate) params: SearchParams,
-    /// For accuracy of play and contempt.
     pub(crate) rescale: Rescale,
     pub(crate) cache: Arc<EvalCache>,
     /// Tables for leaves. `None` also where root moves were chosen by distance.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
-    /// Table hits before the search.
     pub(crate) tablebase_hits: u64,
     pub(crate) backend_info: BackendInfo,
     pub(crate) reporting: Reporting,
@@ -143,19 +139,14 @@ impl SearchContext {
     }
 }
 
-/// When to report figures of every root move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MoveStatsWhen {
-    /// No figures.
     #[default]
     Never,
-    /// With the last report.
     AtEnd,
-    /// With every report.
     Always,
 }
 
-/// What a search reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
     pub(crate) lines: usize,
@@ -179,11 +170,9 @@ pub(crate) struct SearchCounters {
     pub(crate) waited_for_device: AtomicU64,
 }
 
-/// A search's counts at one moment. Every visit is an evaluation, a cache hit or a terminal. Collisions are
-/// no visits.
+/// Every visit is an evaluation, a cache hit or a terminal. Collisions are no visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterValues {
-    /// Visits that the network evaluated.
     pub evaluations: u64,
     pub cache_hits: u64,
     /// Visits to positions with a certain or assumed result, including tables.
@@ -194,14 +183,13 @@ pub struct CounterValues {
     pub collisions: u64,
     pub prefetched: u64,
     pub batches: u64,
-    /// Visits of earlier searches that ended in repetitions which are no longer draws.
+    /// Earlier searches' visits of repetitions that are no longer draws.
     pub reverted: u32,
     pub depth_sum: u64,
-    /// Positions of the deepest visit, including the root.
     pub max_depth: u32,
-    /// Time that workers waited for a device because nothing more could begin in the tree.
+    /// Time in which nothing more could begin in the tree.
     pub waited_for_tree: Duration,
-    /// Time that workers waited for a device with enough batches.
+    /// Time in which the device had enough batches.
     pub waited_for_device: Duration,
 }
 
@@ -240,7 +228,7 @@ impl SearchCounters {
 }
 
 impl CounterValues {
-    /// Describes what a search of `time` on `threads` threads waited for. `None` without a device.
+    /// `None` without a device.
     pub fn waits(&self, time: Duration, threads: usize) -> Option<String> {
         let time = time.as_secs_f64() * threads as f64;
         let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
@@ -260,7 +248,7 @@ impl CounterValues {
     }
 }
 
-/// The visits that a search may make. Workers reserve theirs before they descend, so the limit is exact.
+/// Workers reserve their visits before they descend, so the limit is exact.
 #[derive(Debug)]
 pub(crate) struct VisitBudget {
     total: u64,
@@ -307,8 +295,8 @@ impl VisitBudget {
     }
 }
 
-/// The progress of a search's workers. The stop flag is read before every descent and is an atomic of its
-/// own. The rest changes once per batch and lies under one lock, with a condition variable.
+/// The stop flag is read before every descent and is an atomic of its own. The rest changes once per batch
+/// and lies under one lock, with a condition variable.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerProgress {
     /// Relaxed: it publishes nothing, and being seen a little later does no harm.
@@ -352,7 +340,6 @@ impl WorkerProgress {
         state
     }
 
-    /// Asks all workers to leave after their current batch.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.change(|_| ());
@@ -367,13 +354,11 @@ impl WorkerProgress {
         self.change(|_| ());
     }
 
-    /// Notes that the search made visits, the first of them with the first evaluation, from the network or
-    /// the cache.
+    /// The first visits had the first evaluation, from the network or the cache.
     pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
         self.state.lock().first_evaluation.get_or_insert_with(elapsed);
     }
 
-    /// Keeps the first reason why the search cannot go on.
     pub(crate) fn fail(&self, reason: String) {
         self.state.lock().failure.get_or_insert(reason);
     }
@@ -412,7 +397,7 @@ impl WorkerProgress {
         self.state.lock().workers == 0
     }
 
-    /// Waits until no worker is left in this search, which was stopped.
+    /// The search must have been stopped.
     pub(crate) fn wait_idle(&self, timeout: Duration) {
         self.wait_idle_unless(timeout, || false);
     }

@@ -11,7 +11,7 @@ use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
-/// The root's legal moves for one search. Never changes while it runs.
+/// Never changes while it runs.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
     moves: MoveList,
@@ -21,7 +21,6 @@ pub(crate) struct SearchRoot {
     /// After the noise was drawn.
     rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
-    /// Visits of the root before the search.
     pub(crate) reused_visits: u32,
     /// For the side to move at the root.
     draw_score: f32,
@@ -63,7 +62,6 @@ impl SearchRoot {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
     }
 
-    /// Whether the root move at this index of the list of legal moves may be searched.
     pub(crate) fn allows_index(&self, index: u8) -> bool {
         self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
     }
@@ -118,7 +116,6 @@ struct RootNoise {
 }
 
 impl RootNoise {
-    /// Draws noise for `moves` legal moves, if there is to be any.
     fn draw(params: NoiseParams, moves: usize, rng: &mut fastrand::Rng) -> Option<RootNoise> {
         if params.epsilon <= 0.0 || params.alpha <= 0.0 {
             return None;

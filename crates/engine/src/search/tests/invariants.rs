@@ -25,7 +25,7 @@ pub(super) enum Kept {
     Pruned,
 }
 
-/// Checks the whole tree below `root` and counts its nodes.
+/// Returns the number of nodes.
 pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;
@@ -76,7 +76,6 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     }
 }
 
-/// More plies than any mean of the plies left, in tests.
 const MOST_PLIES: f64 = 500.0;
 
 /// The visits of a node that no child has, by the sums of the node and its children.
@@ -203,7 +202,6 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
     }
 }
 
-/// A leaf with several visits had children once.
 pub(super) fn is_pruned(node: &Node) -> bool {
     node.state() == NodeState::Unexpanded && node.visits() > 1
 }
@@ -337,7 +335,6 @@ impl TestBench {
         self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
     }
 
-    /// Until all memory in use belongs to reachable nodes.
     fn wait_until_reclaimed(&self) {
         let lost = self.tree.tree().reserved_bytes() / 100;
         let reachable = self.tree.reachable_bytes();

@@ -14,7 +14,6 @@ fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
 /// A regression: a certainly lost move was visited on and on, and lowered its siblings' first-play urgency.
 #[test]
 fn a_move_that_certainly_loses_has_no_policy() {
-    // After Kh1 Black mates.
     let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
     bench.search(1_000);
     let lost = root_child(&bench, "g1h1");
@@ -73,7 +72,6 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
 
 #[test]
 fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
-    // After Kh1 Black mates by Ra1.
     let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
     bench.search(100);
     let lost = root_child(&bench, "g1h1");

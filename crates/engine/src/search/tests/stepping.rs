@@ -28,7 +28,6 @@ fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_the
     let (search, result) = bench.search(2_000);
     let start = search.context().history.clone();
     let before = bench.root_moves();
-    // Down the best line, and into an untried move: from there nothing leads back.
     let mut line = start.clone();
     let best = result.info.unwrap().lines[0].moves.clone();
     best[..2].iter().for_each(|&mv| line.push(mv));
@@ -161,7 +160,6 @@ fn a_mate_that_was_found_below_is_known_above() {
     for line in [&["c6b6"][..], &["c6b6", "a8b8"]] {
         let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
         bench.params.leaf_mate_search = 0;
-        // Until the move has been tried, but is not known to win.
         let mut nodes = 1;
         while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
             nodes += 1;

@@ -68,7 +68,7 @@ pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
     (Arc::new(tree), root)
 }
 
-/// Makes the child with the largest policy, unless another thread is doing so. Moves are numbered from 1.
+/// Makes the child with the largest policy, unless another thread is doing so.
 pub(super) fn append(tree: &Tree, parent: NodeId) -> Option<NodeId> {
     let node = tree.node(parent);
     let best = tree.best_unvisited(node, None)?;
@@ -136,7 +136,6 @@ fn no_child_is_lost_or_made_twice() {
     let made = work(&tree) + other.join().unwrap();
     let mut found = moves(&tree, root, 3);
     assert_eq!(found.len(), made);
-    // Nobody holds the lock now, and the best unvisited move is known.
     while let Some(best) = tree.best_unvisited(tree.node(root), None) {
         let child = append(&tree, root).expect("the lock is free, and the move has no child");
         found.push(tree.node(child).edge().mv().to_bits());
@@ -189,7 +188,7 @@ fn end_state(tree: &Tree, id: NodeId) -> (u32, NodeValue) {
     (node.visits(), node.mean())
 }
 
-/// Checks visits and mean against the results that ended in the node. Values are exact, other means rounded.
+/// Values are exact, other means rounded.
 fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
     let (visits, mean) = end_state(tree, id);
     let n: u32 = results.iter().map(|(visits, _)| visits).sum();
@@ -317,7 +316,6 @@ fn a_free_run_that_is_taken_has_one_owner() {
     };
     let mut held: Vec<u32> = [ledger.take(2)].into_iter().chain([other.join().unwrap()]).flatten().collect();
     assert_eq!(ledger.slab.used(), held.len() as u64);
-    // The stack is whole: nobody owns what it still holds.
     held.extend([ledger.take(3), ledger.take(3)].into_iter().flatten());
     held.sort();
     assert!(held.is_sorted_by(|a, b| a < b), "{held:?}");
@@ -328,7 +326,6 @@ fn threads_that_share_a_chunk_cut_it_at_different_places() {
     const LONG: u32 = 7;
     let take = |slab: &Slab<AtomicU32>| slab.allocate(LONG).or_else(|| slab.grow(LONG)).unwrap();
     let ledger = Ledger::new();
-    // On real threads chunks are much longer, and each thread has its own.
     let other = {
         let ledger = ledger.clone();
         thread::spawn(move || take(&ledger.slab))
@@ -347,7 +344,6 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     child
 }
 
-/// Descends to the root's first child and makes a child there, or expands the child if it has become a leaf.
 fn descend(tree: &Tree, root: NodeId) {
     let _inside = tree.enter();
     let Some((id, node)) = tree.children(tree.node(root)).next() else { return };
@@ -386,8 +382,7 @@ fn a_descent_and_pruning_keep_apart() {
     );
 }
 
-/// A worker of an earlier search is below the old root when the game moves on. Its nodes are freed once it
-/// has left.
+/// A worker is still below the old root when the game moves on.
 fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));

@@ -15,7 +15,7 @@ use crate::network::cache;
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
 
-/// The result of one visit or the mean of many, for the side that moved into the node.
+/// Values are for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NodeValue {
     /// Win minus loss, `-1..=1`.
@@ -28,12 +28,12 @@ pub(crate) struct NodeValue {
 impl NodeValue {
     pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
 
-    /// The same result one ply further from the root, for the other side.
+    /// The result one ply further from the root, for the other side.
     pub(crate) fn at_child(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
     }
 
-    /// The same result one ply nearer to the root, for the other side.
+    /// The result one ply nearer to the root, for the other side.
     pub(crate) fn at_parent(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
     }
@@ -57,7 +57,7 @@ impl ProofOutcome {
     }
 }
 
-/// The results that are still possible, for the side that moved into the node.
+/// Possible results for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) worst: ProofOutcome,
@@ -145,7 +145,6 @@ impl VisitSum {
         VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
 
-    /// The same visits one ply nearer to the root, for the other side.
     pub(crate) fn at_parent(self) -> VisitSum {
         VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
@@ -221,7 +220,6 @@ mod meta {
 
 /// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
 const SUMS_LOCK: u64 = 1 << 31;
-/// The bits of `Node::counts` with the visits under way.
 const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -391,7 +389,6 @@ impl Node {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
 
-    /// Releases the lock of the sums and changes the finished visits from `before` to `after`.
     fn unlock_with_visits(&self, before: u32, after: u32) {
         let more = (u64::from(after) << 32).wrapping_sub(u64::from(before) << 32);
         self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
@@ -428,8 +425,7 @@ impl Node {
         sum
     }
 
-    /// Takes back `visits` finished visits, all with the result `value` or this node's certain one, and gives
-    /// that result.
+    /// Takes back finished visits, all with the result `value` or this node's certain one, which is returned.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -511,14 +507,13 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes an expanded node a leaf again that keeps its visits. The caller has released what was below it
-    /// and is alone in the tree.
+    /// The node becomes a leaf that keeps its visits. The caller has released what was below it and is alone
+    /// in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes the claimed node terminal with a certain result.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let NodeValue { d, m, .. } = proof.value();
         self.means.set(d, m);
@@ -534,8 +529,8 @@ impl Node {
         }
     }
 
-    /// Makes the claimed node terminal as a draw by repetition: its position occurred `cycle` plies ago,
-    /// after the root. The way back counts as plies to the end, as in Lc0.
+    /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
+    /// plies to the end, as in Lc0.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
         let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
         self.means.set(value.d, value.m);
@@ -543,8 +538,8 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition a leaf again and gives the visits to take back. `None` if another thread
-    /// has done it.
+    /// Makes a draw by repetition a leaf again and gives the visits to take back, `None` after another
+    /// thread.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
@@ -585,7 +580,7 @@ impl Node {
         }
     }
 
-    /// Marks results outside of `bounds` as impossible. True if any of them was still possible.
+    /// Results outside of `bounds` become impossible. True if any was still possible.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
         let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
@@ -593,8 +588,7 @@ impl Node {
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
 
-    /// Gives the visits so far the certain value. The result is the change for ancestors, `None` if another
-    /// thread has proven the node.
+    /// Revalues the visits so far. Gives the change for ancestors, `None` after another thread.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
@@ -618,7 +612,6 @@ impl Node {
         correction
     }
 
-    /// Brings a proven win or loss nearer, and gives the change for ancestors.
     pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
@@ -637,9 +630,8 @@ impl Node {
     /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its
     /// `children` meanwhile.
     ///
-    /// A proof is forgotten, since the mean is that of the children's visits: one visit of the node's own
-    /// gets the certain result. A leaf loses the visits that it kept when it was pruned, since their moves
-    /// are gone and a root needs a visit of its own to have moves.
+    /// A proof is forgotten: the mean becomes that of the children's visits and one of the node's own. A leaf
+    /// loses the visits that it kept when it was pruned, since a root needs a visit of its own to have moves.
     pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = match (self.proof(), self.state()) {
             (Some(proof), _) => with_visits_below(proof.value(), children),
@@ -653,8 +645,8 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant. True if ancestors change too, unless this node's result is
-    /// certain.
+    /// Revalues the visits of a descendant. False if this node's result is certain, so that ancestors don't
+    /// change.
     pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
@@ -677,7 +669,6 @@ fn proof_bits(proof: Proof) -> u32 {
     outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
-/// Visits, their worth and proof at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SavedNode {
     visits: u32,
@@ -696,7 +687,7 @@ impl Node {
         }
     }
 
-    /// Restores what the node was to those above it. Visits under way go on.
+    /// Visits under way go on.
     pub(super) fn restore(&self, before: SavedNode) {
         let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);
@@ -705,8 +696,8 @@ impl Node {
         self.unlock_with_visits(visits, before.visits);
     }
 
-    /// Gives the node the visits of its `children` and one of its own, if it has fewer. The caller is alone
-    /// with them.
+    /// Counts the visits of `children` and one of the node's own, if it has fewer. The caller is alone with
+    /// them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
@@ -718,7 +709,6 @@ impl Node {
     }
 }
 
-/// One visit with the result `own`, and the visits of `children` as their parent sees them.
 fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let NodeValue { d, m, .. } = child.mean();
@@ -751,7 +741,6 @@ mod tests {
         assert_eq!(size_of::<Node>(), 48);
     }
 
-    /// 2³¹ − 1 visits, all of them lost, prove to be won.
     #[test]
     fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
         const MOST: u32 = (1 << 31) - 1;

@@ -27,13 +27,11 @@ pub(crate) struct NodeId(pub(super) u32);
 #[error("the search tree has no room for another node")]
 pub struct TreeFull;
 
-/// The nodes of all searches of a game, shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) nodes: Slab<Node>,
     /// Of expanded nodes, two moves to a cell.
     policies: Slab<AtomicU32>,
-    /// Bytes that the slabs may take.
     limit: AtomicU64,
     /// True if an allocation failed since the last pruning.
     pub(super) full: AtomicBool,
@@ -48,13 +46,11 @@ pub(crate) struct Tree {
     pub(super) traffic: RwLock<()>,
 }
 
-/// A walk through a full tree, one part per pruning.
 #[derive(Debug, Default)]
 pub(super) struct PruningWalk {
     pub(super) root: Option<NodeId>,
     /// Nodes still to come, with all below them.
     pub(super) open: Vec<NodeId>,
-    /// Nodes with more visits stay.
     pub(super) most_visits: u32,
 }
 
@@ -144,7 +140,7 @@ impl Tree {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
-    /// Bytes of the nodes below `roots`, in runs as they were allocated, and of all policies.
+    /// Counts nodes in runs as allocated, and all policies.
     #[cfg(test)]
     pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
         let (mut open, mut bytes) = (roots, 0);
@@ -160,17 +156,15 @@ impl Tree {
         bytes
     }
 
-    /// Bytes taken from the system, both in use and free.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// Limits the memory that the tree takes from the system. It keeps what it has.
+    /// The tree keeps what it has.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
-    /// True if half of the limit is in use, or the tree had to be pruned already.
     pub(super) fn is_short_of_memory(&self) -> bool {
         self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
     }
@@ -184,17 +178,16 @@ impl Tree {
         self.full.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a thread died at work in the tree: its claims and visits under way stay.
     pub(crate) fn mark_damaged(&self) {
         self.damaged.store(true, Ordering::Relaxed);
     }
 
-    /// True if claims and visits under way may stay for ever, which makes the tree useless.
+    /// Claims and visits under way may stay for ever, which makes the tree useless.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Takes a run from `slab`, at the limit only from free ones.
+    /// A tree at its limit takes free runs only.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
@@ -210,7 +203,7 @@ impl Tree {
         Ok(id)
     }
 
-    /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
+    /// Ends the claim. `policy` is in the order of the move list.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let len = policy_cells(policy.len());
         let start = self.allocate(&self.policies, len)?;
@@ -233,7 +226,6 @@ impl Tree {
         }
     }
 
-    /// The unvisited moves of an expanded node, in the order of the move list.
     pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
@@ -242,7 +234,6 @@ impl Tree {
         })
     }
 
-    /// The unvisited move with the largest policy after `last`.
     #[inline]
     pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
         Unvisited::ranked(match last {
@@ -252,7 +243,7 @@ impl Tree {
     }
 
     /// Makes the last node of `path`, a draw by repetition that the root has moved past, a leaf again. Its
-    /// visits are taken back from the whole path and counted in the result.
+    /// visits are taken back from the whole path.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
@@ -264,14 +255,13 @@ impl Tree {
         visits
     }
 
-    /// See [`Node::become_root`].
     pub(super) fn become_root(&self, id: NodeId) {
         let _alone = self.traffic.write();
         let node = self.node(id);
         node.become_root(self.children(node).map(|(_, child)| child));
     }
 
-    /// Joins free runs of nodes and policies. True if that has made much room.
+    /// True if that has made much room.
     pub(super) fn join_free_runs(&self) -> bool {
         let nodes = self.nodes.join_free_runs();
         let cells = self.policies.join_free_runs();
@@ -290,14 +280,13 @@ pub(super) fn policy_cells(moves: usize) -> u32 {
 
 pub(super) struct ChildRun {
     pub(super) run: Run,
-    /// Slots that hold children. The others are room for more.
+    /// Slots that hold children.
     pub(super) children: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
-    /// The next child, while `index < count`.
     id: u32,
     index: usize,
     count: usize,
@@ -319,7 +308,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// The first child of the run that holds child `index`, and the run's length.
+/// The first child of the run that holds child `index`, and its length.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
     if index < 4 {
@@ -338,8 +327,7 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move. `None` if another worker is appending here, or has made this
-    /// child.
+    /// `None` if another worker is appending here, or has made this child.
     pub(crate) fn new_child(
         &self,
         node: &Node,
@@ -364,7 +352,6 @@ impl Tree {
         Ok(Some(child))
     }
 
-    /// The place for the next child of a node whose lock for growth is held.
     fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
         let count = node.child_count();
         let (start, len) = run_of_child(count);

@@ -18,13 +18,13 @@ use crate::search::sync::atomic::Ordering;
 
 /// Nodes with more visits are never pruned.
 const MAX_PRUNED_VISITS: usize = 4096;
-/// Share of the nodes that a walk through the whole tree is to free.
+/// Share of the nodes that a whole walk is to free.
 const FREED_SHARE: f64 = 0.25;
 /// Nodes between two checks whether the search is over.
 const NODES_PER_LOOK: u64 = 4096;
 /// Bounds of one pruning, for which all threads wait: some hundredths of a second.
 const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
-/// Places of the tree that are sampled to find its least visited quarter.
+/// Places sampled to find the least visited quarter.
 const SAMPLES: u64 = 1 << 14;
 
 /// Nothing is pruned while this guard lives.
@@ -34,7 +34,6 @@ pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
 struct PruningBounds {
     /// Nodes to free. The last subtree may exceed it.
     freed: u64,
-    /// Nodes with children to look at.
     seen: u64,
 }
 
@@ -62,8 +61,8 @@ impl Tree {
     }
 
     /// Frees nodes below `root` whose parents have the fewest visits: about a quarter of a small tree, a part
-    /// of that in a large one, nothing if another thread has just pruned. Stops once `is_over`. The caller
-    /// must not hold [`Tree::enter`]. Nodes with visits under way stay.
+    /// of that in a large one, nothing if another thread has just pruned. The caller must not hold
+    /// [`Tree::enter`]. Nodes with visits under way stay.
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
     }
@@ -82,17 +81,15 @@ impl Tree {
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// True if nothing was pruned since `root` became the root.
     fn begins_to_prune(&self, root: NodeId) -> bool {
         self.pruning.lock().root != Some(root)
     }
 
-    /// Forgets the walk, so that the nodes it has still to visit may be released.
+    /// Nodes that the walk has still to visit may be released afterwards.
     pub(super) fn end_pruning_walk(&self) {
         *self.pruning.lock() = PruningWalk::default();
     }
 
-    /// Continues the walk through the tree below `root`, pruning on the way.
     fn walk_on(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
         let mut walk = self.pruning.lock();
         if walk.root != Some(root) {
@@ -126,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Nodes with up to this many visits are pruned, estimated from nodes at equal distances in memory.
+    /// The estimate takes nodes at equal distances in memory.
     fn visits_to_prune(&self) -> u32 {
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
         let mut all = 0;
@@ -156,10 +153,8 @@ fn has_children(node: &Node) -> bool {
     node.state() == NodeState::Expanded && node.child_count() > 0
 }
 
-/// Subtrees that the game has left.
 pub(super) struct Discard {
     pub(super) tree: Arc<Tree>,
-    /// Their roots, and the runs that hold those.
     pub(super) parts: Vec<(NodeId, Run)>,
     /// The root of the part to keep, if it lies inside of one of them.
     pub(super) keep: NodeId,
@@ -169,7 +164,6 @@ pub(super) struct Discard {
 
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
-/// Frees discarded subtrees, on its own thread or at once.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
     /// `None` frees at once, on the thread that discards.
@@ -177,7 +171,7 @@ pub(crate) struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// Starts the thread, which ends when the reclaimer is dropped and its tasks are done.
+    /// The thread ends when the reclaimer is dropped and its tasks are done.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
@@ -191,7 +185,6 @@ impl Reclaimer {
 
     fn add(&self, task: impl FnOnce() + Send + 'static) {
         match &self.queue {
-            // The receiver lives as long as the queue.
             Some(queue) => drop(queue.send(Box::new(task))),
             None => task(),
         }
@@ -201,7 +194,6 @@ impl Reclaimer {
         self.add(|| discard.run());
     }
 
-    /// Drops a whole tree, which workers may hold for a while.
     pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
         self.add(|| drop(tree));
     }
@@ -217,15 +209,12 @@ impl Discard {
     }
 }
 
-/// A step of a walk through a discarded subtree.
 enum ReleaseStep {
     Below(NodeId),
-    /// Release this run, whose nodes have been dealt with.
     Nodes(Run),
 }
 
-/// Frees everything below `root`, which becomes a leaf, except `keep` and its subtree. The result counts the
-/// nodes.
+/// `keep` and its subtree stay. Returns the number of freed nodes.
 fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
@@ -264,7 +253,6 @@ mod tests {
     use crate::search::tree::nodes::POLICY_RUNS;
     use crate::search::tree::slab::Slab;
 
-    /// Makes an expanded child of the last node of `path`, with one visit that the nodes of `path` count too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
         let parent = tree.node(path[path.len() - 1]);
         let best = tree.best_unvisited(parent, None)?;
@@ -278,7 +266,7 @@ mod tests {
         Some(child)
     }
 
-    /// A random path that prefers earlier children and ends where a child is made.
+    /// The path prefers earlier children and ends where a child is made.
     fn random_path(tree: &Tree, root: NodeId, rng: &mut fastrand::Rng) -> Vec<NodeId> {
         let mut path = vec![root];
         while let Some(next) =
@@ -341,7 +329,6 @@ mod tests {
         assert!(grown > 40_000, "{grown}");
     }
 
-    /// Marks a tree of about `nodes` nodes below a new root as full.
     fn grown(tree: &Tree, nodes: usize) -> NodeId {
         let root = tree.new_root().unwrap();
         assert!(tree.node(root).claim());

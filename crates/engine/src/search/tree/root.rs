@@ -17,7 +17,6 @@ use crate::search::sync::atomic::Ordering;
 /// Trees kept for positions that did not follow from each other.
 const MAX_KEPT: usize = 8;
 
-/// What happens to the parts of a tree outside of its new root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
     /// They stay while there is memory, as the game may come back. No worker of an earlier search may still
@@ -33,23 +32,19 @@ pub(crate) struct GameTree {
     history: History,
     /// The root lies in the last one.
     kept: Vec<KeptTree>,
-    /// The nodes from its top to the root.
     way: Vec<NodeId>,
-    /// Those of them that were searched as roots, from the top on, with what they were before.
+    /// Nodes of the way that were searched as roots, from the top on, with what they were before.
     stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
-/// A top, and all nodes below it.
 #[derive(Debug)]
 struct KeptTree {
     top: NodeId,
-    /// The run that holds the top and is released with it.
+    /// Released with the top.
     run: Run,
-    /// The game up to the top.
     history: History,
 }
 
-/// The way from the top of a kept tree to a position.
 struct Way {
     nodes: Vec<NodeId>,
     run: Run,
@@ -88,9 +83,9 @@ impl GameTree {
         tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
     }
 
-    /// Makes the last position of `history` the root, and keeps its visits if the game came there through a
-    /// kept tree. The rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no
-    /// worker of an earlier search can touch it.
+    /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
+    /// rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no worker of an earlier
+    /// search can touch it.
     pub(crate) fn advance(
         &mut self,
         history: History,
@@ -146,8 +141,7 @@ impl GameTree {
         Ok(())
     }
 
-    /// Restores the nodes above the present root for visits from above, except those on the way to the next
-    /// root.
+    /// Restores the nodes above the present root for visits from above, except on the way to the next root.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write();
@@ -163,7 +157,6 @@ impl GameTree {
         }
     }
 
-    /// Prepares the end of `way` to be searched as the root.
     fn step_into(&mut self, way: Way) {
         let tree = &self.tree;
         let is_below_others = way.nodes.len() > 1;
@@ -199,7 +192,6 @@ impl GameTree {
     }
 }
 
-/// True if `history` begins with all positions of `earlier`.
 pub(crate) fn continues(history: &History, earlier: &History) -> bool {
     history.len() >= earlier.len()
         && (0..earlier.len()).all(|index| {

@@ -22,7 +22,7 @@ const CHUNK: u32 = 4096;
 const SHARES: usize = 16;
 
 thread_local! {
-    /// Index in `Slab::chunks` of the chunk that this thread takes slots from.
+    /// Index in `Slab::chunks`.
     static SHARE: usize = {
         use std::sync::atomic::AtomicUsize;
         static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -35,11 +35,10 @@ const STRIPE: u32 = 1 << 16;
 
 pub(super) const CLASSES: usize = 128;
 
-/// Lengths of the runs of a slab's size classes, rising with the class.
 #[derive(Clone, Copy)]
 pub(super) struct RunClasses {
     pub(super) len: fn(usize) -> u32,
-    /// The highest class whose runs are no longer than this, which is not 0.
+    /// The highest class of runs no longer than this, which is not 0.
     pub(super) within: fn(u32) -> usize,
 }
 
@@ -58,7 +57,6 @@ impl Slot for AtomicU32 {
     }
 }
 
-/// Consecutive slots of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) start: u32,
@@ -78,10 +76,9 @@ impl Run {
 /// No further region is joined after this many free runs: sorting them takes some hundredths of a second.
 const MANY_RUNS: usize = 1 << 18;
 
-/// Free slots that lie in no size class.
 #[derive(Debug, Default)]
 struct Joined {
-    /// Joined free runs, the shortest first. Runs are cut off the last one.
+    /// Joined free runs, the shortest first.
     chunks: Vec<Run>,
     /// Ends of chunks that were too short for the run wanted.
     leftovers: Vec<Run>,
@@ -99,7 +96,6 @@ pub(super) struct Slab<T> {
     /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the
     /// lower.
     chunks: [CachePadded<AtomicU64>; SHARES],
-    /// Slots in free runs.
     idle: AtomicU64,
     /// A stack of free runs per region and class: the index of the top, and above it a counter against the
     /// ABA problem.
@@ -121,7 +117,6 @@ impl<T: Slot> Slab<T> {
         Slab::ending_at(END, classes)
     }
 
-    /// A slab without memory. Indices end at `end`.
     pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
             blocks: std::array::from_fn(|_| OnceLock::new()),
@@ -153,7 +148,7 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// Prefetches the cache lines of a slot, whose block exists.
+    /// The block of the slot exists.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
         #[cfg(target_arch = "x86_64")]
@@ -181,7 +176,7 @@ impl<T: Slot> Slab<T> {
         SHARE.with(|&share| cut(&self.chunks[share], len))
     }
 
-    /// Takes a run of `len` slots from a new chunk for this thread. `None` when all indices are in use.
+    /// The run comes from a new chunk for this thread. `None` when all indices are in use.
     #[cold]
     pub(super) fn grow(&self, len: u32) -> Option<u32> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
@@ -216,7 +211,7 @@ impl<T: Slot> Slab<T> {
         self.next.load(Ordering::Relaxed).into()
     }
 
-    /// Frees a run. Nobody may use its index any more.
+    /// Nobody may use its index any more.
     pub(super) fn release(&self, run: Run) {
         // Counted first, so that nobody subtracts the run before it is counted.
         self.idle.fetch_add(run.len.into(), Ordering::Relaxed);
@@ -288,7 +283,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Takes a new chunk with room for `len` slots, in one block.
     fn extend(&self, len: u32) -> Option<Range<u32>> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
@@ -306,7 +300,7 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Joins free runs to chunks and cuts those anew. Needed only in a slab that can grow no more.
+/// Needed only in a slab that can grow no more.
 impl<T: Slot> Slab<T> {
     /// Joins the free runs of as many regions as are worth the work, and of the next ones next time. The
     /// result counts the slots in chunks that any run fits into.
@@ -343,14 +337,14 @@ impl<T: Slot> Slab<T> {
         chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
-    /// Cuts `len` slots off a joined chunk, or off a longer free run.
+    /// Cuts a run off a joined chunk, or off a longer free run.
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
         Some(start)
     }
 
-    /// Cuts `len` slots off the longest joined chunk. Too short a rest is put aside.
+    /// Too short a rest is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined.lock();
         let Joined { chunks, leftovers, .. } = &mut *joined;
@@ -371,7 +365,6 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Cuts `len` slots off the shortest longer free run.
     fn cut_run(&self, len: u32) -> Option<u32> {
         let mut longer = (self.classes.within)(len) + 1..CLASSES;
         let (class, start) = longer.find_map(|class| Some((class, self.pop(class)?)))?;
@@ -379,7 +372,6 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Frees a chunk as runs of size classes.
     fn give_back_by_classes(&self, chunk: Run) {
         let Run { mut start, mut len } = chunk;
         while len > 0 {
@@ -391,7 +383,6 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Cuts `len` slots off a chunk, if it has that many.
 #[inline]
 fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     let mut old = chunk.load(Ordering::Relaxed);
@@ -417,7 +408,6 @@ fn unpacked(chunk: u64) -> Range<u32> {
     (chunk >> 32) as u32..chunk as u32
 }
 
-/// The top of a stack after `old`, with its counter raised.
 fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
 }
@@ -431,7 +421,6 @@ const LARGE: usize = 4 << 20;
 /// A value whose bytes are all zero must be valid and the same as the default.
 pub(super) unsafe trait Zeroed: Default {}
 
-/// The block of a slot, and its offset there.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + u64::from(FIRST);
@@ -439,7 +428,6 @@ fn place(index: u32) -> (usize, usize) {
     ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
 }
 
-/// Slots from this one to the end of its block.
 pub(super) fn room(index: u32) -> u32 {
     let (block, place) = place(index);
     ((u64::from(FIRST) << block) - place as u64) as u32
@@ -451,7 +439,7 @@ fn share_block(a: u32, b: u32) -> bool {
 
 pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
-/// An upper bound of the resident memory once `slots` slots are in use, bytes.
+/// An upper bound, bytes.
 fn resident_bytes<T>(slots: u64) -> u64 {
     (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
 }
@@ -501,7 +489,6 @@ mod tests {
         slab.allocate(len).or_else(|| slab.grow(len))
     }
 
-    /// Takes a run of free slots only.
     fn again(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
         slab.pop((slab.classes.within)(len)).or_else(|| slab.carve(len))
     }

@@ -41,8 +41,7 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     verdict(unvisited.into_iter().chain(children))
 }
 
-/// Proves or bounds the last node of `path` by its moves, and revalues its visits in the nodes before it.
-/// True if anything changed: a nearer mate counts too.
+/// Revalues the node's visits in the nodes before it. True if anything changed: a nearer mate counts too.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     let Some((&last, ancestors)) = path.split_last() else { return false };
     let node = tree.node(last);
@@ -81,7 +80,6 @@ pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
 pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
     let mut nearest_win: Option<Proof> = None;
-    // The side to move delays the end as long as it can.
     let (mut longest_loss, mut longest_draw) = (0f32, 0f32);
     let mut all_mates = true;
     for MoveProof { bounds, proof } in moves {
@@ -109,7 +107,7 @@ pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
 }
 
-/// Whether win `a` is preferred to `b`: mates to table wins, then the nearer one.
+/// Mates come before table wins, then the nearer win.
 fn is_nearer(a: Proof, b: Proof) -> bool {
     let key = |proof: Proof| (!proof.is_mate, proof.plies);
     key(a).partial_cmp(&key(b)).unwrap_or(Equal).is_lt()

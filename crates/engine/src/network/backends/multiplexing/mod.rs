@@ -6,8 +6,7 @@
 //! | `multiplexing` | it waits for the next device that is free, which takes others along |
 //!
 //! A device that fails drops out with a message, and the others evaluate what it leaves. Only when none is
-//! left does an evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read.
-//! They know devices only as [`Backend`]s.
+//! left does an evaluation fail.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -28,40 +27,27 @@ use crate::note::Note;
 #[cfg(test)]
 mod tests;
 
-/// The name of the backend that splits batches.
 pub const DEMUX: &str = "demux";
-/// The name of the backend that joins batches.
 pub const MULTIPLEXING: &str = "multiplexing";
 
-/// A device that a backend of several is to use.
-#[derive(Clone, Debug)]
-pub struct Device {
-    /// Its name in messages.
-    pub label: String,
-    /// The backend that evaluates on it.
-    pub backend: Arc<dyn Backend>,
-    /// Batches that it evaluates at once, each on a thread of its own.
-    pub threads: usize,
-    /// Positions up to which waiting batches are joined. Only `multiplexing` joins.
-    pub join_up_to: usize,
-}
-
-/// Makes one backend of several devices, at least one. `notes` come before those of the backend, such as
-/// notes on devices that are missing.
-///
-/// # Errors
-/// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
-pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
-    Ok(Arc::new(Dispatch::new(DevicePool::new(name, &devices, notes), &devices)?))
-}
-
-/// A device of the pool. `is_alive` becomes false once and stays so. A thread that reads it late only fails
-/// once more.
 #[derive(Debug)]
-struct PooledDevice {
-    label: String,
-    backend: Arc<dyn Backend>,
-    is_alive: AtomicBool,
+pub struct Device {
+    /// In messages.
+    pub label: String,
+    pub backend: Arc<dyn Backend>,
+    /// Concurrent batches, each on a thread of its own.
+    pub threads: usize,
+    /// `multiplexing` joins waiting batches up to so many positions.
+    pub join_up_to: usize,
+    /// Becomes false once and stays so. A thread that reads it late only fails once more.
+    pub is_alive: AtomicBool,
+}
+
+/// Joins at least one device into one backend. `notes`, such as on missing devices, come first.
+///
+/// Fails if the devices want different encodings, or one has no room for its evaluators.
+pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
+    Ok(Arc::new(Dispatch::new(DevicePool::new(name, devices, notes))?))
 }
 
 #[derive(Debug, Error)]
@@ -72,7 +58,7 @@ enum DeviceFailure {
     Panic,
 }
 
-impl PooledDevice {
+impl Device {
     fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
@@ -92,29 +78,21 @@ impl PooledDevice {
     }
 }
 
-/// All devices of a backend, and the notes on them that people have not seen yet.
+/// All devices, and the notes not yet taken.
 #[derive(Debug)]
 struct DevicePool {
     name: String,
-    /// All, also those that have failed.
-    devices: Vec<Arc<PooledDevice>>,
+    /// Failed ones included.
+    devices: Vec<Arc<Device>>,
     notes: Mutex<Vec<Note>>,
 }
 
 impl DevicePool {
-    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several
-    /// devices, a description of each.
-    fn new(name: &str, devices: &[Device], mut notes: Vec<Note>) -> Arc<DevicePool> {
-        let pooled = |device: &Device| {
-            Arc::new(PooledDevice {
-                label: device.label.clone(),
-                backend: device.backend.clone(),
-                is_alive: AtomicBool::new(true),
-            })
-        };
-        let devices: Vec<_> = devices.iter().map(pooled).collect();
+    /// Describes each of several devices in a note after `notes`.
+    fn new(name: &str, devices: Vec<Device>, mut notes: Vec<Note>) -> Arc<DevicePool> {
+        let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
         let describe =
-            |device: &Arc<PooledDevice>| format!("{name}: {}: {}", device.label, device.info().description);
+            |device: &Arc<Device>| format!("{name}: {}: {}", device.label, device.info().description);
         let is_list = devices.len() > 1;
         notes.extend(devices.iter().flat_map(|device| {
             let inner = device.backend.take_notes();
@@ -123,8 +101,7 @@ impl DevicePool {
         Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
 
-    /// Returns the description of all devices as one backend. The batch sizes are those of a backend that
-    /// hands a batch on as it is.
+    /// Describes all devices as one backend, with batch sizes for one that passes batches on whole.
     fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
         let infos = || self.devices.iter().map(|device| device.info());
         let refused =
@@ -155,9 +132,8 @@ impl DevicePool {
         })
     }
 
-    /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with
-    /// a note.
-    fn evaluate(&self, device: &PooledDevice, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
+    /// Evaluates `batch` on `device`, which drops out with a note if it fails. True if it succeeded.
+    fn evaluate(&self, device: &Device, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> bool {
         let result = device.evaluate(evaluator, batch);
         if let Err(failure) = &result {
             self.drop_out(device, failure);
@@ -165,9 +141,8 @@ impl DevicePool {
         result.is_ok()
     }
 
-    /// Takes `device` out of service and adds a note on that. Threads of one device fail together. One note
-    /// is enough.
-    fn drop_out(&self, device: &PooledDevice, reason: &dyn Display) {
+    /// Threads of one device fail together, but one note is enough.
+    fn drop_out(&self, device: &Device, reason: &dyn Display) {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (name, label, count) = (&self.name, &device.label, self.devices.len());
@@ -176,20 +151,19 @@ impl DevicePool {
         }
     }
 
-    /// Returns the error with which an evaluation fails when no device is left.
+    /// The error once no device is left.
     fn none_left(&self) -> BackendError {
         let reason = "all of its devices have failed, as the messages before this one explain".into();
         BackendError::Evaluation { backend: self.name.clone(), reason }
     }
 
-    /// Takes the notes of this backend and of its devices since the last call.
     fn take_notes(&self) -> Vec<Note> {
         let mut notes = std::mem::take(&mut *self.notes.lock());
         notes.extend(self.devices.iter().flat_map(|device| device.backend.take_notes()));
         notes
     }
 
-    /// Returns the mean busy time of the devices, if all of them know it.
+    /// The mean of the devices, if all measure it.
     fn busy_time(&self) -> Option<Duration> {
         let times: Option<Vec<_>> = self.devices.iter().map(|device| device.backend.busy_time()).collect();
         let count = self.devices.len().max(1) as u32;
@@ -197,11 +171,10 @@ impl DevicePool {
     }
 }
 
-/// The backend `demux` or `multiplexing`: threads of the devices take positions out of queues.
+/// `demux` or `multiplexing`: device threads take positions from queues.
 ///
-/// With `demux` every device has a queue of its own, and a batch is split over all queues in proportion to
-/// the batch sizes that the devices prefer. With `multiplexing` all devices share one queue, and a device
-/// that is free takes as many waiting batches as it likes to evaluate together. The positions that a failed
+/// `demux` has a queue per device and splits a batch in proportion to the preferred batch sizes.
+/// `multiplexing` has one queue, from which a free device joins waiting batches. Positions that a failed
 /// device leaves are sent out again.
 #[derive(Debug)]
 struct Dispatch {
@@ -213,22 +186,22 @@ struct Dispatch {
 struct DispatchState {
     pool: Arc<DevicePool>,
     routes: Vec<Route>,
-    /// Turns the order in which routes get their share, so that single positions don't all go to one.
+    /// Rotates the routes, so that single positions don't all go to one.
     turn: AtomicUsize,
 }
 
-/// A queue with the devices that serve it.
+/// A queue with its devices.
 #[derive(Debug)]
 struct Route {
     queue: Arc<Queue>,
-    devices: Vec<Arc<PooledDevice>>,
-    /// The part of a batch that goes this way, relative to the weights of other routes.
+    devices: Vec<Arc<Device>>,
+    /// Its share of a batch, relative to other routes.
     weight: usize,
 }
 
 impl Route {
-    /// Returns a route to `devices`, whose queue `threads` threads serve.
-    fn to(devices: &[Arc<PooledDevice>], threads: usize) -> Route {
+    /// A route to `devices`, served by `threads` threads.
+    fn to(devices: &[Arc<Device>], threads: usize) -> Route {
         Route {
             queue: Arc::new(Queue::new(threads)),
             devices: devices.to_vec(),
@@ -242,32 +215,33 @@ impl Route {
 }
 
 impl Dispatch {
-    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of
-    /// `pool`.
-    fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
+    fn new(pool: Arc<DevicePool>) -> Result<Dispatch, BackendError> {
         let joins = pool.name == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
         let mut info = pool.joint_info(how)?;
+        let threads = || pool.devices.iter().map(|device| device.threads);
         let routes = if joins {
-            vec![Route::to(&pool.devices, devices.iter().map(|device| device.threads).sum())]
+            vec![Route::to(&pool.devices, threads().sum())]
         } else {
             info.max_batch = pool.devices.iter().map(|device| device.info().max_batch).sum();
             info.preferred_batch = pool.devices.iter().map(|device| device.info().preferred_batch).sum();
-            let each = pool.devices.chunks(1).zip(devices);
-            each.map(|(pooled, device)| Route::to(pooled, device.threads)).collect()
+            pool.devices
+                .chunks(1)
+                .zip(threads())
+                .map(|(device, threads)| Route::to(device, threads))
+                .collect()
         };
         if info.queues > 0 {
-            let threads = devices.iter().map(|device| device.threads);
-            info.queues = if joins { threads.sum() } else { threads.max().unwrap_or(1) };
+            info.queues = if joins { threads().sum() } else { threads().max().unwrap_or(1) };
         }
-        // From here on a failure drops the routes, which ends the threads that were started.
+        // From here on a failure drops the routes, which ends the threads.
         let state = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
-        for (index, (device, pooled)) in devices.iter().zip(&state.pool.devices).enumerate() {
+        for (index, device) in state.pool.devices.iter().enumerate() {
             let (route, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
             for _ in 0..device.threads {
                 let thread = DeviceThread {
                     pool: state.pool.clone(),
-                    device: pooled.clone(),
+                    device: device.clone(),
                     queue: state.routes[route].queue.clone(),
                     join_up_to,
                 };
@@ -304,7 +278,7 @@ impl Drop for DispatchState {
 
 struct Dispatcher {
     state: Arc<DispatchState>,
-    /// Slots of requests that came back, for others.
+    /// Returned slots, for reuse.
     spare: Vec<Vec<EvalSlot>>,
 }
 
@@ -326,7 +300,7 @@ impl Evaluator for Dispatcher {
                 slots.iter_mut().zip(&batch[range]).for_each(|(slot, asked)| slot.copy_inputs(asked));
                 route.queue.push(Request { slots, start, back: back.clone() });
             }
-            // The loop below ends when the last request is answered.
+            // The loop ends with the last answer.
             drop(back);
             for Response { slots, start, is_evaluated } in responses {
                 let range = start..start + slots.len();
@@ -342,8 +316,7 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// Cuts `range` by the weights of the `routes`, at least one. The first share goes to another route each
-/// `turn`.
+/// Cuts `range` by the weights of the `routes`, at least one. `turn` rotates the first share.
 fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
     let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
@@ -361,12 +334,12 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'
     shares
 }
 
-/// A thread that evaluates on one device the positions of one queue.
+/// Evaluates one queue's positions on one device.
 struct DeviceThread {
     pool: Arc<DevicePool>,
-    device: Arc<PooledDevice>,
+    device: Arc<Device>,
     queue: Arc<Queue>,
-    /// Positions up to which waiting batches are joined. 0 joins none.
+    /// 0 joins none.
     join_up_to: usize,
 }
 
@@ -378,12 +351,11 @@ impl DeviceThread {
         thread.map(drop).map_err(|error| BackendError::Thread { backend, reason: in_our_words(&error) })
     }
 
-    /// Evaluates until the device fails or the backend is dropped.
     fn run(self, mut evaluator: Box<dyn Evaluator>) {
         while let Some(mut requests) = self.queue.take(self.join_up_to, || self.device.is_alive()) {
             let [first, others @ ..] = &mut requests[..] else { continue };
             let counts: Vec<usize> = others.iter().map(|request| request.slots.len()).collect();
-            // The first takes the others along, and gives them back, the last one first.
+            // The first request takes the others' slots along and gives them back, the last one first.
             first.slots.extend(others.iter_mut().flat_map(|request| request.slots.drain(..)));
             let is_evaluated = self.pool.evaluate(&self.device, &mut *evaluator, &mut first.slots);
             for (request, count) in others.iter_mut().zip(counts).rev() {
@@ -395,36 +367,35 @@ impl DeviceThread {
     }
 }
 
-/// Positions to evaluate, for which a search thread waits.
+/// A search thread waits for it.
 #[derive(Debug)]
 struct Request {
     slots: Vec<EvalSlot>,
-    /// The place of the first of them in the batch to which they belong.
+    /// Index of its first position in the batch.
     start: usize,
     back: Sender<Response>,
 }
 
-/// The positions of a request that come back.
+/// A request's positions on their way back.
 #[derive(Debug)]
 struct Response {
     slots: Vec<EvalSlot>,
     start: usize,
-    /// False if the device failed, or is gone. There are no answers then.
+    /// False without answers: the device failed or is gone.
     is_evaluated: bool,
 }
 
 impl Request {
     fn answer(self, is_evaluated: bool) {
         let Request { slots, start, back } = self;
-        // A search thread that waits no more has no use for them.
+        // The search thread may have stopped waiting.
         let _ = back.send(Response { slots, start, is_evaluated });
     }
 }
 
-/// Requests in the order of their arrival, for a number of device threads, on their way from the threads that
-/// search. Copies of positions travel, so that no thread ever refers to another one's memory. All state lies
-/// behind one lock. A condition variable wakes device threads when it changes. Without these nothing is
-/// accepted.
+/// Requests in order of arrival, from search threads to device threads. Positions are copied, so that no
+/// thread refers to another one's memory. One lock guards all state, and a condition variable wakes device
+/// threads.
 #[derive(Debug)]
 struct Queue {
     state: Mutex<QueueState>,
@@ -434,20 +405,19 @@ struct Queue {
 #[derive(Debug)]
 struct QueueState {
     requests: VecDeque<Request>,
-    /// Device threads that still serve the queue.
+    /// Threads that still serve the queue. Without any nothing is accepted.
     device_threads: usize,
     is_closed: bool,
 }
 
 impl Queue {
-    /// Returns a queue that `device_threads` threads are going to serve. Each must [`leave`](Queue::leave)
-    /// once.
+    /// Each of the `device_threads` must [`leave`](Queue::leave) once.
     fn new(device_threads: usize) -> Queue {
         let state = QueueState { requests: VecDeque::new(), device_threads, is_closed: false };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds a request. Where no thread serves the queue it comes back at once.
+    /// Adds a request, or answers it at once if no thread serves the queue.
     fn push(&self, request: Request) {
         let mut state = self.state.lock();
         if state.device_threads == 0 {
@@ -459,9 +429,8 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for a request and takes it, with those behind it as long as all have at most `positions`
-    /// together. Returns `None` when the queue is closed or the device of the calling thread is no longer
-    /// `alive`.
+    /// Waits for a request and takes it, with those behind it up to `positions` together. `None` when the
+    /// queue is closed or the calling thread's device is not `alive`.
     fn take(&self, positions: usize, alive: impl Fn() -> bool) -> Option<Vec<Request>> {
         let waits = |state: &mut QueueState| state.requests.is_empty() && !state.is_closed && alive();
         let mut state = self.state.lock();
@@ -481,14 +450,14 @@ impl Queue {
         Some(taken)
     }
 
-    /// Tells the queue that a device thread leaves. The last one sends back the requests that are left.
+    /// The last thread to leave sends back the remaining requests.
     fn leave(&self) {
         let mut state = self.state.lock();
         state.device_threads -= 1;
         let is_last = state.device_threads == 0;
         let left = if is_last { std::mem::take(&mut state.requests) } else { VecDeque::new() };
         drop(state);
-        // Other threads of the same device must see that it is no longer alive.
+        // Wakes the device's other threads, which must see that it is gone.
         self.changed.notify_all();
         left.into_iter().for_each(|request| request.answer(false));
     }

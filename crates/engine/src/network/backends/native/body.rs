@@ -9,14 +9,12 @@ use crate::network::{EvalSlot, PLANES};
 
 /// Of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
-/// Rough size of the rows that are evaluated together: more would leave the cache, fewer would read the
-/// weights more often.
+/// Rows evaluated together: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
 
 #[derive(Debug)]
 pub(crate) struct AttentionBody {
     width: usize,
-    /// Padded length of a row.
     stride: usize,
     number_size: usize,
     source: Source,
@@ -37,7 +35,6 @@ pub(crate) struct AttentionBody {
 #[derive(Debug)]
 enum Source {
     Planes,
-    /// Planes, and the outputs of a dense layer over all pieces.
     Pieces(PieceLayer),
     Tower(Tower),
 }
@@ -51,7 +48,6 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-/// What follows an embedding by pieces after its activation.
 #[derive(Debug)]
 struct PieceRest {
     norm1: Norm,
@@ -160,8 +156,7 @@ impl AttentionBody {
         }
     }
 
-    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's stream, which `next`
-    /// reads.
+    /// `batch` is no larger than the scratch. `next` reads the stream.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -227,7 +222,6 @@ impl AttentionBody {
     }
 }
 
-/// Combines each channel of each square with its number in `by_square`.
 fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&mut f32, f32)) {
     let Some(by_square) = by_square else { return };
     for board in x.chunks_exact_mut(by_square.len()) {
@@ -243,7 +237,6 @@ fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Transposes a gate `[channels][64]` to `[64][stride]`.
 fn by_square(gate: &[f32], stride: usize) -> Buffer {
     let mut turned = Buffer::zeros(SQUARES * stride);
     for (channel, gate) in gate.chunks_exact(SQUARES).enumerate() {

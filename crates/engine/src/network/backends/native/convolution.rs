@@ -9,18 +9,16 @@ use super::kernels::{
 use super::layers::{Arithmetic, Boards, Buffer, activate_boards, pack, padded, pointwise, stride};
 use crate::network::weights::{self, Activation};
 
-/// Output channels that are computed together, so that their products stay in the cache.
+/// Outputs computed together, so that their products stay in the cache.
 const BLOCK: usize = 64;
-/// Extra numbers between the matrices of two Winograd points: without them the 36 addresses of a tile would
-/// share a few lines of the L1 cache.
+/// Extra numbers between the matrices of two Winograd points, so that the 36 addresses of a tile don't share
+/// a few lines of the L1 cache.
 const SKEW: usize = 16;
 
-/// Consecutive convolutions. Their weights lie one after the other, so that they share huge pages and the
-/// next ones can be fetched.
+/// The weights lie one after the other, so that they share huge pages and the next ones can be fetched.
 #[derive(Debug)]
 pub(crate) enum Convolutions {
     Winograd(WinogradConvolutions),
-    /// Products of bf16 tiles with fp32 sums.
     Folded(FoldedConvolutions),
 }
 
@@ -44,21 +42,16 @@ pub(crate) struct Transformed {
     products: Buffer,
 }
 
-/// Folded convolutions' inputs and outputs, laid out as in [`ConvolveFolded`].
 #[derive(Debug)]
 pub(crate) struct FoldedScratch {
-    /// In bf16: at the end the tower's output.
     pub(crate) boards: Buffer<u16>,
-    /// Outputs of a block's first convolution.
     pub(crate) inner: Buffer<u16>,
-    /// In fp32.
     pub(crate) stream: Buffer,
     pub(crate) update: Buffer,
     pub(crate) pool: Buffer,
 }
 
 impl Scratch {
-    /// For convolutions of up to `channels` inputs and outputs, and up to `positions` boards.
     pub(crate) fn new(positions: usize, channels: usize, tiles: Option<Tiles>) -> Scratch {
         if tiles.is_some() {
             // Borders and padding are 0 and never written.
@@ -86,7 +79,6 @@ impl Scratch {
 }
 
 impl Convolutions {
-    /// Packs the weights for tiles if there are any, else for Winograd's algorithm.
     pub(crate) fn new(arithmetic: Arithmetic, convolutions: &[&weights::Convolution]) -> Convolutions {
         match arithmetic.tiles {
             Some(tiles) => Convolutions::Folded(FoldedConvolutions::new(tiles, convolutions)),
@@ -94,8 +86,7 @@ impl Convolutions {
         }
     }
 
-    /// Computes `output = activation(convolution(boards))` with the first convolution. `boards` are a tower's
-    /// output, which `scratch` holds as well.
+    /// The boards are a tower's output, which `scratch` holds as well.
     pub(crate) fn apply_to_tower(
         &self,
         kernels: Kernels,
@@ -237,7 +228,6 @@ impl WinogradConvolutions {
     }
 }
 
-/// Transforms and packs a convolution's filters as in [`WinogradConvolutions`].
 fn pack_filters(kernels: Kernels, convolution: &weights::Convolution, to: &mut [f32]) {
     let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
     let filters: Vec<[f32; POINTS]> =

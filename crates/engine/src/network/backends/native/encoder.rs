@@ -1,8 +1,7 @@
 //! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer
 //! norm. Smolgen adds logits of attention that depend on the whole position (Lc0, BT2 and later).
 //!
-//! Each square is a row of numbers, and rows of several positions follow one another. Attention bodies
-//! ([`super::body`]) and policies ([`super::heads`]) use encoders.
+//! Each square is a row of numbers, and rows of several positions follow one another.
 
 use super::kernels::{Attend, Kernels, Layout, Product, Softmax, Tiles};
 use super::layers::{
@@ -35,7 +34,6 @@ pub(crate) struct FeedForward {
 pub(crate) struct EncoderScratch {
     projected: Activations,
     attended: Activations,
-    /// Results to be added later, without tiles only.
     branch: Buffer,
     hidden: Activations,
     of_smolgen: SmolgenScratch,
@@ -56,7 +54,6 @@ struct SmolgenScratch {
     squeezed: Buffer,
     generated: Buffer,
     by_head: Buffer,
-    /// What layers read of the three above.
     rounded: Activations,
 }
 
@@ -66,26 +63,22 @@ struct HeadOfPosition {
     head: usize,
 }
 
-/// Rows that begin `stride` numbers apart.
 #[derive(Clone, Copy, Debug)]
 struct StridedRows<'a> {
     rows: &'a [f32],
     stride: usize,
 }
 
-/// A stack of encoders, with the layers that share its scratch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stack<'a> {
     pub(crate) encoders: &'a [Encoder],
     pub(crate) shared: Option<&'a Layer>,
-    /// Dense layers besides the encoders' own.
     pub(crate) ffn: Option<&'a FeedForward>,
-    /// Padded length of the rows.
     pub(crate) width: usize,
 }
 
-/// Extra numbers between two heads' additions in bf16: without them the same squares of all heads would share
-/// a few lines of the L1 cache.
+/// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
+/// few lines of the L1 cache.
 const SKEW: usize = 32;
 
 impl EncoderScratch {
@@ -143,7 +136,6 @@ impl SmolgenScratch {
     }
 }
 
-/// What encoders of a stack read besides the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) positions: usize,
@@ -151,7 +143,6 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) next: Option<&'a Layer>,
 }
 
-/// Evaluates encoders in turn on the stream's rows.
 pub(crate) fn evaluate(
     encoders: &[Encoder],
     kernels: Kernels,
@@ -198,7 +189,6 @@ impl Encoder {
         head_width(self.tiles, self.depth)
     }
 
-    /// Evaluates the layer in place on the rows of whole positions.
     fn evaluate(
         &self,
         kernels: Kernels,
@@ -231,7 +221,7 @@ impl Encoder {
         ffn.evaluate(kernels, rows, stream, (hidden, branch));
     }
 
-    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side into `attended`.
+    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of all heads side by side.
     fn attend(&self, kernels: Kernels, positions: usize, has_additions: bool, scratch: &mut EncoderScratch) {
         let EncoderScratch { projected, attended, additions, packed_half, .. } = &mut *scratch;
         if let (Some(tiles), Input::Half(projected), Output::Half(attended, _)) =
@@ -325,7 +315,6 @@ impl Encoder {
     }
 }
 
-/// Padded numbers of a head's query.
 fn head_width(tiles: Option<Tiles>, depth: usize) -> usize {
     tiles.map_or(depth, |_| stride(depth))
 }
@@ -339,7 +328,6 @@ impl FeedForward {
     }
 }
 
-/// Two dense layers, added to a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sublayer<'a> {
     pub(crate) ffn: &'a FeedForward,
@@ -374,8 +362,7 @@ impl Sublayer<'_> {
     }
 }
 
-/// Joins layers with the same inputs to one. Each head has `width` outputs of each layer, which begin at a
-/// padded offset.
+/// Each head has `width` outputs of each layer, from a padded offset on.
 fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width: usize) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     let pad = |all: &mut Dense, outputs: usize| {
@@ -397,7 +384,7 @@ fn side_by_side(arithmetic: Arithmetic, layers: [&Dense; 3], heads: usize, width
     all
 }
 
-/// Packs the first `depth` columns of 64 rows, transposed, for [`Product`].
+/// Packs the columns transposed, for [`Product`].
 fn pack_transposed(
     panel: usize,
     StridedRows { rows, stride }: StridedRows<'_>,
@@ -414,7 +401,7 @@ fn pack_transposed(
     }
 }
 
-/// Packs the first `depth` columns of 64 rows, padded, for [`Product`].
+/// Packs the columns padded, for [`Product`].
 fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth: usize, to: &mut [f32]) {
     let columns = padded(depth);
     let mut to = to;
@@ -431,8 +418,7 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
 
 const SMOLGEN_EPSILON: f32 = 1e-3;
 
-/// Logits of attention that depend on the whole position. All encoders share the last matrix, which is not in
-/// it.
+/// All encoders share the last matrix, which is not in it.
 #[derive(Debug)]
 struct Smolgen {
     compress: Layer,
@@ -472,7 +458,6 @@ impl Smolgen {
         }
     }
 
-    /// Evaluates whole positions into `output`.
     fn evaluate(
         &self,
         kernels: Kernels,

@@ -30,7 +30,7 @@ pub(crate) struct Classical {
     bias: Vec<f32>,
 }
 
-/// Two 3×3 convolutions, the second one only at the origins of legal moves.
+/// The second convolution is computed only at the origins of legal moves.
 #[derive(Debug)]
 pub(crate) struct ConvolutionPolicy {
     conv1: Convolutions,
@@ -48,7 +48,6 @@ pub(crate) struct Features<'a> {
     pub(crate) stream: &'a Stream,
 }
 
-/// Scratch memory of the body for its heads.
 #[derive(Debug)]
 pub(crate) enum Workspace<'a> {
     /// A tower's boards, room for others as large, and scratch of convolutions.
@@ -63,7 +62,6 @@ pub(crate) struct PolicyScratch {
 }
 
 impl Policy {
-    /// Packs the weights, for tiles if there are any.
     pub(crate) fn new(
         arithmetic: Arithmetic,
         head: &PolicyHead,
@@ -99,8 +97,6 @@ impl Policy {
         PolicyScratch { squares: Buffer::zeros(squares), attention }
     }
 
-    /// Evaluates the head and fills the slots' logits.
-    ///
     /// All policy indices of the slots must be below 1858.
     pub(crate) fn evaluate(
         &self,
@@ -168,7 +164,6 @@ impl Classical {
     }
 }
 
-/// A 1×1 convolution as a layer applied to each square.
 fn as_dense(convolution: &weights::Convolution) -> Dense {
     let &weights::Convolution { inputs, outputs, .. } = convolution;
     let (weights, bias) = (convolution.weights.clone(), convolution.bias.clone());
@@ -202,9 +197,8 @@ impl ConvolutionPolicy {
     }
 }
 
-/// Outputs of a head before the promotions.
 const PLAIN_CELLS: usize = 64 * 64;
-/// Promotions from a file: to 8 files (at most three are neighbours), each to queen, rook or bishop.
+/// A pawn promotes on 8 files (at most three are neighbours), each to queen, rook or bishop.
 const PROMOTIONS_PER_FILE: usize = 24;
 
 #[derive(Debug)]
@@ -213,7 +207,7 @@ pub(crate) struct AttentionHead {
     encoders: Vec<Encoder>,
     query: Layer,
     key: Layer,
-    /// `[3][width]`: what a key on the last rank contributes to a promotion to queen, rook or bishop.
+    /// `[3][width]`: a last-rank key's part in a promotion to queen, rook or bishop.
     promotion: Buffer,
     /// `1 / sqrt(width)`
     scale: f32,
@@ -259,7 +253,6 @@ impl AttentionHead {
         }
     }
 
-    /// Evaluates the head and pushes the logits of the slots' moves.
     pub(crate) fn evaluate(
         &self,
         kernels: Kernels,
@@ -285,7 +278,7 @@ impl AttentionHead {
         }
     }
 
-    /// Pushes the logits of one position's moves, products of queries and keys, `[64][width]`.
+    /// Logits are products of queries and keys, `[64][width]`.
     fn push_logits(&self, kernels: Kernels, slot: &mut EvalSlot, query: &[f32], key: &[f32]) {
         let width = self.key.outputs();
         let row = |square: usize| square * width..(square + 1) * width;
@@ -334,7 +327,6 @@ impl HeadScratch {
 }
 
 impl Head {
-    /// Packs a head that reads rows of `inputs` numbers with their padding.
     pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation, inputs: usize) -> Head {
         let (dense, order) = match &head.input {
             HeadInput::Convolution(convolution) => (&as_dense(convolution), Order::ChannelMajor),
@@ -346,7 +338,7 @@ impl Head {
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
-    /// Evaluates the head. Yields each position's outputs, with padding behind them.
+    /// Yields each position's outputs, with padding behind them.
     pub(crate) fn evaluate<'a>(
         &self,
         kernels: Kernels,

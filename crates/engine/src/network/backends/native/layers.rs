@@ -1,8 +1,7 @@
 //! The layers of networks as the kernels read them: weights packed once in aligned memory.
 //!
 //! [`Linear`] is a dense layer in fp32. [`Layer`] is one with its activation, in bf16 where the CPU
-//! multiplies such matrices. [`Stream`] holds the rows that encoders change, [`Norm`] is a layer norm,
-//! [`Buffer`] the memory.
+//! multiplies such matrices. [`Stream`] holds the rows that encoders change.
 
 use std::ops::{Deref, DerefMut};
 
@@ -23,7 +22,7 @@ pub(crate) struct Boards<'a> {
 /// A cache line, and the widest vector, in bytes.
 const LINE: usize = 64;
 
-/// Numbers aligned to a cache line, or to a huge page if they fill a quarter of one.
+/// Aligned to a cache line, or to a huge page if the numbers fill a quarter of one.
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
 /// buffer leaves the numbers where they are.
@@ -89,7 +88,7 @@ pub(crate) fn activate(kernels: Kernels, activation: Activation, values: &mut [f
     }
 }
 
-/// Applies `activation` to the squares of boards. Borders stay 0.
+/// Borders stay 0.
 pub(crate) fn activate_boards(kernels: Kernels, activation: Activation, boards: &mut [f32], channels: usize) {
     for board in boards.chunks_exact_mut(BOARD_SQUARES * channels) {
         for rank in board.chunks_exact_mut(BOARD_STRIDE * channels).skip(1).take(8) {
@@ -98,7 +97,6 @@ pub(crate) fn activate_boards(kernels: Kernels, activation: Activation, boards: 
     }
 }
 
-/// Packs an `[inner][width]` matrix for [`Product`].
 pub(crate) fn pack(
     panel: usize,
     inner: usize,
@@ -116,7 +114,7 @@ pub(crate) fn pack(
     }
 }
 
-/// A fully connected layer. Inputs and outputs are padded, with weights and biases 0.
+/// Inputs and outputs are padded, with weights and biases 0.
 #[derive(Debug)]
 pub(crate) struct Linear {
     pub(crate) inputs: usize,
@@ -126,7 +124,7 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// Packs a layer. Input `i` of `inputs` is `source(i)` in the file's order, `None` for padding.
+    /// Input `i` of `inputs` is `source(i)` in the file's order, `None` for padding.
     pub(crate) fn new(
         kernels: Kernels,
         dense: &Dense,
@@ -145,13 +143,10 @@ impl Linear {
         Linear { inputs, outputs, weights, bias }
     }
 
-    /// Packs a layer with inputs in the file's order.
     pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
         Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
     }
 
-    /// Packs a layer that reads the 64 squares of a [`Linear`] with `channels` outputs. `order` is the
-    /// file's.
     pub(crate) fn after_squares(kernels: Kernels, dense: &Dense, channels: usize, order: Order) -> Linear {
         let stride = padded(channels);
         Linear::new(kernels, dense, 64 * stride, |input| {
@@ -160,7 +155,6 @@ impl Linear {
         })
     }
 
-    /// Computes `[rows][outputs]` from `[rows][inputs]`.
     pub(crate) fn apply(&self, kernels: Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.run(Product {
             count: 1,
@@ -178,7 +172,6 @@ impl Linear {
     }
 }
 
-/// How a file flattens squares and channels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// `[channels][64]`
@@ -196,7 +189,6 @@ impl Order {
     }
 }
 
-/// Kernels, and tiles for products in bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arithmetic {
     pub(crate) kernels: Kernels,
@@ -204,12 +196,11 @@ pub(crate) struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// Padded length of a row of `size` numbers. Padding is 0.
     pub(crate) fn padded(self, size: usize) -> usize {
         if self.tiles.is_some() { stride(size) } else { padded(size) }
     }
 
-    /// The square and channel of number `i` where a position's 64 rows of `channels` are read as one, see
+    /// The place of number `i` where a position's 64 rows of `channels` are read as one, see
     /// [`Activations::flat`].
     pub(crate) fn square_and_channel(self, i: usize, channels: usize) -> (usize, usize) {
         match self.tiles {
@@ -222,7 +213,6 @@ impl Arithmetic {
     }
 }
 
-/// Rounds `size` up to what tiles take.
 pub(crate) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
@@ -239,7 +229,6 @@ pub(crate) enum Output<'a> {
     Half(&'a mut [u16], Layout),
 }
 
-/// Rows between two layers, in bf16 if there are tiles.
 #[derive(Debug)]
 pub(crate) enum Activations {
     Single(Buffer),
@@ -247,12 +236,10 @@ pub(crate) enum Activations {
 }
 
 impl Activations {
-    /// Room for rows of `width` numbers, in bf16 as blocks.
     pub(crate) fn new(arithmetic: Arithmetic, rows: usize, width: usize) -> Activations {
         Activations::with_layout(arithmetic, (rows, width), Layout::blocks(width))
     }
 
-    /// Room for `rows` rows of `width` numbers, in bf16 with this layout.
     pub(crate) fn with_layout(
         arithmetic: Arithmetic,
         (rows, width): (usize, usize),
@@ -267,7 +254,7 @@ impl Activations {
         }
     }
 
-    /// Room for each position's 64 rows of `channels` numbers, also readable by [`Activations::flat`].
+    /// Room for each position's 64 rows, also readable by [`Activations::flat`].
     pub(crate) fn of_positions(arithmetic: Arithmetic, positions: usize, channels: usize) -> Activations {
         Activations::new(arithmetic, positions.next_multiple_of(TILE_ROWS) * BLOCK_ROWS, channels)
     }
@@ -296,7 +283,7 @@ impl Activations {
         }
     }
 
-    /// Rows of `width` numbers as a layer reads them, rounded into this memory if needed.
+    /// The rows are rounded into this memory if the layer reads bf16.
     pub(crate) fn hold<'a>(
         &'a mut self,
         kernels: Kernels,
@@ -320,14 +307,13 @@ pub(crate) struct Stream {
     width: usize,
     /// `[rows][width]`
     pub(crate) numbers: Buffer,
-    /// In bf16 if there are tiles.
     rounded: Option<Buffer<u16>>,
 }
 
-/// Rows computed together, a multiple of a block: they stay in the cache until they are normalized.
+/// A multiple of a block: the rows stay in the cache until they are normalized.
 const ROWS_AT_ONCE: usize = 2 * BLOCK_ROWS;
 
-/// An addition to a [`Stream`]: `x = norm(x + factor * layer(input))`.
+/// `x = norm(x + factor * layer(input))`
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branch<'a> {
     pub(crate) layer: &'a Layer,
@@ -343,7 +329,6 @@ impl Stream {
         Stream { width, numbers: Buffer::zeros(rows * width), rounded: arithmetic.tiles.map(half) }
     }
 
-    /// Reads the squares of a tower's boards without rounding them.
     pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
         let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
         for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
@@ -371,7 +356,7 @@ impl Stream {
         norm.apply(kernels, &mut self.numbers[..rows * self.width], None, None);
     }
 
-    /// Adds `branch` to the first rows. `scratch` has room for as many.
+    /// `scratch` has room for as many.
     pub(crate) fn add(&mut self, kernels: Kernels, rows: usize, branch: Branch<'_>, scratch: &mut [f32]) {
         let Branch { layer, input, norm, factor, next } = branch;
         let numbers = &mut self.numbers[..rows * self.width];
@@ -398,7 +383,6 @@ impl Stream {
     }
 }
 
-/// A dense layer with packed weights and its activation.
 #[derive(Debug)]
 pub(crate) struct Layer {
     activation: Activation,
@@ -426,20 +410,18 @@ pub(crate) struct Pass<'a> {
     pub(crate) rows: usize,
     pub(crate) input: Input<'a>,
     pub(crate) output: Output<'a>,
-    /// The next layer, whose first weights are fetched meanwhile.
+    /// Its first weights are fetched meanwhile.
     pub(crate) next: Option<&'a Layer>,
 }
 
 impl Layer {
-    /// Packs a layer with inputs in the file's order.
     pub(crate) fn new(arithmetic: Arithmetic, dense: &Dense) -> Layer {
         Layer::with_inputs(arithmetic, dense, arithmetic.padded(dense.inputs), |input| {
             (input < dense.inputs).then_some(input)
         })
     }
 
-    /// Packs a layer. Input `i` of `inputs`, a padded length, is `source(i)` in the file's order, `None` for
-    /// padding.
+    /// Input `i` of `inputs`, a padded length, is `source(i)` in the file's order, `None` for padding.
     pub(crate) fn with_inputs(
         arithmetic: Arithmetic,
         dense: &Dense,
@@ -478,7 +460,7 @@ impl Layer {
         }
     }
 
-    /// Computes `pass.output`. The inputs have the layer's own precision.
+    /// The inputs have the layer's own precision.
     pub(crate) fn apply(&self, kernels: Kernels, pass: Pass<'_>) {
         let Pass { rows, input, output, next } = pass;
         match (&self.packed, input, output) {

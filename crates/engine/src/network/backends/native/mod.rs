@@ -3,7 +3,7 @@
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
 //! `heads`. All are made of `layers` and `convolution`s, and those of operations in `kernels`, the only place
-//! with `unsafe` code. Weights are immutable and shared. Each evaluator has its own scratch.
+//! with `unsafe` code. Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;
@@ -32,14 +32,13 @@ use crate::network::{
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
-/// As in `--backend`.
 pub const NAME: &str = "native";
-/// Batches are cut into small groups anyway. A larger limit only costs the caller memory.
+/// Batches are cut into small groups anyway.
 const MAX_BATCH: usize = 1024;
 /// The search's batch size, unless the caches suggest smaller groups. It keeps shipped networks and maia-1900
 /// within 3 % of their fastest size on all kernels (`cargo bench --bench native`).
 const PREFERRED_BATCH: usize = 6;
-/// An environment variable with other defaults for [`NativeParams`], so that tests run as on other machines.
+/// Other defaults for [`NativeParams`], so that tests run as on other machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
 
 #[derive(Debug)]
@@ -90,8 +89,8 @@ option_group! {
 }
 
 impl Native {
-    /// Packs `network`, called `name` in messages, with the [`NativeParams`] in `options`. Attention bodies
-    /// with a policy of convolutions, which Lc0 has never had, are an error.
+    /// `name` is for messages, `options` are [`NativeParams`]. Attention bodies with a policy of
+    /// convolutions, which Lc0 has never had, are an error.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         Native::with_arithmetic(network, name, choose_arithmetic(options, &network.body)?)
     }
@@ -128,8 +127,8 @@ impl Native {
         Ok(Native { info, model: Arc::new(model) })
     }
 
-    /// Measures the peak operations per second of this thread, two for each multiplication, for convolutions
-    /// (towers) or dense layers (attention) in their precision.
+    /// Peak operations per second of this thread, two for each multiplication, for convolutions (towers) or
+    /// dense layers (attention) in their precision.
     pub fn peak(&self) -> f64 {
         const ROUNDS: usize = 20_000;
         let Arithmetic { kernels, tiles } = self.model.arithmetic;
@@ -142,7 +141,7 @@ impl Native {
     }
 }
 
-/// False for attention bodies with a policy of convolutions.
+/// Attention bodies with a policy of convolutions are not evaluated.
 pub fn evaluates(network: &Network) -> bool {
     matches!(network.body, weights::Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
@@ -160,7 +159,6 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
     }
 }
 
-/// Chooses kernels, and tiles if products are in bf16.
 fn arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmetic, ParamError> {
     let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
     let fault = |key: &str, value: &str, expected: String| {
@@ -225,7 +223,7 @@ impl Evaluator for NativeEvaluator {
     }
 }
 
-/// Memory for the Winograd tiles of positions evaluated together, which should stay in the L2 cache.
+/// Winograd tiles of positions evaluated together should stay in the L2 cache.
 const TILE_BYTES: usize = 600 << 10;
 /// Per channel of a position: 36 points of 4 tiles.
 const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
@@ -257,7 +255,6 @@ enum BodyScratch {
     Attention(Box<body::BodyScratch>),
 }
 
-/// Scratch of one evaluator, for [`Model::group`] positions.
 #[derive(Debug)]
 struct Scratch {
     body: BodyScratch,
@@ -266,7 +263,7 @@ struct Scratch {
 }
 
 impl Model {
-    /// Packs the weights, or `None` if an attention body has a policy head with convolutions.
+    /// `None` if an attention body has a policy head with convolutions.
     ///
     /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
     fn new(arithmetic: Arithmetic, network: &Network) -> Option<Model> {
@@ -310,7 +307,6 @@ impl Model {
         }
     }
 
-    /// A wide tower's convolution weights don't fit the caches.
     fn is_wide(&self) -> bool {
         matches!(&self.body, Body::Tower(tower) if tower.channels() >= WIDE)
             && self.arithmetic.tiles.is_none()
@@ -339,7 +335,7 @@ impl Model {
         }
     }
 
-    /// Evaluates a batch of any size. All policy indices must be below 1858.
+    /// All policy indices must be below 1858.
     fn evaluate(&self, batch: &mut [EvalSlot], scratch: &mut Scratch) {
         for group in batch.chunks_mut(self.group()) {
             self.evaluate_group(group, scratch);

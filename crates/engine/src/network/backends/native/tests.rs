@@ -11,8 +11,7 @@ use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, PositionEncoding};
 use crate::params::Params;
 
-/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths.
-/// Attention bodies with each kind of embedding, with and without smolgen.
+/// Towers with each kind of policy head, attention bodies with each kind of embedding.
 const NETWORKS: [&str; 10] = [
     "classical",
     "classical_conv_wdl",

@@ -32,7 +32,6 @@ pub(crate) struct Tower {
     activation: Activation,
 }
 
-/// Sums over each channel to scales and shifts.
 #[derive(Debug)]
 struct SqueezeExcite {
     squeeze: Linear,
@@ -58,7 +57,6 @@ struct Gates {
 }
 
 impl Tower {
-    /// Packs the weights, for tiles if there are any.
     pub(crate) fn new(arithmetic: Arithmetic, tower: &weights::Tower, activation: Activation) -> Tower {
         let convolutions: Vec<_> =
             tower.blocks.iter().flat_map(|block| [&block.conv1, &block.conv2]).collect();
@@ -104,7 +102,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates `batch`, no larger than the scratch, into the scratch's boards.
     pub(crate) fn evaluate(&self, batch: &[EvalSlot], scratch: &mut TowerScratch) {
         let (kernels, channels) = (self.arithmetic.kernels, self.channels());
         let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
@@ -133,7 +130,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates a block, whose two convolutions follow each other.
     fn evaluate_block(
         &self,
         (convolutions, index): (&WinogradConvolutions, usize),
@@ -165,7 +161,6 @@ impl Tower {
         }
     }
 
-    /// Evaluates a block on folded boards.
     fn evaluate_folded_block(
         &self,
         (convolutions, index): (&FoldedConvolutions, usize),
@@ -239,7 +234,6 @@ impl SqueezeExcite {
     }
 }
 
-/// Pads each half of a layer's outputs to `channels`.
 fn pad_halves(dense: &Dense, channels: usize) -> Dense {
     let (half, inputs) = (dense.outputs / 2, dense.inputs);
     let outputs = 2 * channels;
@@ -260,15 +254,13 @@ const PLANES_PER_BOARD: usize = 13;
 const PIECES: usize = 12;
 /// First, middle or last rank times first, middle or last file.
 const CLASSES: usize = 9;
-/// Stamps added by one call of the kernel.
 const STAMPS: usize = 128;
 
-/// The first convolution, prepared for sparse planes.
 #[derive(Debug)]
 pub(crate) struct FirstLayer {
     channels: usize,
-    /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then for each piece the sums of its
-    /// filters from now back to each board of the history.
+    /// `[112 + 12 * 8][3][3][channels]`: each plane's filter, mirrored. Then each piece's sums of filters
+    /// from now back to each board of the history.
     stamps: Buffer,
     /// `[112][9][channels]`: what a plane of ones adds to each class of squares.
     classes: Buffer,
@@ -353,7 +345,7 @@ impl FirstLayer {
         clear_border(board, self.channels);
     }
 
-    /// Sums the bias and the planes of ones for each class of squares.
+    /// The sum of the bias and the planes of ones, for each class of squares.
     fn sum_classes(&self, kernels: Kernels, planes: &InputPlanes, sums: &mut [f32]) {
         for sum in sums.chunks_exact_mut(self.channels) {
             sum.copy_from_slice(&self.bias);
@@ -366,7 +358,6 @@ impl FirstLayer {
     }
 }
 
-/// Stamps to be added to a board.
 struct Pending<'a> {
     layer: &'a FirstLayer,
     kernels: Kernels,
@@ -375,7 +366,6 @@ struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Adds one kind of piece on all boards of the history.
     fn add_piece(&mut self, planes: &InputPlanes, piece: usize) {
         let plane = |board: usize| board * PLANES_PER_BOARD + piece;
         let value = planes.values[piece];
@@ -399,7 +389,6 @@ impl Pending<'_> {
         }
     }
 
-    /// Adds `factor` times the table's `entry` around each square of `mask`.
     fn add_squares(&mut self, mut mask: u64, entry: usize, factor: f32) {
         while mask != 0 {
             let square = mask.trailing_zeros() as u8;
@@ -427,7 +416,6 @@ fn is_other(plane: usize) -> bool {
     plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
 }
 
-/// The sum of a piece's filters from now back to `board`.
 fn prefix_entry(piece: usize, board: usize) -> usize {
     PLANES + piece * HISTORY + board
 }
@@ -445,7 +433,7 @@ fn class_of(square: usize) -> usize {
     edge(square / 8) * 3 + edge(square % 8)
 }
 
-/// Whether the filter's `tap` reaches a square of the board from squares of `class`.
+/// Whether `tap` reaches a square of the board from squares of `class`.
 fn is_on_board(class: usize, tap: usize) -> bool {
     let inside = |edge: usize, offset: usize| !(edge == 0 && offset == 0 || edge == 2 && offset == 2);
     inside(class / 3, tap / 3) && inside(class % 3, tap % 3)

@@ -56,7 +56,6 @@ option_group! {
 /// The options of the backend `onnxruntime`: the device, and how it is to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
-    /// The kind of device.
     pub provider: Provider,
     /// The number of the device among several. CPUs are one.
     pub gpu: u32,
@@ -77,20 +76,6 @@ pub struct DeviceChoices {
     pub first: Vec<DeviceOptions>,
     /// What remains.
     pub last: DeviceOptions,
-}
-
-impl Default for DeviceOptions {
-    /// Returns the options of the CPU: single precision on one thread.
-    fn default() -> Self {
-        DeviceOptions {
-            provider: Provider::Cpu,
-            gpu: 0,
-            precision: WantedPrecision::Fp32,
-            threads: 1,
-            input: InputForm::Planes,
-            needs_cpu: false,
-        }
-    }
 }
 
 impl DeviceOptions {

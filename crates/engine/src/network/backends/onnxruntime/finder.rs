@@ -40,7 +40,6 @@ pub enum LibrarySource {
     Environment,
     /// A place beside the program.
     Executable,
-    /// Our cache.
     Cache,
     /// A folder of the system.
     System,

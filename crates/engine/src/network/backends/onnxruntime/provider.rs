@@ -39,7 +39,6 @@ impl Provider {
         OptionChoice::name(self)
     }
 
-    /// Returns the provider of this name.
     pub fn named(name: &str) -> Option<Provider> {
         Provider::from_name(name)
     }

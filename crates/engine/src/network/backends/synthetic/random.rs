@@ -4,12 +4,11 @@
 //! The policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
-use crate::network::encode::InputFormat;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, Processor, cores};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
 use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
 
-use super::{MAX_BATCH, PREFERRED_BATCH};
+use super::info;
 
 /// The name as in `--backend`.
 pub const NAME: &str = "random";
@@ -41,22 +40,8 @@ impl Random {
     /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.
     pub fn new(options: &Params) -> Result<Random, BackendError> {
         let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
-        Ok(Random {
-            info: BackendInfo {
-                name: NAME.into(),
-                description: format!("numbers from a hash of the position, seed {seed}, no network"),
-                input_format: InputFormat::Classical,
-                has_wdl: true,
-                has_moves_left: true,
-                max_batch: MAX_BATCH,
-                preferred_batch: PREFERRED_BATCH,
-                processor: Processor::Cpu,
-                preferred_threads: cores(),
-                queues: 0,
-                virtual_pace: None,
-            },
-            draw: Draw::new(seed),
-        })
+        let description = format!("numbers from a hash of the position, seed {seed}, no network");
+        Ok(Random { info: info(NAME, description, true, true), draw: Draw { seed: mix(seed) } })
     }
 }
 
@@ -76,10 +61,6 @@ struct Draw {
 }
 
 impl Draw {
-    fn new(seed: u64) -> Draw {
-        Draw { seed: mix(seed) }
-    }
-
     fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));

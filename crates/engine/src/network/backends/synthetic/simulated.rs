@@ -1,5 +1,3 @@
-//! The `simulated` backend: the answers of another backend, at the pace of an accelerator.
-//!
 //! # The model
 //! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which
 //! batches arrive, and needs `per-position-ns` for each position, where `step` positions take as long as one.
@@ -15,11 +13,10 @@
 //! can try what a search then does.
 //!
 //! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep
-//! meanwhile, as a thread does that waits for a real device. The operating system wakes it some 50 µs late,
-//! as it would there. Before a batch leaves, its thread packs the inputs as for a real GPU
-//! ([`packed_planes`](crate::network::packed_planes)): so a search on this device keeps it as busy as the
-//! host's work allows. With `clock=virtual` evaluators answer at once, and the search counts the time that
-//! they would have taken, with `host-ns` for each of its own visits.
+//! meanwhile, as a thread does that waits for a real device. Before a batch leaves, its thread packs the
+//! inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a search on this device
+//! keeps it as busy as the host's work allows. With `clock=virtual` evaluators answer at once, and the search
+//! counts the time that they would have taken, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -38,19 +35,19 @@ use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
-/// The name as in `--backend`.
+/// As in `--backend`.
 pub const NAME: &str = "simulated";
-/// The latency of a mid-range GPU, in microseconds.
+/// A mid-range GPU's, in microseconds.
 const DEFAULT_LATENCY: u64 = 1_000;
-/// The computing time at 100,000 evaluations a second, in nanoseconds for each.
+/// In nanoseconds: 100,000 evaluations a second.
 const DEFAULT_PER_POSITION: u64 = 10_000;
-/// The time of a descent and a backup on one core of a desktop machine, in nanoseconds.
+/// A descent and a backup on one desktop core, in nanoseconds.
 const DEFAULT_HOST: u64 = 4_000;
 const DEFAULT_MAX_BATCH: usize = 1_024;
-/// Batches after which the device says that the processor is too slow, if this share of them was late.
+/// After so many batches the device reports a slow processor if this share was late.
 const BATCHES_TO_JUDGE: u64 = 50;
 const LATE_SHARE: f64 = 0.1;
-/// The delay that the system may cause by itself.
+/// Delay that the system may cause.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -61,12 +58,12 @@ pub(crate) struct Simulated {
     fail_after: u64,
 }
 
-/// The device that all evaluators share.
+/// All evaluators share it.
 #[derive(Debug)]
 struct Device {
     started: Instant,
     timetable: Timetable,
-    /// Batches so far, and those whose answers the processor computed too late.
+    /// Batches, and those whose answers came too late.
     batches: u64,
     late: u64,
     has_complained: bool,
@@ -126,10 +123,7 @@ option_group! {
 }
 
 impl Simulated {
-    /// Makes the backend, which gives the answers of `answers`. `options` are [`SimulatedParams`].
-    ///
-    /// # Errors
-    /// Returns [`BackendError::Params`] for other parameters or values out of range.
+    /// `answers` evaluates, `options` are [`SimulatedParams`].
     pub fn new(options: &Params, answers: Arc<dyn Backend>) -> Result<Simulated, BackendError> {
         let params = SimulatedParams::default().read(NAME, options, &[])?;
         let pace = DevicePace {
@@ -227,12 +221,12 @@ struct SimulatedEvaluator {
     answers: Box<dyn Evaluator>,
     format: InputFormat,
     is_virtual: bool,
-    /// `[batch, 112, 8]`, the packed inputs.
     input: Vec<u8>,
 }
 
 impl SimulatedEvaluator {
-    /// Sends a batch of `positions` off. Returns how long after the device's start it will be back.
+    /// Sends a batch of `positions`. The result says when the device started and after how long the batch is
+    /// back.
     fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
         let mut device = self.device.lock();
         if device.timetable.positions() >= self.fail_after {
@@ -254,7 +248,7 @@ impl Evaluator for SimulatedEvaluator {
         for (slot, bytes) in batch.iter().zip(self.input.chunks_exact_mut(PACKED_BYTES)) {
             slot.planes.write_packed(self.format, bytes);
         }
-        // Nobody reads it: it must be written all the same.
+        // Must be written, though nobody reads it.
         black_box(&self.input);
         let (started, back) = self.submit(batch.len())?;
         self.answers.evaluate(batch)?;
@@ -279,7 +273,7 @@ mod tests {
         Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 
-    /// Many evaluators do not get more than the device's throughput, and the clock really passes.
+    /// Many evaluators share the device's throughput, and real time passes.
     #[test]
     fn threads_share_one_device() {
         let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");

@@ -2,13 +2,10 @@
 //!
 //! It is the cheapest evaluation that still prefers winning a piece: a search with it measures the search.
 
-use crate::network::encode::InputFormat;
-use crate::network::{
-    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes, Processor, cores,
-};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes};
 use crate::params::Params;
 
-use super::{MAX_BATCH, PREFERRED_BATCH};
+use super::info;
 
 /// Pawn, knight, bishop, rook, queen in pawns, in the order of the input planes.
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
@@ -29,21 +26,8 @@ impl Trivial {
     /// Fails if `options` is not empty: the backend has none.
     pub fn new(options: &Params) -> Result<Trivial, BackendError> {
         options.allow_only("trivial", &[], &[])?;
-        Ok(Trivial {
-            info: BackendInfo {
-                name: "trivial".into(),
-                description: "material, uniform policy, no network".into(),
-                input_format: InputFormat::Classical,
-                has_wdl: false,
-                has_moves_left: false,
-                max_batch: MAX_BATCH,
-                preferred_batch: PREFERRED_BATCH,
-                processor: Processor::Cpu,
-                preferred_threads: cores(),
-                queues: 0,
-                virtual_pace: None,
-            },
-        })
+        let description = "material, uniform policy, no network".into();
+        Ok(Trivial { info: info("trivial", description, false, false) })
     }
 }
 

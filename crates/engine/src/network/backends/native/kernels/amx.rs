@@ -87,7 +87,6 @@ impl TileConfig {
 }
 
 impl Amx {
-    /// Configures this thread's tiles for left operands of `rows` rows, at most 16.
     pub(super) fn configure(self, rows: usize) {
         let config = TileConfig::new(rows);
         // SAFETY: `self` proves that tiles may be used. The configuration is valid and aligned. The compiler

@@ -19,17 +19,15 @@ pub(crate) struct Residual<'a> {
     pub(crate) relu: bool,
 }
 
-/// `to += factor * from`, number by number.
 #[derive(Debug)]
 pub(crate) struct AddScaled<'a> {
     /// A multiple of a vector.
     pub(crate) to: &'a mut [f32],
-    /// As long as `to`.
     pub(crate) from: &'a [f32],
     pub(crate) factor: f32,
 }
 
-/// A filter's 3×3 weights to add around a square.
+/// A filter to add around a square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
     /// `0..64`
@@ -52,7 +50,7 @@ pub(crate) struct Stamps<'a> {
     pub(crate) board: &'a mut [f32],
 }
 
-/// One output of a 3×3 convolution: the sum over the squares around `square` and all channels.
+/// The sum over the squares around `square` and all channels.
 #[derive(Debug)]
 pub(crate) struct Convolve<'a> {
     pub(crate) channels: usize,
@@ -70,7 +68,7 @@ pub(crate) struct Apply<'a> {
     pub(crate) values: &'a mut [f32],
 }
 
-/// Calls `$name::<S, F>` with the number of an optional function, so that each has a loop without a branch.
+/// Each optional function gets a loop of its own, without a branch.
 macro_rules! with_function {
     ($function:expr, $name:ident::<$simd:ident>($($argument:expr),*)) => {
         match $function {
@@ -98,7 +96,6 @@ impl Job for Apply<'_> {
     }
 }
 
-/// The function number `F` of [`with_function`].
 #[inline(always)]
 fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     let mut chunks = values.chunks_exact_mut(S::LANES);
@@ -154,8 +151,6 @@ impl Job for Residual<'_> {
     }
 }
 
-/// Computes `job` with or without ReLU.
-///
 /// # Safety
 /// `job` must have passed its check.
 #[inline(always)]
@@ -315,7 +310,7 @@ pub(crate) struct Normalize<'a> {
     /// `[stride]`, 0 in the padding.
     pub(crate) betas: &'a [f32],
     pub(crate) epsilon: f32,
-    /// Gets the result as bf16, too, `stride` numbers a row.
+    /// The result in bf16, too.
     pub(crate) rounded: Option<(&'a mut [u16], Layout)>,
 }
 
@@ -332,7 +327,6 @@ pub(crate) struct Softmax<'a> {
     pub(crate) added: Option<&'a [f32]>,
 }
 
-/// Rounds rows to bf16.
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) rows: usize,

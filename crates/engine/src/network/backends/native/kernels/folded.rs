@@ -27,13 +27,12 @@ const FOLDED: usize = 6 * RANK;
 const STREAM: usize = 64 * TILE_DEPTH;
 /// Rows of sums computed together: two ranks of both halves.
 const ROWS: usize = 32;
-/// Numbers of a folded board that a step reads, first to last.
+/// A step reads this range of a folded board.
 const ROWS_READ: usize = RANK + ROWS / 2 * TILE_DEPTH;
-/// Weights in numbers that are multiplied with all positions before the next: they stay in the L2 cache. Up
-/// to 295 kB were equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
+/// Weights multiplied with all positions before the next: they stay in the L2 cache. Up to 295 kB were
+/// equally fast (128 and 256 filters, Sapphire Rapids), twice as many 5 to 15 % slower.
 const CHUNK: usize = (295 << 10) / size_of::<u16>();
 
-/// Returns the length of a folded board of `channels`.
 pub(crate) fn folded_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * FOLDED
 }
@@ -42,7 +41,7 @@ pub(crate) fn stream_length(channels: usize) -> usize {
     channels.div_ceil(TILE_DEPTH) * STREAM
 }
 
-/// Where each step's left operand begins in a folded board: nine taps for each 32 channels.
+/// Each step's left operand begins here: nine taps for each 32 channels.
 pub(crate) fn folded_offsets(channels: usize) -> Vec<u32> {
     let place = |step: usize| step / 9 * FOLDED + step % 9 / 3 * RANK + step % 3 * 2 * TILE_DEPTH;
     (0..channels.div_ceil(TILE_DEPTH) * 9).map(|step| place(step) as u32).collect()
@@ -83,7 +82,6 @@ pub(crate) struct FinishStream<'a> {
     pub(crate) positions: usize,
     /// A multiple of 32.
     pub(crate) channels: usize,
-    /// `None` for the identity.
     pub(crate) function: Option<Pointwise>,
     /// `[positions][`[`stream_length`]`]`
     pub(crate) update: &'a [f32],
@@ -92,7 +90,6 @@ pub(crate) struct FinishStream<'a> {
     pub(crate) folded: &'a mut [u16],
 }
 
-/// The base of an update.
 #[derive(Debug)]
 pub(crate) struct ScaledResidual<'a> {
     /// `[positions][2][channels]`: scales, shifts.
@@ -204,8 +201,6 @@ impl Job for FinishStream<'_> {
     }
 }
 
-/// Computes `job` with the function number `F`.
-///
 /// # Safety
 /// `job` must have passed its check.
 #[inline(always)]
@@ -427,13 +422,12 @@ unsafe fn multiply<S: Simd, const RELU: bool>(
     }
 }
 
-/// The output of a convolution or a block of it. Absent parts are null.
+/// Absent parts are null.
 #[derive(Clone, Copy)]
 struct Target {
     folded: *mut u16,
     update: *mut f32,
     pool: *mut f32,
-    /// The stream's first row.
     first: usize,
 }
 
@@ -454,7 +448,6 @@ impl Target {
     }
 }
 
-/// Sums of a block that are not output yet.
 struct Pending<S: Simd, const RELU: bool> {
     simd: S,
     rows: Range<usize>,
@@ -511,8 +504,6 @@ impl<S: Simd, const RELU: bool> Pending<S, RELU> {
         }
     }
 
-    /// Brings all rows that are left to the output.
-    ///
     /// # Safety
     /// The same as for [`Pending::finish_row`].
     #[inline(always)]

@@ -35,11 +35,11 @@ pub(crate) struct Product<'a> {
 }
 
 const LINE: usize = 16;
-/// Numbers of a panel that are multiplied with all rows before the next: 32 KB, which stay in the L1 cache.
+/// Weights multiplied with all rows before the next: 32 KB, which stay in the L1 cache.
 const PANEL: usize = 8192;
 /// How far prefetching is ahead where weights are used once.
 const DISTANCE: usize = 1024;
-/// Prefetch all lines of each row of a panel into the L1 cache.
+/// Prefetches all lines of each row of a panel into the L1 cache.
 const ALL_NEAR: usize = usize::MAX;
 
 impl Job for Product<'_> {
@@ -92,12 +92,9 @@ impl Job for Product<'_> {
     }
 }
 
-/// How often a right operand is used.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Rows that it is multiplied with.
     rows: usize,
-    /// True if there are no other products.
     is_alone: bool,
 }
 
@@ -154,8 +151,8 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { 
     }
 }
 
-/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of the operand ahead with
-/// each row of `b`. Returns how many they were.
+/// Computes the next rows of a product, at most `left`, and prefetches `LINES` lines with each row of `b`.
+/// Returns their number.
 ///
 /// # Safety
 /// The same as for [`multiply_tile`], for `left` rows.
@@ -187,7 +184,6 @@ struct Tile {
     b: *const f32,
     /// The operand to prefetch, if there is a next one.
     ahead: *const f32,
-    /// True if sums start from `c`.
     resumes: bool,
     /// Null for none.
     bias: *const f32,

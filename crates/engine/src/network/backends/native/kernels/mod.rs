@@ -58,7 +58,6 @@ pub(super) const BOARD_STRIDE: usize = 10;
 pub(super) const BOARD_SQUARES: usize = BOARD_STRIDE * BOARD_STRIDE;
 /// Matrix products of a Winograd convolution, one per point of a transformed 6×6 tile.
 pub(super) const POINTS: usize = 36;
-/// Winograd tiles of a board, 4×4 outputs each.
 pub(super) const TILES: usize = 4;
 
 /// Offset of `square` (0 a1 … 63 h8) on a board.
@@ -86,7 +85,7 @@ pub(super) enum Pointwise {
 pub(super) trait Job {
     type Output;
 
-    /// Panics unless all operands are long enough for vectors of `lanes` numbers.
+    /// Panics unless all operands fit vectors of `lanes` numbers.
     fn check(&self, lanes: usize);
 
     /// # Safety
@@ -94,8 +93,7 @@ pub(super) trait Job {
     unsafe fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// The instruction sets, fastest first: the name as in the option `kernel=`, and what the compiler must
-/// enable.
+/// Instruction sets, fastest first: the name as in the option `kernel=`, and what the compiler must enable.
 macro_rules! kernels {
     ($($(#[$cfg:meta])? $set:ident $name:literal [$($attribute:tt)*];)*) => {
         #[derive(Clone, Copy, Debug)]
@@ -104,7 +102,6 @@ macro_rules! kernels {
         }
 
         impl Kernels {
-            /// All that this CPU can run, fastest first.
             pub(super) fn available() -> Vec<Kernels> {
                 let all = [$($(#[$cfg])? $set::detect().map(Kernels::$set),)*];
                 all.into_iter().flatten().collect()
@@ -116,7 +113,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// Columns of a full panel of packed weights, see [`Product`].
+            /// See [`Product`].
             pub(super) fn panel(self) -> usize {
                 match self {
                     $($(#[$cfg])? Kernels::$set(_) => $set::LANES * $set::COLUMNS,)*

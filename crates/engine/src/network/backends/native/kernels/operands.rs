@@ -5,17 +5,16 @@ use half::bf16;
 use super::extent;
 use super::simd::Simd;
 
-/// Inputs that a step of a product reads, and outputs that are computed together.
+/// Inputs of a step, and outputs that are computed together.
 pub(crate) const TILE_DEPTH: usize = 32;
 /// Rows read together: a left operand has memory for a multiple of them.
 pub(crate) const TILE_ROWS: usize = 16;
 /// Rows of a block, one per square.
 pub(crate) const BLOCK_ROWS: usize = 64;
-/// Rows whose sums a vector unit keeps in registers together.
+/// Rows whose sums stay in registers together.
 pub(super) const UNIT_ROWS: usize = 8;
-/// Numbers of a matrix in a right operand.
 pub(super) const MATRIX: usize = TILE_DEPTH * TILE_DEPTH;
-/// Numbers of a block of rows that one step reads.
+/// Numbers that one step reads.
 const BLOCK_STEP: usize = BLOCK_ROWS * TILE_DEPTH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +38,7 @@ impl Layout {
         Layout { row: stride, step: TILE_DEPTH, block: BLOCK_ROWS.checked_mul(stride).expect("fits") }
     }
 
-    /// Memory for `rows` rows of `width` numbers. Panics if that exceeds `usize`.
+    /// Panics if the length exceeds `usize`.
     pub(crate) fn length(self, rows: usize, width: usize) -> usize {
         let Some(last) = rows.checked_sub(1) else { return 0 };
         let row = extent(width / TILE_DEPTH, self.step, TILE_DEPTH);
@@ -92,17 +91,13 @@ impl Sums {
 
 const LINE: usize = 64 / size_of::<u16>();
 
-/// Weights to prefetch.
 pub(super) struct Ahead {
     next: *const u16,
-    /// Cache lines left.
     lines: usize,
-    /// Lines per step.
     each: usize,
 }
 
 impl Ahead {
-    /// Prefetches the first `length` of `weights` within `steps`.
     pub(super) fn new(weights: &[u16], length: usize, steps: usize) -> Ahead {
         let lines = weights.len().min(length).div_ceil(LINE);
         Ahead { next: weights.as_ptr(), lines, each: lines.div_ceil(steps.max(1)) }

@@ -9,8 +9,8 @@ use super::operands::{MATRIX, TILE_DEPTH, UNIT_ROWS};
 use super::simd::Simd;
 use super::tiles::Tiles;
 
-/// Multiplies numbers in registers, or matrices in the L1 cache, `rounds` times, and counts the operations,
-/// two for each multiplication.
+/// Multiplies in registers, or matrices in the L1 cache, and counts the operations, two for each
+/// multiplication.
 #[derive(Debug)]
 pub(crate) struct Peak {
     /// For bf16, else fp32.
@@ -18,7 +18,6 @@ pub(crate) struct Peak {
     pub(crate) rounds: usize,
 }
 
-/// Rows of one cache line each.
 #[repr(align(64))]
 struct Aligned<const N: usize>([u16; N]);
 
@@ -53,7 +52,7 @@ impl Job for Peak {
     }
 }
 
-/// Adds products to as many registers as a tile of [`Product`](super::Product).
+/// Uses as many registers as a tile of [`Product`](super::Product).
 #[inline(always)]
 fn multiply_registers<S: Simd>(simd: S, rounds: usize) -> usize {
     let factor = simd.splat(black_box(0.5));

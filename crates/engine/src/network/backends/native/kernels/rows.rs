@@ -27,22 +27,24 @@ pub(crate) struct Dense<'a> {
     pub(crate) bias: &'a [f32],
     pub(crate) function: Option<Pointwise>,
     pub(crate) output: DenseOutput<'a>,
-    /// The weights that are needed next, of which the first are fetched meanwhile.
+    /// The first weights of the next layer are fetched meanwhile.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }
 
 #[derive(Debug)]
 pub(crate) enum DenseOutput<'a> {
-    /// Rounded to bf16.
     Half(&'a mut [u16], Layout),
     /// `[rows][outputs]`
     Single(&'a mut [f32]),
     /// `[rows][outputs]`: `to += factor * result`.
-    Added { to: &'a mut [f32], factor: f32 },
+    Added {
+        to: &'a mut [f32],
+        factor: f32,
+    },
 }
 
-/// Attention between the 64 squares of positions: each head's `softmax(scale Q Kᵀ + additions) V`.
+/// `softmax(scale Q Kᵀ + additions) V` of each head, between the 64 squares.
 #[derive(Debug)]
 pub(crate) struct Attend<'a> {
     pub(crate) positions: usize,
@@ -58,7 +60,6 @@ pub(crate) struct Attend<'a> {
     pub(crate) attended: &'a mut [u16],
     /// `[2][64 · depth]`
     pub(crate) scratch: &'a mut [u16],
-    /// As in [`Dense`].
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) next: &'a [u16],
 }

@@ -13,7 +13,7 @@ use super::operands::{Ahead, BLOCK_ROWS, HalfRows, Layout, MATRIX, Sums, TILE_DE
 use super::rows::{Attend, Dense, DenseOutput};
 use super::simd::Avx512;
 
-/// Numbers of weights that stay in the L2 cache for all rows.
+/// A chunk of weights stays in the L2 cache for all rows.
 const CHUNK: usize = (128 << 10) / size_of::<u16>();
 pub(super) const BLOCK: usize = 32;
 const SQUARES: usize = 64;
@@ -29,10 +29,7 @@ pub(super) struct Left {
     pub(super) step: usize,
 }
 
-/// Work between the steps of a product.
 pub(super) trait Meanwhile {
-    /// Does some of it.
-    ///
     /// # Safety
     /// The CPU must have AVX512F and AVX512-BF16.
     unsafe fn step(&mut self);
@@ -47,7 +44,7 @@ impl Meanwhile for () {
 pub(super) trait Unit: Copy {
     fn simd(self) -> Avx512;
 
-    /// Prepares for blocks. All but the last have 32 rows, and `rows` is at most the number of all.
+    /// All but the last block have 32 rows, and `rows` is at most the number of all.
     fn begin(self, rows: usize);
 
     fn end(self);
@@ -75,13 +72,11 @@ enum Target {
     Added(*mut f32, f32),
 }
 
-/// Finishes a dense layer's blocks: bias, function, output.
 struct Finish {
     simd: Avx512,
     function: Option<Pointwise>,
     /// From one row of the target to the next.
     stride: usize,
-    /// Rows finished per step.
     rows_a_step: usize,
     ahead: Ahead,
     /// The current block: its sums, biases, the target's first row, the next row and the number of all.
@@ -318,7 +313,6 @@ pub(super) fn attend(unit: impl Unit, job: Attend<'_>) {
     unsafe { attend_with(unit, job) }
 }
 
-/// Logits, then probabilities, of a head.
 #[repr(C, align(64))]
 struct HeadScratch {
     /// `[2][2][32][32]`: blocks of rows, blocks of columns.

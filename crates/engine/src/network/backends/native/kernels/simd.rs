@@ -1,4 +1,4 @@
-//! Vector instruction sets: the operations that the kernels need, and functions of vectors built on them.
+//! The vector operations that the kernels need, and functions built on them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
 /// constructor asks the CPU. So arithmetic is safe. Only memory access is not.
@@ -112,7 +112,7 @@ pub(crate) trait Simd: Copy {
     }
 }
 
-/// Plain Rust for any CPU, vectorised by the compiler. The others are tested against it.
+/// The others are tested against it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable(());
 
@@ -213,7 +213,6 @@ impl Simd for Portable {
     }
 }
 
-/// Declares an instruction set by its intrinsics.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! instruction_set {
     (
@@ -282,7 +281,6 @@ mod x86 {
 
     use super::Simd;
 
-    /// See [`Simd::prefetch`].
     #[inline(always)]
     fn prefetch<const NEAR: bool>(from: *const f32) {
         // SAFETY: every such CPU has the instructions. They read nothing that a program could see.

@@ -1,5 +1,4 @@
-//! Tests every kernel against plain loops, on random numbers and sizes, and the operations on rows against
-//! their definitions in f64.
+//! Tests every kernel against plain loops or definitions in f64, on random numbers and sizes.
 
 use proptest::prelude::*;
 
@@ -50,7 +49,6 @@ fn folded(board: &[f32], channels: usize) -> Vec<u16> {
     (0..folded_length(channels)).map(|i| half::bf16::from_f32(number(i)).to_bits()).collect()
 }
 
-/// All kernels with the definition of tiles, and the fastest with all tiles of this CPU.
 fn pairs() -> Vec<(Kernels, Tiles)> {
     let all = Kernels::available();
     let fastest = all[0];
@@ -481,7 +479,6 @@ proptest! {
         }
     }
 
-    /// Jobs that don't fit their slices panic.
     #[test]
     fn layers_of_wrong_sizes_panic(
         sizes in proptest::collection::vec(
@@ -530,7 +527,6 @@ proptest! {
         }
     }
 
-    /// Jobs that don't fit their slices panic.
     #[test]
     fn wrong_sizes_panic(
         sizes in proptest::collection::vec(
@@ -601,7 +597,6 @@ fn a_peak_counts_its_operations() {
     }
 }
 
-/// The definition is plain loops, many times slower than any kernel.
 #[test]
 fn slow_tiles_do_not_outrun_products() {
     assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
@@ -684,7 +679,6 @@ fn check_folded(
     Ok(())
 }
 
-/// Weights fill several chunks.
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
 fn large_convolutions_are_those_of_the_definition() {

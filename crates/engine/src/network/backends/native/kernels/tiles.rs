@@ -1,5 +1,5 @@
-//! A CPU's units for products of bf16 matrices, [`Tiles`]. [`rows`](super::rows) and
-//! [`folded`](super::folded) define what they compute.
+//! A CPU's units for products of bf16 matrices. [`rows`](super::rows) and [`folded`](super::folded) define
+//! what they compute.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,6 @@ pub(crate) enum Tiles {
     Amx(Amx),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512Bf16),
-    /// Plain loops, against which the others are checked.
     // Outside of tests only AMX checks itself by it.
     #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
     Definition,
@@ -41,7 +40,7 @@ impl Tiles {
         all.into_iter().flatten().collect()
     }
 
-    /// Compares a layer of varied numbers with the definition, up to the order of additions.
+    /// Results may differ by the order of additions.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     fn agrees_with_definition(self) -> bool {
         const INPUTS: usize = 3 * TILE_DEPTH;
@@ -58,7 +57,6 @@ impl Tiles {
         pairs.into_iter().all(|(found, expected)| (found - expected).abs() < 1e-3)
     }
 
-    /// A dense layer of 64 rows in blocks and 64 outputs, without a bias.
     fn multiply(self, inputs: usize, a: &[u16], weights: &[u16], sums: &mut [f32]) {
         self.dense(Dense {
             rows: BLOCK_ROWS,

@@ -17,7 +17,7 @@ const FILTER: [[f64; 3]; 6] = [
     [0.0, 0.0, 1.0],
 ];
 
-/// Transforms a 3×3 filter (rows first) once, in double precision.
+/// The filter (rows first) is transformed in double precision, since only once.
 pub(crate) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     let mut half = [[0.0; 3]; 6];
     for (to, g) in half.iter_mut().zip(&FILTER) {
@@ -46,7 +46,6 @@ pub(crate) struct InputTransform<'a> {
     pub(crate) step: usize,
 }
 
-/// What happens to a convolution's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epilogue {
     Store,
@@ -60,7 +59,7 @@ pub(crate) enum Epilogue {
     Pool,
 }
 
-/// Calls `$function::<S, ADD, RELU, POOL>` for an [`Epilogue`], so that each has a loop without a branch.
+/// Each [`Epilogue`] gets a loop of its own, without a branch.
 macro_rules! with_flags {
     ($epilogue:expr, $function:ident::<$simd:ident>($($argument:expr),*)) => {
         match $epilogue {
@@ -99,7 +98,7 @@ unsafe fn finish<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
     }
 }
 
-/// Transforms products of tiles to boards, for a panel of channels.
+/// Products of tiles become boards, for a panel of channels.
 #[derive(Debug)]
 pub(crate) struct OutputTransform<'a> {
     pub(crate) positions: usize,

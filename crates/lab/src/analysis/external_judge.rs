@@ -1,0 +1,153 @@
+//! Another UCI engine as the judge of recorded games.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::analyst::{SearchEffort, game_over};
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
+use crate::LabError;
+use crate::pgn::RecordedGame;
+use crate::score::MoveScore;
+use crate::uci_process::{
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError,
+};
+use zeitnot_engine::chess::{History, Move};
+use zeitnot_engine::time::{GoLimits, Millis};
+
+/// The time beyond its limit after which an engine counts as dead.
+const MARGIN: Duration = Duration::from_secs(9);
+/// Most moves of a line.
+const LONGEST: usize = 24;
+
+/// Searches the positions of games one after the other, on as many threads as ask it, each with a process of
+/// its own.
+#[derive(Debug)]
+pub struct ExternalJudge {
+    engine: Arc<ExternalEngine>,
+    go: String,
+    movetime: Option<Millis>,
+    effort: Mutex<SearchEffort>,
+}
+
+impl ExternalJudge {
+    pub fn new(command: ExternalCommand, limits: &GoLimits) -> Result<ExternalJudge, UciProcessError> {
+        let nodes = limits.nodes.map(|nodes| format!(" nodes {}", nodes.0)).unwrap_or_default();
+        let time = limits.movetime.map(|time| format!(" movetime {}", time.0)).unwrap_or_default();
+        let engine = Arc::new(ExternalEngine::new(command)?);
+        Ok(ExternalJudge {
+            engine,
+            go: format!("go{nodes}{time}"),
+            movetime: limits.movetime,
+            effort: Mutex::default(),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.engine.name
+    }
+
+    /// Counts searches of a game that was analysed before.
+    pub fn add_effort(&self, effort: SearchEffort) {
+        self.effort.lock().add(effort);
+    }
+
+    /// Analyses a game, unless `is_stopped` says before its end that the run is. `done` hears of each
+    /// position.
+    pub fn analyse(
+        &self,
+        recorded: RecordedGame,
+        plan: &SpendingPlan,
+        is_stopped: impl Fn() -> bool,
+        done: impl Fn(),
+    ) -> Result<Option<AnalysedGame>, LabError> {
+        let mut root = history_of(&recorded);
+        let shows_wdl = [("UCI_ShowWDL", "true")];
+        let options = if self.engine.declares("UCI_ShowWDL") { &shows_wdl[..] } else { &[] };
+        let mut game = ExternalGame::new(self.engine.clone(), &root, options)?;
+        let mut positions = Vec::new();
+        let moves = recorded.moves.iter().map(|played| Some(played.r#move)).chain([None]);
+        for next in moves {
+            if is_stopped() {
+                return Ok(None);
+            }
+            positions.push(match root.terminal(&root.legal_moves()) {
+                Some(terminal) => game_over(terminal),
+                None => self.search(&mut game, &root)?,
+            });
+            done();
+            next.into_iter().for_each(|played| root.push(played));
+        }
+        Ok(Some(AnalysedGame::new(recorded, positions, plan, self.effort.lock().nps())))
+    }
+
+    fn search(&self, game: &mut ExternalGame, root: &History) -> Result<AnalysedPosition, UciProcessError> {
+        let began = Instant::now();
+        game.begin(root, &self.go)?;
+        let patience = self.movetime.map_or(game.patience(), |time| {
+            Patience::Whole(Duration::from_secs_f64(time.0 / 1000.0) + MARGIN)
+        });
+        let said = game.answer(patience)?;
+        let mut lines: Vec<AnalysedLine> = Vec::new();
+        let mut new_nodes = 0;
+        for info in said.iter().filter_map(|line| InfoLine::parse(line)).filter(|info| !info.is_bound()) {
+            new_nodes = info.after("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(new_nodes);
+            let (Some(line), rank) = (line(root, &info), info.rank()) else { continue };
+            if rank <= lines.len() && rank > 0 {
+                lines[rank - 1] = line;
+            } else if rank == lines.len() + 1 {
+                lines.push(line);
+            }
+        }
+        if lines.is_empty() {
+            let reason = format!("gave no score for {}", root.current().to_fen());
+            return Err(UciProcessError { name: self.engine.name.clone(), reason });
+        }
+        let effort = SearchEffort { new_nodes, time_ms: began.elapsed().as_secs_f64() * 1e3 };
+        self.effort.lock().add(effort);
+        Ok(AnalysedPosition { lines, nodes: new_nodes, effort, tries: Vec::new() })
+    }
+}
+
+/// A line as the engine says it. Without WDL its score stands for them.
+fn line(root: &History, info: &InfoLine<'_>) -> Option<AnalysedLine> {
+    let score = MoveScore::of_info(info)?;
+    let win = score.win_percent();
+    let permille: Vec<f64> =
+        info.all_after("wdl").iter().take(3).filter_map(|word| word.parse().ok()).collect();
+    let (wl, d) = match permille[..] {
+        [win, draw, loss] => ((win - loss) / 1000.0, draw / 1000.0),
+        _ => (win / 50.0 - 1.0, 0.0),
+    };
+    Some(AnalysedLine { wl, d, win, score, moves_left: None, moves: moves(root, info.all_after("pv")) })
+}
+
+fn moves(root: &History, words: &[&str]) -> Vec<Move> {
+    let mut game = root.clone();
+    let mut moves = Vec::new();
+    for word in words.iter().take(LONGEST) {
+        let Ok(played) = game.parse_move(word) else { break };
+        game.push(played);
+        moves.push(played);
+    }
+    moves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeitnot_engine::chess::Variant;
+
+    #[test]
+    fn lines_have_what_the_engine_says() {
+        let root = History::from_uci_position("startpos", Variant::Standard).unwrap();
+        let read = |text: &str| line(&root, &InfoLine::parse(text).unwrap());
+        let whole = read("info depth 9 score cp 100 wdl 300 600 100 nodes 7 pv e2e4 e7e5 e2e4").unwrap();
+        assert_eq!((whole.wl, whole.d, whole.moves.len()), (0.2, 0.6, 2), "the third move is not legal");
+        assert!((whole.win - 59.10).abs() < 0.01);
+        let short = read("info depth 9 score mate -3 pv e2e4").unwrap();
+        assert_eq!((short.wl, short.win, short.score), (-1.0, 0.0, MoveScore::Mate(-3)));
+        assert!(read("info depth 1 currmove e2e4").is_none());
+    }
+}

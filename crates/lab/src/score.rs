@@ -1,0 +1,124 @@
+//! The scales of evaluations: pawns as UCI shows them, and winning chances as players of lichess know them.
+
+use crate::uci_process::InfoLine;
+use zeitnot_engine::chess::Color;
+use zeitnot_engine::search::PvLine;
+
+/// A mate in 0 moves, in centipawns.
+const MATE: i32 = 30_000;
+
+/// The score that a search gave its move, from the mover's point of view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MoveScore {
+    /// Centipawns.
+    Centipawns(i32),
+    /// Moves to a forced mate: positive if the mover gives it, negative if it gets it.
+    Mate(i32),
+}
+
+impl MoveScore {
+    /// The score that UCI shows of a line.
+    pub(crate) fn of_line(line: &PvLine) -> MoveScore {
+        line.mate.map_or(MoveScore::Centipawns(line.mean_advantage() as i32), MoveScore::Mate)
+    }
+
+    /// The score that another engine says.
+    pub(crate) fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
+        match info.score()? {
+            ("mate", moves) => Some(MoveScore::Mate(moves)),
+            ("cp", score) => Some(MoveScore::Centipawns(score)),
+            _ => None,
+        }
+    }
+
+    /// Returns the score in centipawns. Mates are worth more than anything else.
+    pub fn centipawns(self) -> i32 {
+        match self {
+            MoveScore::Centipawns(score) => score,
+            MoveScore::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
+        }
+    }
+
+    /// Returns the score that [`MoveScore::centipawns`] has made so many of.
+    pub(crate) fn of_centipawns(score: i32) -> MoveScore {
+        if score.abs() < MATE - 1000 {
+            return MoveScore::Centipawns(score);
+        }
+        MoveScore::Mate((MATE - score.abs()) * score.signum())
+    }
+
+    /// Winning chances, percent, of the side whose score it is, by the formula that lichess publishes
+    /// (<https://lichess.org/page/accuracy>). It holds for pawns of Stockfish's scale.
+    pub(crate) fn win_percent(self) -> f64 {
+        /// Fitted by lichess to games of its players.
+        const STEEPNESS: f64 = 0.003_682_08;
+        /// Centipawns beyond which chances stay as they are.
+        const CEILING: f64 = 1000.0;
+        match self {
+            MoveScore::Centipawns(score) => {
+                100.0 / (1.0 + (-STEEPNESS * f64::from(score).clamp(-CEILING, CEILING)).exp())
+            }
+            // In 0 moves: it is mated.
+            MoveScore::Mate(moves) => {
+                if moves > 0 {
+                    100.0
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+
+    /// Writes the score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
+    pub(crate) fn of_white(self, mover: Color) -> String {
+        let sign = if mover.is_white() { 1 } else { -1 };
+        match self {
+            MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
+            MoveScore::Mate(moves) => format!("#{}", sign * moves),
+        }
+    }
+}
+
+/// The winning chances of players, percent, where a search expects so many points, 0 to 1.
+///
+/// Players throw away more than searches against themselves do. On the logistic scale their chances are this
+/// part of the search's. Fitted to lichess' evaluations of its players' games (`scripts/review_accuracy.py`).
+pub(crate) fn winning_chances(expected: f64) -> f64 {
+    const SLOPE: f64 = 0.7;
+    100.0 / (1.0 + ((1.0 - expected) / expected).powf(SLOPE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn winning_chances_are_those_of_lichess() {
+        let chances = |centipawns| MoveScore::Centipawns(centipawns).win_percent();
+        assert_eq!(chances(0), 50.0);
+        // 100 / (1 + exp(−0.368208)).
+        assert!((chances(100) - 59.10).abs() < 0.01 && (chances(-100) - 40.90).abs() < 0.01);
+        assert_eq!((chances(5000), chances(-5000)), (chances(1000), chances(-1000)));
+        assert_eq!([3, 0, -9].map(|moves| MoveScore::Mate(moves).win_percent()), [100.0, 0.0, 0.0]);
+        for score in [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(999)] {
+            assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
+        }
+    }
+
+    /// A regression: Lc0's tangent of the expected result was shown as pawns, and taken for Stockfish's.
+    #[test]
+    fn pawns_are_those_of_uci() {
+        let line = PvLine { wl: 0.9, d: 0.097, mu: Some(2.5), ..PvLine::default() };
+        assert_eq!(MoveScore::of_line(&line), MoveScore::Centipawns(278));
+        let mate = PvLine { mate: Some(-3), ..line };
+        assert_eq!(MoveScore::of_line(&mate).of_white(Color::Black), "#3");
+    }
+
+    #[test]
+    fn chances_of_players_are_nearer_to_even() {
+        assert_eq!([0.0, 0.5, 1.0].map(winning_chances), [0.0, 50.0, 100.0]);
+        // 9 to 1 to the power of 0.7 is 4.66 to 1.
+        assert!((winning_chances(0.9) - 82.32).abs() < 0.01, "{}", winning_chances(0.9));
+        assert!((winning_chances(0.9) + winning_chances(0.1) - 100.0).abs() < 1e-9);
+    }
+}
