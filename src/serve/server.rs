@@ -62,8 +62,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Loads the network and starts the search threads. Only a query's limits end a search, unless its
-    /// options say otherwise.
+    /// Only a query's limits end a search, unless its options say otherwise.
     pub(crate) fn new(mut settings: Settings, limits: ServerLimits) -> Result<Server, EngineError> {
         if settings.info.multi_pv <= 1 {
             settings.info.multi_pv = ALL_MOVES;
@@ -133,8 +132,7 @@ impl Server {
 struct Queries {
     number: u64,
     sender: Sender<Vec<u8>>,
-    /// The client cannot be written to any more. Relaxed: who queues a query after [`Queries::stop`] has
-    /// locked `open` sees it.
+    /// Relaxed: who queues a query after [`Queries::stop`] has locked `open` sees it.
     is_gone: AtomicBool,
     /// Unanswered queries by number.
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
@@ -188,8 +186,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Executes lines until the input ends. Infinite searches end with it, others go on. If the connection
-    /// breaks, all end.
+    /// Infinite searches end with the input, others go on. If the connection breaks, all end.
     pub(crate) fn read(self, input: impl BufRead) -> io::Result<()> {
         let mut lines = Lines::new(input);
         let end = loop {
@@ -307,8 +304,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Writes answers until all is answered and reading has ended. If writing fails, the client's searches
-    /// end.
+    /// Until all is answered and reading has ended. If writing fails, the client's searches end.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let written = self.receiver.iter().try_for_each(|answer| {
             output.write_all(&answer)?;

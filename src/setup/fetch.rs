@@ -101,8 +101,7 @@ impl Fetcher<'_> {
         (self.tell)(text);
     }
 
-    /// Waits for other processes, and excludes them while the returned file is open. The folder is the
-    /// cache's.
+    /// Excludes other processes while the returned file is open.
     pub(super) fn lock(&self) -> Result<(PathBuf, File), FetchError> {
         if self.is_offline {
             return Err(FetchError::Offline);
@@ -122,8 +121,8 @@ impl Fetcher<'_> {
         Ok((cache, lock))
     }
 
-    /// Fetches `package` into its [`destination`](Package::destination), unless the folder there is `usable`:
-    /// another process may have fetched it. A damaged one is replaced.
+    /// Fetches into [`destination`](Package::destination), unless another process did. A damaged folder is
+    /// replaced.
     pub(super) fn fetch(
         &self,
         package: &'static Package,
@@ -149,7 +148,7 @@ impl Fetcher<'_> {
     }
 }
 
-/// Removes remains of interrupted fetches. The caller must hold the lock: all of them are stale then.
+/// The caller must hold the lock: all remains are stale then.
 fn remove_unfinished(cache: &Path) {
     for path in entries(cache) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) {
@@ -200,7 +199,7 @@ fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     fs::remove_file(wheel)
 }
 
-/// The plain name under which to keep a wheel's entry. Libraries lie in `library_folder` or below.
+/// The plain name of a library or licence in a wheel.
 fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") && !name.ends_with(".a") || name.ends_with(".dll");

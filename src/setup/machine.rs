@@ -43,7 +43,7 @@ pub(crate) struct Machine {
     /// Installed parts, if they were queried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) parts: Vec<Part>,
-    /// GPU files in `/dev`. `None` where GPUs have no files, and for a described machine.
+    /// In `/dev`. `None` where GPUs have no files.
     #[serde(skip)]
     pub(crate) devices: Option<Vec<PathBuf>>,
 }
@@ -127,13 +127,13 @@ impl Machine {
         remedy(&self.os, &self.distributions, parts)
     }
 
-    /// Why `provider` cannot reach `gpu`: a container sees its host's GPUs on the bus even if it may not use
-    /// them. GPUs that nvidia-smi lists are reachable.
+    /// A container sees its host's GPUs on the bus even if it may not use them. GPUs that nvidia-smi lists
+    /// are reachable.
     pub(crate) fn out_of_reach(&self, gpu: &Gpu, provider: Provider) -> Option<String> {
         (gpu.maker != Maker::Nvidia).then(|| self.unsuited(provider)).flatten()
     }
 
-    /// Why this machine has no hardware for `provider`. `None` where it may have some, or nothing is known.
+    /// Why this machine has no hardware for `provider`, if known.
     pub(crate) fn unsuited(&self, provider: Provider) -> Option<String> {
         // Windows shows its GPUs to Linux as `dxg`.
         let lacks = |starts: &[&str]| {
@@ -194,13 +194,12 @@ fn software_gpu() -> Option<Gpu> {
     })
 }
 
-/// What this system lacks for `provider`, with a remedy. `None` where nothing is known to be missing.
+/// What this system lacks for `provider`, with a remedy.
 pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     check_system(provider).err().map(with_remedy)
 }
 
-/// Adds how to install missing parts: by a command line of this system, by `setup` where it fetches them all,
-/// else by pip.
+/// Adds how to install missing parts: by the system, `setup` or pip.
 pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     let LibraryError::PartsMissing { provider, parts, .. } = error else { return error };
     let (mut of_system, mut libraries) = (Vec::new(), Vec::new());

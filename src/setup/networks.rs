@@ -29,7 +29,7 @@ const ATTEMPTS: u32 = 5;
 pub(crate) struct PublishedNetwork {
     pub(crate) name: String,
     is: String,
-    /// Memory that a GPU should have, MiB. 0 suits CPUs too, `None` is never chosen.
+    /// Least memory of a GPU, MiB. 0 suits CPUs too, `None` is never chosen.
     gpu_mb: Option<u64>,
     licence: String,
     address: String,
@@ -71,7 +71,7 @@ pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
     Ok(networks)
 }
 
-/// The network called `name`, or else the largest one that fits into `gpu_mb` of a GPU's memory.
+/// The named network, or else the largest that fits into `gpu_mb`.
 pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork, DownloadError> {
     let networks = published()?.into_iter();
     let found = match name {
@@ -84,8 +84,7 @@ pub(crate) fn choose(name: Option<&str>, gpu_mb: u64) -> Result<PublishedNetwork
 }
 
 impl Machine {
-    /// Memory of the GPU that evaluates, MiB, or 0 for the CPU or an unknown device. `is_set_up` tells it for
-    /// another machine.
+    /// Memory of the GPU that evaluates, MiB, or 0.
     pub(crate) fn evaluating_gpu_mb(&self, is_set_up: bool) -> u64 {
         let chosen = self.choose().chosen;
         let evaluating = chosen.filter(|(_, provider)| is_set_up || finder::is_installed(*provider));
@@ -147,7 +146,7 @@ impl PublishedNetwork {
         Err(format!("{what} (SHA-256 {found}, expected {}), and was removed", self.sha256))
     }
 
-    /// Runs curl once. The inner error may be mended by another attempt if this one has changed the file.
+    /// Another attempt may mend the inner error if this one has changed the file.
     fn run_curl(&self, part: &Path) -> Result<Result<(), String>, String> {
         let is_watched = io::stderr().is_terminal();
         let output = Command::new("curl")

@@ -1,4 +1,4 @@
-//! All files that a provider needs: what is here, and what `setup` is to fetch, with sizes.
+//! All files of a provider: what is here, and what to fetch.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) enum NotFetched {
     Part { package: &'static str, file: String, reason: String },
 }
 
-/// Why `provider` cannot be tried here, with a remedy. `None` where nothing is known to be missing.
+/// Why `provider` cannot be tried here, with a remedy.
 pub(crate) fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = obstacle(provider) {
         return Some(obstacle.to_string());
@@ -70,8 +70,7 @@ enum Kind {
 }
 
 impl Plan {
-    /// For this machine. Our cache counts only in the version that is fetched today. Fails if the library
-    /// that the user names cannot be used.
+    /// Our cache counts only in today's version. Fails if the library that the user names cannot be used.
     pub(crate) fn here(provider: Provider) -> Result<Plan, LibraryError> {
         let mut refused = Vec::new();
         let library = finder::find(provider, &mut refused)?;
@@ -140,8 +139,7 @@ impl Plan {
         self.missing().map(|item| item.size_mb).sum()
     }
 
-    /// Fetches what is missing, file by file, up to the first failure. Fetched files are kept for the next
-    /// call.
+    /// Up to the first failure. Fetched files are kept.
     pub(crate) fn fetch(&self, fetcher: &Fetcher<'_>) -> Result<(), NotFetched> {
         let count = self.missing().count();
         for (number, item) in (1..).zip(self.missing()) {

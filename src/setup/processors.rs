@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use zeitnot_engine::network::cores;
 
-/// Efficiency cores have less than this share of the fastest core's capacity or highest frequency. Cores of
-/// one kind differ by less.
+/// Least share of the fastest core's capacity or frequency of a core that is no efficiency core.
 const FAST: f64 = 0.85;
 /// Lists of processors end here, whatever a file says.
 const MOST: usize = 8192;
@@ -38,7 +37,7 @@ impl Processors {
         Processors::read(Path::new("/"), cores())
     }
 
-    /// Reads the files below `root` on a machine that keeps `usable` processors busy for this program.
+    /// `usable` processors are busy for this program.
     pub(crate) fn read(root: &Path, usable: usize) -> Processors {
         let allowed = allowed(root);
         let fast = fast_ones(root, &allowed);
@@ -61,7 +60,7 @@ impl Processors {
         }
     }
 
-    /// Numbers of threads worth trying: all processors, half of them, one per core, the fast cores, one node.
+    /// Worth trying: all processors, half of them, one per core, the fast cores, one node.
     pub(crate) fn thread_counts(&self) -> BTreeSet<usize> {
         let Processors { usable, cores, fast, fast_cores, of_a_node, .. } = *self;
         let counts = [usable, usable.div_ceil(2), cores, fast, fast_cores, of_a_node];
@@ -89,8 +88,7 @@ pub(crate) fn allowed(root: &Path) -> BTreeSet<usize> {
     list.map(numbers).unwrap_or_default()
 }
 
-/// Those of `allowed` that are no efficiency cores: Intel's kind `core`, or else about the capacity or
-/// highest frequency of the fastest.
+/// Intel's kind `core`, or else about the capacity or frequency of the fastest.
 fn fast_ones(root: &Path, allowed: &BTreeSet<usize>) -> BTreeSet<usize> {
     if let Some(fast) = list(root, "sys/devices/cpu_core/cpus") {
         let fast: BTreeSet<_> = fast.intersection(allowed).copied().collect();

@@ -26,7 +26,7 @@ enum Capabilities {
     OneOf(&'static [(u32, u32)]),
 }
 
-/// The first line that fits a GPU of the machine, and whose provider is published for its system, wins.
+/// The first line wins that fits a GPU and is published for the system.
 const RULES: [Rule; 7] = [
     Rule::nvidia(CUDA_DRIVER, Capabilities::OneOf(&[(8, 6), (8, 9), (12, 0)]), Provider::TensorRtRtx),
     Rule::nvidia(CUDA_DRIVER, Capabilities::From(CUDA_CAPABILITY), Provider::Cuda),
@@ -133,7 +133,7 @@ impl Rule {
         let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
         let mut places = Vec::new();
         for (os, system) in systems {
-            // Apple's GPUs are in Macs, and no other is in those with Apple's own chip.
+            // Apple's chips and GPUs come together.
             if (os == "macos") != (self.maker == Maker::Apple) {
                 continue;
             }

@@ -31,8 +31,7 @@ pub(super) struct AccuracyArgs {
 }
 
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    // First, because it may need a library of its own, and a program has only one. Any will do for the
-    // reference.
+    // First, because it may need a library of its own, and a program has only one.
     let tested = args.network.backend()?;
     let mut settings = args.network.settings.clone();
     settings.network.backend = args.reference.as_str().into();

@@ -28,7 +28,7 @@ pub(super) enum ChildError {
     System(#[from] io::Error),
 }
 
-/// Runs a command of this program, configured on its command line alone, and parses its JSON.
+/// The command gets no configuration file.
 pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
     let mut command = Command::new(std::env::current_exe()?);
     let command = command.args(arguments).arg(NO_CONFIG).env(VERBOSE_VARIABLE, "info");

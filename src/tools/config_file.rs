@@ -16,8 +16,7 @@ use zeitnot_engine::options::unquoted;
 /// Looked for beside the program, in this order.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 
-/// Flags for files or folders to read. Relative paths are first looked up beside the configuration, because a
-/// GUI may start the engine in any folder.
+/// Relative paths are first looked up beside the configuration, because a GUI may start the engine anywhere.
 const FILES: [&str; 2] = ["weights", "syzygy-paths"];
 
 fn config_file(folder: &Path) -> Option<PathBuf> {
@@ -35,7 +34,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// The file of `--config`, or else one in the program's `folder`. An empty name means none.
+    /// An empty name means none.
     pub(super) fn find(named: Option<&OsStr>, folder: Option<&Path>) -> Option<ConfigFile> {
         let path = match named {
             Some(name) => Some(PathBuf::from(name)).filter(|_| !name.is_empty()),
@@ -294,8 +293,7 @@ mod tests {
         assert_eq!(ConfigFile::find(None, Some(&folder.path().join("none"))), None);
     }
 
-    /// Regressions: `--write` refused files of PowerShell and older editors that the engine reads, and kept
-    /// the quotation marks of a copied path.
+    /// Regressions: `--write` refused files of PowerShell, and kept the quotation marks of a copied path.
     #[test]
     fn files_of_windows_are_read_and_written() {
         let folder = tempfile::tempdir().unwrap();

@@ -89,7 +89,7 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Backends that may work on `machine`. Those for NVIDIA's GPUs only where there is one.
+/// Those for NVIDIA's GPUs only where there is one.
 fn all_candidates(machine: &Machine) -> Vec<Candidate> {
     let has_nvidia = machine.has_nvidia();
     let is_of_system = |provider: &Provider| {
@@ -125,7 +125,7 @@ fn shorten_paths(value: &mut Value, own: &[PathBuf]) {
     }
 }
 
-/// Reduces each path in `text` to its last part. Only the folders `own` may contain blanks.
+/// Only the folders `own` may contain blanks.
 fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
     let known = |text: String, folder: &PathBuf| match folder.to_str() {
         Some(folder) if folder.len() > 1 => text.replace(folder, "/…"),
@@ -149,8 +149,7 @@ fn with_short_paths(text: &str, own: &[PathBuf]) -> String {
 }
 
 impl Candidate {
-    /// The providers of ONNX Runtime it asks for. None if the texts cannot be read, which the trial will
-    /// report.
+    /// None if the texts cannot be read, which the trial will report.
     fn providers(&self) -> Vec<Provider> {
         BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
     }
@@ -284,7 +283,7 @@ impl Trial {
     }
 }
 
-/// The reference to compare with: the native backend, or ONNX Runtime on the CPU for ONNX models.
+/// The native backend, or ONNX Runtime on the CPU for ONNX models.
 fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     let options = &network.settings.network;
     let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;

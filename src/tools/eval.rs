@@ -1,5 +1,4 @@
-//! `zeitnot eval`: evaluates positions with the network alone. `zeitnot perft`: counts legal paths, which
-//! tests the move generator.
+//! `zeitnot eval`: evaluates with the network alone. `zeitnot perft`: counts legal paths.
 
 use std::fmt;
 use std::io::{BufReader, Cursor, Read};

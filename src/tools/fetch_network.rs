@@ -86,7 +86,7 @@ fn suitable(args: &FetchNetworkArgs, other: Option<Machine>) -> Result<Published
     Ok(choose(None, if is_cpu { 0 } else { machine().evaluating_gpu_mb(is_other) })?)
 }
 
-/// The command that fetches a network for a GPU with this memory, MiB, if the built-in one is in use.
+/// How to fetch a network for this GPU, if the built-in one is in use.
 pub(super) fn offer(settings: &Settings, gpu_mb: u64) -> Result<String, Failure> {
     let in_use = load_network(&settings.network)?.network.path;
     if !discover::is_built_in(&in_use.display().to_string()) {

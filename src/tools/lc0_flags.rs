@@ -79,7 +79,7 @@ const MISSING_MODES: [(&str, &str); 4] = [
     ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
 ];
 
-/// Flags that belong to a backend: a backend on the command line comes with its own.
+/// A backend on the command line comes with its own.
 pub(super) const OF_A_BACKEND: [&str; 3] = ["backend", "backend-opts", "fallback"];
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 
@@ -179,7 +179,7 @@ impl Translation {
         (!names.is_empty()).then(text)
     }
 
-    /// The flags of `command`. A subcommand's name moves to the head, so that the flags follow it.
+    /// A subcommand's name moves to the head.
     fn flags_of_command(&mut self, command: Option<&str>) -> Vec<String> {
         let mut leaf = command.and_then(|name| Cli::command().find_subcommand(name).cloned());
         let inner = |leaf: &clap::Command, word: &OsString| leaf.find_subcommand(word).cloned();
@@ -354,7 +354,7 @@ fn translate(flags: Vec<OsString>, command: Option<&str>, notes: &mut Vec<String
     arguments
 }
 
-/// Why a flag (without dashes) has no effect in `command`, and whether a value follows.
+/// Why a flag has no effect in `command`, and whether a value follows.
 fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
     if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
         return Some(("", false));
@@ -371,7 +371,7 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
     Some((spec.help, takes_value))
 }
 
-/// Removes `--config` with its value, and `--no-config`, which stands for an empty one. The last one counts.
+/// Removes `--config` and `--no-config`, an empty one. The last one counts.
 fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
     let mut named = None;
     let mut rest = Vec::new();

@@ -249,7 +249,7 @@ impl Command {
     }
 }
 
-/// Expands `*` and `?`, which shells of Windows leave to programs. Without matches the argument stays.
+/// Expands `*` and `?`, which shells of Windows leave to programs.
 fn expanded(argument: OsString) -> Vec<OsString> {
     let text = argument.to_str().filter(|text| !text.starts_with('-') && text.contains(['*', '?']));
     // Brackets stand for themselves.

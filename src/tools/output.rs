@@ -1,4 +1,4 @@
-//! Output of commands: results to stdout, as text or JSON, messages to stderr, and the final error.
+//! Output of commands: results to stdout, messages to stderr.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -170,7 +170,7 @@ fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
     fs::write(folder.join(Man::new(command.clone()).get_filename()), page(command)?)
 }
 
-/// The synopsis is the usage: a list of all options would fill a screen, and the next section has them.
+/// A list of all options would fill a screen, and the next section has them.
 fn page(command: &mut clap::Command) -> io::Result<String> {
     let usage = command.render_usage().to_string();
     let usage: Vec<_> = usage.trim_start_matches("Usage:").lines().map(str::trim).collect();

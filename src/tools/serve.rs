@@ -100,7 +100,7 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the system detect a client's machine that vanished, whose queries would stay for ever.
+/// Queries of a client's vanished machine would stay for ever.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn watch(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
@@ -113,7 +113,7 @@ fn watch(_: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves a client until it is gone, or has ended its input and got all answers.
+/// Until the client is gone, or has got all answers.
 fn serve_stream(server: &Arc<Server>, stream: &TcpStream) {
     let (client, answers) = server.connect();
     thread::scope(|scope| {

@@ -101,7 +101,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if no_device.is_some() { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Lists the files to fetch if there are several. A single one is announced when it is fetched.
+/// A single file is announced when it is fetched.
 fn announce(plan: &Plan, provider: Provider) {
     if plan.missing().count() > 1 {
         eprint_message(format_args!("needed for {provider}:\n{}", plan.to_string().trim_end()));
@@ -114,7 +114,7 @@ struct RuntimeReport {
     version: String,
     source: LibrarySource,
     providers: Vec<&'static str>,
-    /// Why the provider has no hardware. `None` where it has, or where only use can show it.
+    /// `None` where it has, or where only use can show it.
     device: Option<String>,
 }
 

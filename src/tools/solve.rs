@@ -46,7 +46,7 @@ pub(super) struct SolveArgs {
     settings: Settings,
 }
 
-/// A move solves it that is not in `avoid`, and in `best` unless that is empty.
+/// A move solves it that is not in `avoid`, and in `best` if there is any.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Goal {
     best: Vec<Move>,
@@ -158,8 +158,7 @@ impl Problem {
     }
 }
 
-/// Points as in the Strategic Test Suite: `e4=10, d4=5`. Other suites use the operation for any text, without
-/// points.
+/// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
 fn points(game: &History, comment: &str) -> Result<Vec<(Move, u32)>, String> {
     let pairs: Option<Vec<_>> = comment.split(',').map(|pair| pair.rsplit_once('=')).collect();
     let number = |points: &str| Some(points.trim().parse::<i32>().ok()?.max(0).unsigned_abs());
@@ -178,7 +177,7 @@ fn names_moves(game: &History, words: &[&str]) -> bool {
     words.iter().any(|word| moves(game, word).is_ok_and(|moves| !moves.is_empty()))
 }
 
-/// Reads moves, with or without a number before them. Ignores marks such as `!`, `#1` or `(#3)`.
+/// Ignores move numbers and marks such as `!`, `#1` or `(#3)`.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| game.current().read_move(word).map_err(|error| error.to_string());
     let without_mate = |word| str::split(word, "(#").next().unwrap_or_default();
@@ -273,7 +272,7 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Skips empty lines and `#` comments. Names unreadable lines on stderr and returns their number.
+/// Names unreadable lines on stderr and returns their number.
 fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     let name = args.file.display();
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));

@@ -36,7 +36,7 @@ impl UciArgs {
     }
 }
 
-/// Speaks UCI on stdin and stdout. Exit code 2 if arguments were left out at the start.
+/// Exit code 2 if arguments were left out at the start.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     let status = if args.mistakes.is_empty() { ExitStatus::Success } else { ExitStatus::BadInput };
     let audience = Audience {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 
-/// Why a line, or a part of it, is ignored. The session reports it and goes on.
+/// The session reports it and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UciError {
     #[error("unknown command \"{0}\", ignored")]
@@ -152,8 +152,7 @@ impl NumberReader<'_, '_> {
         self.read("a whole number", |text| text.parse().ok())
     }
 
-    /// Reads the next word with `parse`, and notes a failure. The word is then skipped unless it is a
-    /// parameter.
+    /// Notes a failure. The word is then skipped unless it is a parameter.
     fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
@@ -196,7 +195,7 @@ impl UciCommand {
     }
 }
 
-/// After `setoption`. The name ends at the word `value`, and the value keeps all its spaces.
+/// The name ends at the word `value`, and the value keeps its spaces.
 fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);

@@ -46,7 +46,7 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     text
 }
 
-/// Moves of the side to move in `plies` plies, the first of which is its own.
+/// The first of the `plies` is the side to move's own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }

@@ -1,5 +1,4 @@
-//! Reads the GUI's lines on a thread of its own, to note when each came, and ends the process if nobody reads
-//! its output.
+//! Reads the GUI's lines on a thread of its own, to note when each came.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
@@ -21,8 +20,7 @@ pub(super) struct Received {
     pub(super) at: Instant,
 }
 
-/// Lines up to `quit` or the end of `input`. The session must end then: if `output` is not read, the process
-/// ends.
+/// The session must end after them: if `output` is not read, the process ends.
 pub(super) fn lines(input: impl BufRead + Send + 'static, output: &UciOutput) -> Receiver<Received> {
     let (sender, lines) = bounded(MAX_AHEAD);
     let output = output.clone();
@@ -48,7 +46,7 @@ fn read(input: impl BufRead, lines: Sender<Received>) {
     }
 }
 
-/// Ends the process if a write to the GUI does not end, because all that is left would wait for it.
+/// All that is left would wait for a stuck write.
 fn leave_if_stuck(output: &UciOutput) {
     let over = Instant::now();
     while output.is_shared() {

@@ -1,6 +1,4 @@
-//! Writes lines to the GUI, and a copy with its time to the log.
-//!
-//! The session and search threads share it. A lock keeps their lines apart.
+//! Writes lines to the GUI and the log. The session and search threads share it under a lock.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -19,7 +17,7 @@ use zeitnot_engine::note::Note;
 #[derive(Clone)]
 pub(super) struct UciOutput {
     channel: Arc<Mutex<Channel>>,
-    /// Start of the write under way, which may wait for the reader while it holds the channel's lock.
+    /// A write may wait for the reader while it holds the channel's lock.
     writing_since: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -30,7 +28,7 @@ struct Channel {
     log: Option<Box<dyn Write + Send>>,
     /// The `LogFile` that was opened or tried.
     log_name: String,
-    /// Bytes left for stderr: many hosts never read it, and a full pipe would stop the engine.
+    /// Many hosts never read stderr, and a full pipe would stop the engine.
     stderr_left: usize,
 }
 
@@ -70,7 +68,7 @@ impl UciOutput {
         Arc::strong_count(&self.channel) > 1
     }
 
-    /// Writes and flushes `lines`. Errors are dropped: the GUI has gone, and the session ends with its input.
+    /// Errors are dropped: the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel.lock();
         self.set_writing_since(Some(Instant::now()));
@@ -90,7 +88,7 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Each line of the message is an `info string`. An error is a single line, and goes to stderr too.
+    /// Each line is an `info string`. An error is a single line, and goes to stderr too.
     pub(super) fn note(&self, note: impl Into<Note>) {
         let note = note.into();
         let text = note.to_string();
@@ -107,7 +105,7 @@ impl UciOutput {
         self.note(Note::Error(error.to_string()));
     }
 
-    /// Switches the log, off if the name is empty. A file that failed is tried again.
+    /// Off if the name is empty. A file that failed is tried again.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel.lock();
         if channel.log.is_some() && channel.log_name == name {
@@ -175,8 +173,7 @@ const SENT: &str = "<<";
 /// … and one for the log alone.
 const REMARK: &str = "--";
 
-/// Appends to the file `name`, or to the console for `<stderr>`. Lines are written at once, so that a crash
-/// loses nothing.
+/// Lines are written at once, so that a crash loses nothing.
 fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
     let mut log: Box<dyn Write + Send> = match name {
         STDERR => Box::new(io::stderr()),

@@ -1,5 +1,4 @@
-//! The session's loop: reads commands and drives the engine. A person at a terminal is shown more, as in
-//! Stockfish.
+//! The session's loop: reads commands and drives the engine.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -177,8 +176,7 @@ impl Session {
         }
     }
 
-    /// The other name under which an option was changed, if `value` is only the default: GUIs send both
-    /// names.
+    /// The other name of an option that was changed, if `value` is only the default: GUIs send both.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -259,7 +257,7 @@ impl Session {
         if !self.engine.is_searching() {
             let mut notes = self.prepare();
             notes.extend(self.engine.open_tablebase());
-            // Hosts take each line at the start for a warning: what is no error comes in one.
+            // Hosts take each line at the start for a warning.
             let (one_line, others): (Vec<_>, Vec<_>) =
                 notes.into_iter().partition(|note| matches!(note, Note::Info(text) if !text.contains('\n')));
             if !one_line.is_empty() {
@@ -271,7 +269,7 @@ impl Session {
         self.move_start.readyok_sent();
     }
 
-    /// Readies the network. Returns what is in force if it has just changed, or reports why there is none.
+    /// Returns what is in force if it has just changed, or reports why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
             Ok(Some(in_force)) => [in_force.into()].into_iter().chain(self.engine.take_notes()).collect(),
@@ -369,7 +367,7 @@ impl Listener for UciListener {
 
 #[derive(Clone, Debug, Default)]
 pub struct Audience {
-    /// A person at a terminal is greeted. A GUI gets only what it asks for.
+    /// A person is greeted. A GUI gets only what it asks for.
     pub is_person: bool,
     pub options: Visibility,
     /// Mistakes of the command line, reported first.

@@ -3,7 +3,7 @@
 use zeitnot_engine::chess::Move;
 pub use zeitnot_lab::pgn::Ending;
 
-/// Why the move was played: decides whether it and the result may be learnt from.
+/// Decides whether the move and the result may be learnt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveChoice {
     Best,
@@ -37,7 +37,6 @@ pub struct LabelledPly {
 }
 
 impl LabelledPly {
-    /// A ply of which only the move is known.
     pub fn new(played: Move, choice: MoveChoice) -> LabelledPly {
         LabelledPly { played, choice, centipawns: None, candidates: Vec::new() }
     }
@@ -45,7 +44,7 @@ impl LabelledPly {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelledGame {
-    /// A teacher played it with several moves a position. False for tournament games with one good move each.
+    /// False for tournament games, with one good move each.
     pub by_teacher: bool,
     /// For measuring, never for training.
     pub held_out: bool,

@@ -15,13 +15,10 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 #[derive(Debug, Default)]
 pub struct Import {
     pub games: Vec<LabelledGame>,
-    /// Games without result or moves, or with illegal moves, with the reason, and why reading failed, if it
-    /// did.
     pub skipped: Vec<String>,
     pub notes: Vec<String>,
 }
 
-/// Up to the stream's end or the first read error.
 pub fn read_games(pgn: impl Read + Send) -> Import {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {

@@ -184,7 +184,7 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     make_games(&args.teaching, |teacher, number| lines.play_line(teacher, nodes, seed, number))
 }
 
-/// Makes the missing games of the file by `make_game`, which gets their numbers. Resumes an interrupted run.
+/// Makes the missing games of the file. Resumes an interrupted run.
 fn make_games(
     args: &TeachingArgs,
     mut make_game: impl FnMut(&mut UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
@@ -207,7 +207,7 @@ fn make_games(
     Ok(summary)
 }
 
-/// Opens or makes the file, at the end of its last whole game, with the counts of its games.
+/// Opens or makes the file, at the end of its last whole game.
 fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
@@ -271,7 +271,6 @@ fn expand(args: &TableArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     Ok(summary)
 }
 
-/// Gives each game to `take` with its file's path.
 fn each_game(
     paths: &[PathBuf],
     mut take: impl FnMut(&Path, LabelledGame) -> Result<(), Box<dyn Error>>,

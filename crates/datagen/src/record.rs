@@ -64,8 +64,7 @@ fn gap_of(code: u8) -> i32 {
     (EXACT_GAPS * ((code - EXACT_GAPS) / CODES_PER_DOUBLING).exp2()).round() as i32
 }
 
-/// A position in a game, with its legal moves in ascending order of their bits: records and tables name a
-/// move by its place among them.
+/// Records and tables name a move by its place among the legal moves, in ascending order of their bits.
 pub(super) struct Cursor {
     pub(super) history: History,
     pub(super) legal: Vec<Move>,
@@ -105,7 +104,7 @@ impl Cursor {
     }
 }
 
-/// The bytes go behind [`MAGIC`] or another game. Fails if a move is illegal or the game too long.
+/// The bytes go behind [`MAGIC`] or another game.
 pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let length = u16::try_from(game.plies.len());
     let length = length.map_err(|_| TrainingDataError::TooLarge("more than 65535 plies"))?;
@@ -169,7 +168,6 @@ impl<'a> Records<'a> {
         Ok(records)
     }
 
-    /// Bytes up to the end of the last whole game.
     pub fn whole_bytes(&self) -> usize {
         self.whole
     }

@@ -41,7 +41,6 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Appends a row for each ply, and its legal moves. Fails if a move is illegal or the table full.
     pub fn add(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
         let mut cursor = Cursor::new(game.start.as_deref())?;
         let odd_start = !cursor.history.current().is_standard_start();

@@ -33,10 +33,9 @@ const MATE: i32 = 32000;
 const HELD_OUT_ONE_IN: u64 = 33;
 /// Moves after the opening that are drawn from the candidates.
 const VARIED_PLIES: usize = 16;
-/// A larger loss, centipawns, makes a move a deviation: the result is no evidence for what went before.
+/// After a larger loss, centipawns, the result is no evidence for what went before.
 const DEVIATION: i32 = 60;
 const ATTEMPTS: u64 = 64;
-/// Openings worth more to one side are not played.
 const BALANCED: i16 = 150;
 /// Beyond this the teacher thinks half as long.
 const DECIDED: i16 = 1000;
@@ -55,7 +54,6 @@ struct Style {
     /// Share of the later moves drawn from the candidates, and their temperature.
     deviations: f64,
     deviation_temperature: f64,
-    /// Share of the later moves that are any legal move.
     blunders: f64,
 }
 
@@ -71,13 +69,12 @@ const STYLES: [(f64, Style); 3] = [
 
 /// Of a line after its first move.
 const LABELLED_PLIES: usize = 4;
-/// Share of the later moves that are drawn too. The others are the teacher's best.
 const DRAWN_SHARE: f64 = 0.5;
 /// Of the policy for plausible moves: a search's default.
 const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
 /// Most draws of a line's first plausible move until it is a mistake.
 const PLAUSIBLE_DRAWS: usize = 3;
-/// A mistake loses as much, in compressed centipawns, or is none of the teacher's variations.
+/// Loss of a mistake, compressed centipawns.
 const MISTAKE: f64 = 80.0;
 
 /// The time that the teacher may be silent in a search.
@@ -101,7 +98,6 @@ impl UciTeacher {
         Ok(UciTeacher { process })
     }
 
-    /// The engine's best moves in `game`'s position, best first, each once, after `nodes`.
     fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
@@ -246,7 +242,7 @@ fn try_game(
     Ok(Some((game, ending)).filter(|(game, _)| game.plies.len() > opening))
 }
 
-/// 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other evaluations.
+/// 400 asinh(cp / 400): differences count less the more is won.
 fn compress(centipawns: i16) -> f64 {
     const MATE_FROM: f64 = 20000.0;
     let value = f64::from(centipawns);
@@ -305,7 +301,6 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
     candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
 }
 
-/// Makes lines of a few plies that leave labelled games.
 #[derive(Debug)]
 pub struct Lines {
     games: Vec<LabelledGame>,
@@ -383,7 +378,7 @@ impl Lines {
         Ok(line.into_game(Ending::Broken, held_out))
     }
 
-    /// Draws one of the `legal` moves of `history`. A line's first move is preferably a mistake.
+    /// A line's first move is preferably a mistake.
     fn draw_move(
         &mut self,
         history: &History,

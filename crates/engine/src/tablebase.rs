@@ -26,7 +26,6 @@ use crate::note::Note;
 use crate::options::option_group;
 
 const WDL_EXTENSION: &str = "rtbw";
-/// Files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
 
 /// Why no tables are in use. The texts follow the option's name.
@@ -72,7 +71,6 @@ pub struct Tablebase {
     /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
     unusable: Vec<String>,
-    /// Of the first table that could not be read.
     read_error: OnceLock<String>,
 }
 
@@ -138,13 +136,11 @@ impl Tablebase {
         self.max_pieces
     }
 
-    /// Whether `position` could be in the tables, which have no castling rights.
     fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// `None` if the position is not in the tables, or its fifty-move counter is above 0: results are not
-    /// exact then.
+    /// `None` with a fifty-move counter above 0: results are not exact then.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
@@ -167,7 +163,6 @@ impl Tablebase {
         probed.ok()
     }
 
-    /// The first table that could not be read, and why.
     pub fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
@@ -261,8 +256,7 @@ mod damage {
     const PLACEMENTS: usize = 400;
 
     impl Tablebase {
-        /// Probes random positions of every table and returns damaged ones with the reason. Damage deep
-        /// within a table may be missed.
+        /// Probes random positions of every table. Damage deep within a table may be missed.
         pub fn damage(&self) -> Vec<String> {
             let mut random = fastrand::Rng::with_seed(0);
             let mut damaged = Vec::new();
@@ -283,7 +277,6 @@ mod damage {
         }
     }
 
-    /// Random placement of a table's pieces, `None` if impossible.
     fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
         let mut setup = Setup::empty();
         setup.turn = Color::from_white(random.bool());
@@ -307,7 +300,6 @@ const FIFTY_MOVES: i64 = 100;
 pub enum RootPace {
     /// Any winning move. The search chooses among them.
     Free,
-    /// Only moves that lead to the next capture, pawn move or mate soonest.
     Fastest,
 }
 
@@ -332,16 +324,16 @@ pub struct RootMoves {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     Loss,
-    /// A loss that the fifty-move rule prevents or nearly prevents: plies by then on its counter.
+    /// A loss that the fifty-move rule (nearly) prevents: plies by then on its counter.
     LateLoss(i64),
     Draw,
-    /// A win that the fifty-move rule may prevent, or that has to be hurried: plies by then on its counter.
+    /// A win that the fifty-move rule may prevent: plies by then on its counter.
     LateWin(Reverse<i64>),
     Win,
 }
 
 impl Prospect {
-    /// The prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
+    /// `dtz` and `rule50` are those before the move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -402,8 +394,7 @@ impl Tablebase {
     }
 }
 
-/// Corrects the `rank` of `mv` by the rules that the tables do not know. Where a position `has_repeated`, a
-/// win that the opponent can answer with a third occurrence is a draw too.
+/// A win that the opponent can answer with a third occurrence is a draw.
 fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, has_repeated: bool) -> Rank {
     let mut game = game.clone();
     game.push(mv);
@@ -420,14 +411,12 @@ fn under_the_rules<Rank: Ord>(game: &History, mv: Move, rank: Rank, draw: Rank, 
     if has_repeated && rank > draw && replies.iter().any(&mut repeats) { draw } else { rank }
 }
 
-/// The moves of highest `rank`, `None` if one has no rank.
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
     Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
 }
 
-/// A position has occurred twice since the last capture or pawn move.
 fn has_repeated(game: &History) -> bool {
     let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
     reversible.into_iter().any(|index| game.repetitions_at(index) > 0)
@@ -455,14 +444,13 @@ pub(crate) struct TablesInForce {
 pub(crate) struct FilteredRootMoves {
     /// Empty means all.
     pub(crate) root_moves: Vec<Move>,
-    /// Root moves that keep the best result. `None` if the tables don't know, or only some moves were wanted.
+    /// `None` if the tables don't know, or only some moves were wanted.
     pub(crate) choices: Option<usize>,
     pub(crate) below: Option<Arc<Tablebase>>,
     pub(crate) hits: u64,
 }
 
 impl TablesInForce {
-    /// Opens the tables of `options` unless they are open. Returns news for people.
     pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<Note> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
@@ -497,7 +485,7 @@ impl TablesInForce {
         is_news.then(note)
     }
 
-    /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.
+    /// Keeps those of `wanted` (empty means all) that keep the best result.
     pub(crate) fn filter_root_moves(
         &self,
         game: &History,
@@ -528,7 +516,6 @@ impl TablesInForce {
 mod tests {
     use super::*;
 
-    /// Files of as many bytes with the header of tables of results.
     fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {

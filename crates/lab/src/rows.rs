@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use zeitnot_engine::foreign::in_our_words;
 
-/// The version of the program that wrote a row, empty for older rows without this column.
+/// Empty in older rows.
 const VERSION_COLUMN: &str = "version";
 
 /// The message names the file.
@@ -53,7 +53,7 @@ impl RowError {
     }
 }
 
-/// Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with their unit.
+/// Fields are numbers, `bool`, `String` or `Option`s, in `snake_case` with their unit.
 pub trait Row: Default + Serialize + DeserializeOwned {
     /// For people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
@@ -104,7 +104,7 @@ pub struct RowWriter<R> {
 }
 
 impl<R: Row> RowWriter<R> {
-    /// Starts a new file. An old one is replaced if it has the same kind of rows, otherwise refused.
+    /// Replaces an old file only with the same kind of rows.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) {
             let columns = columns_of_file(path)?;
@@ -214,7 +214,7 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         vec![G::columns(), M::columns()]
     }
 
-    /// Adds a game and flushes. Its moves go first: a game counts when its own row is there.
+    /// Adds a game and flushes. A game counts when its own row, the last, is there.
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
         moves.iter().try_for_each(|row| self.moves.write(row))?;
         self.moves.flush()?;
@@ -296,8 +296,7 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// `take` gets the existing rows in order and may refuse the file, which then stays. Cuts off a
-    /// half-written last line.
+    /// `take` gets the existing rows in order and may refuse the file. Cuts off a half-written last line.
     pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
         path: &Path,
         mut take: impl FnMut(R) -> Result<(), E>,
@@ -336,7 +335,7 @@ pub trait RowOfGame: Row {
 
     fn game(&self) -> Self::Game;
 
-    /// Tells apart several ways to play a game, whose rows may be in different files.
+    /// Tells apart ways to play a game, whose rows may be in different files.
     fn way(&self) -> String {
         String::new()
     }
@@ -409,7 +408,7 @@ impl<R: RowOfGame> Iterator for MergedGames<R> {
     }
 }
 
-/// Refuses to replace `path` if it has a game that none of `files` has: it belongs to another run.
+/// Refuses to replace a game that none of `files` has: it belongs to another run.
 fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
     if !path.exists() {
         return Ok(());
@@ -430,7 +429,7 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
     Ok(())
 }
 
-/// Merges all files into `path`. Existing rows are replaced if all their games are in the files.
+/// Merges all files. Existing rows are replaced if all their games are in the files.
 pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
     check_replacing::<R>(path, files)?;
     let mut writer = RowWriter::<R>::create(path)?;

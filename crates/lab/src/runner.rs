@@ -48,7 +48,7 @@ impl<J, R> Jobs<'_, J, R> {
         if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
     }
 
-    /// Takes at most `most` jobs, none at the end. For runs whose jobs do not depend on others.
+    /// For runs whose jobs do not depend on others.
     pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
         let mut taken = Vec::with_capacity(most);
         while taken.len() < most
@@ -134,7 +134,7 @@ pub fn run<J: Send, R: Send>(
 mod tests {
     use super::*;
 
-    /// 100 jobs, taken in threes and delivered in the wrong order. Stops at the result of job `last`.
+    /// 100 jobs, taken in threes and delivered in the wrong order.
     fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
         let mut jobs = 0..100u64;
         let mut found = Vec::new();

@@ -33,7 +33,7 @@ const SMALL_BATCH: f64 = 8.0;
 const LARGE_BATCH: f64 = 16.0;
 const ELO_OF_LARGE_BATCHES: f64 = 40.0;
 const VISITS_OF_LARGE_BATCHES: f64 = 400.0;
-/// The time a move for which strength is estimated. Longer searches suffer less from visits under way.
+/// For the estimate. Longer searches suffer less from visits under way.
 const SECONDS_A_MOVE: f64 = 1.0;
 
 const LONGEST_SEARCH: Millis = Millis(1000.0);
@@ -43,7 +43,7 @@ const ROUNDS: usize = 3;
 const DECIDING_ROUNDS: usize = 8;
 /// Least gain of a recommendation: that of 5 % more nodes.
 const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
-/// Most threads tried with a device unless the user names more: they only feed it.
+/// Unless the user names more: they only feed it.
 const THREADS_OF_A_DEVICE: usize = 4;
 
 #[derive(Debug, Args)]
@@ -65,8 +65,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// `threads` search threads made batches of `mean_batch`. The backend holds `queues` batches, or
-    /// evaluates on their cores (0).
+    /// The backend holds `queues` batches, or evaluates on the cores (0).
     pub(super) fn new(nps: f64, mean_batch: f64, threads: usize, queues: usize) -> Sample {
         let visits = (nps * SECONDS_A_MOVE).max(1.0);
         let elo = ELO_OF_DOUBLING * visits.log2();
@@ -118,7 +117,7 @@ pub(super) struct Advice {
     config: Option<String>,
 }
 
-/// Races the settings in force against the `candidates` of each stage. `search` runs the search of a round.
+/// Races the settings in force against each stage's `candidates`.
 fn race(
     in_force: &Combination,
     candidates: impl Fn(Stage, &Combination) -> Result<Vec<Combination>, Failure>,
@@ -181,8 +180,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     SortedSamples::of(&values.collect::<Vec<_>>()).mean()
 }
 
-/// Standard errors around the mean that hold 95 % of the means of `count` samples, by Student's t
-/// distribution.
+/// By Student's t distribution.
 fn errors_of_95_percent(count: usize) -> f64 {
     const BY_FREEDOM: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
     match count.saturating_sub(1) {
@@ -192,8 +190,7 @@ fn errors_of_95_percent(count: usize) -> f64 {
 }
 
 impl Recommendation {
-    /// Recommends `best` if `gains` in Elo are significant, even if the machine has drifted by the share
-    /// `drift` of its speed.
+    /// If `gains` in Elo are significant, even with a `drift` of the machine's speed.
     fn of(in_force: &Combination, best: Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
         let samples = SortedSamples::of(gains);
         let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
@@ -204,7 +201,7 @@ impl Recommendation {
     }
 }
 
-/// The flags that differ, with their new values. Numbers chosen for another backend are dropped.
+/// Numbers chosen for another backend are dropped.
 fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     let is_other = new.backend != old.backend;
     // A GPU may become unavailable.
@@ -219,8 +216,7 @@ fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     all.into_iter().filter(|(.., differs)| *differs).map(|(flag, value, _)| (flag, value)).collect()
 }
 
-/// Replaces `old` settings by `new` ones in a configuration file. Returns what was written or why nothing
-/// was, and false if lines of the user prevent it.
+/// Returns what was written or why nothing was, and false if lines of the user prevent it.
 pub(in crate::tools) fn write_setting(
     config: &WritableConfig,
     new: &Combination,
@@ -275,8 +271,7 @@ impl Advice {
         Advice { in_force: first.setting.clone(), trials, recommended, config: None }
     }
 
-    /// Races the settings of `engine` on `positions` against others. `asked` may name threads and batch sizes
-    /// to try.
+    /// `asked` may name threads and batch sizes to try.
     pub(super) fn by_races(
         engine: Engine,
         settings: &Settings,
@@ -305,7 +300,7 @@ impl Advice {
         )
     }
 
-    /// Writes the recommendation to a configuration file. False if lines of the user prevent it.
+    /// False if lines of the user prevent it.
     pub(super) fn write(&mut self, config: &WritableConfig) -> Result<bool, Failure> {
         let Some(recommended) = &self.recommended else {
             self.config = Some("nothing to write".into());
@@ -520,7 +515,7 @@ mod tests {
     fn visits_under_way_cost_strength() {
         let elo = |nps, batch, threads, queues| Sample::new(nps, batch, threads, queues).elo;
         assert_eq!(elo(20_000.0, 8.0, 1, 0) - elo(10_000.0, 8.0, 1, 0), ELO_OF_DOUBLING);
-        // On cores: no cost up to 8, and in small trees at most what games have shown.
+        // On cores: no cost up to 8.
         assert_eq!(elo(400.0, 1.0, 1, 0), elo(400.0, 4.0, 2, 0));
         assert_eq!(elo(400.0, 8.0, 1, 0) - elo(400.0, 16.0, 1, 0), 40.0);
         assert_eq!(elo(400.0, 8.0, 1, 0), elo(400.0, 8.0, 4, 0) + 40.0);

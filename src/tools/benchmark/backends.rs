@@ -23,7 +23,7 @@ use zeitnot_lab::report::{Page, Table};
 
 /// Default time of each search, ms.
 const MOVE_TIME_MS: i64 = 1000;
-/// For what is built before a run, such as an engine of TensorRT, beside three times its searches.
+/// For builds before a run, beside three times its searches.
 const TIME_TO_BUILD: Duration = Duration::from_secs(900);
 /// For a run limited by nodes.
 const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);

@@ -1,4 +1,4 @@
-//! The run in one line for a forum: the same fields for all machines, in at most [`LENGTH`] characters.
+//! The run in one line for a forum, in at most [`LENGTH`] characters.
 
 use super::threads_text;
 use crate::setup::Machine;
@@ -97,8 +97,7 @@ fn network(description: &str) -> String {
         .into()
 }
 
-/// Device and precision, which end a description: `native with avx2 kernels, fp32` or `webgpu on device 0,
-/// fp16`.
+/// Both end a description: `native with avx2 kernels, fp32`.
 fn backend(name: &str, description: &str) -> String {
     let word = |part: Option<&str>| part.and_then(|part| part.trim().split(' ').next()).map(str::to_owned);
     let mut parts = description.rsplit(',');

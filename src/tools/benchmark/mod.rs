@@ -138,7 +138,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// False if the advice could not be written. The measurement is reported in any case.
+/// False if the advice could not be written.
 fn write_advice(advice: Option<&mut Advice>, config: Option<&WritableConfig>) -> Result<bool, Failure> {
     match (advice, config) {
         (_, None) => Ok(true),
@@ -270,7 +270,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// The runs have positions in common. `tolerance` is the share that does not count as slower.
+    /// The runs have positions in common.
     fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
         for row in &new.speed.positions {

@@ -113,7 +113,7 @@ impl PositionArgs {
     }
 }
 
-/// Opens a list of positions, `-` for standard input. Stderr names ignored parts of an archive.
+/// `-` is standard input. Stderr names ignored parts of an archive.
 pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failure> {
     let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| {
         Failure::Input(format!("{}: cannot be read: {}", file.display(), in_our_words(&error)))
@@ -172,7 +172,7 @@ impl LimitArgs {
     }
 }
 
-/// An engine whose searches end at their limit only: without smart pruning and without a GUI's overhead.
+/// Without smart pruning and a GUI's overhead.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     let mut settings = settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
@@ -188,7 +188,7 @@ pub(super) fn tell(engine: &Engine) {
     engine.take_notes().iter().for_each(eprint_message);
 }
 
-/// The same for many positions at once: `concurrency`, or as many as suit backend and limits.
+/// For many positions at once: `concurrency`, or as many as suit backend and limits.
 pub(super) fn searcher(
     settings: &Settings,
     concurrency: Option<u32>,
@@ -353,7 +353,7 @@ pub(super) struct SpeedReport {
     first_batch_ms: Option<f64>,
     /// All threads while searching, seconds, if the system measures it.
     cpu_s: Option<f64>,
-    /// Share of the searches' time in which the device computed, if the backend measures it.
+    /// Share of the time in which the device computed, if measured.
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
@@ -371,7 +371,7 @@ pub(super) struct SpeedReport {
     pub(super) hash: u64,
 }
 
-/// Searches all positions and shows each result at once. `between` is called before every search.
+/// Shows each result at once. `between` is called before every search.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -505,8 +505,7 @@ impl PositionRow {
     }
 }
 
-/// Writes index.html and `data` as the file `json` into `folder`. The page names no folder, because it may be
-/// passed on.
+/// The page names no folder, because it may be passed on.
 pub(super) fn write_report(
     folder: &Path,
     page: Page,

@@ -24,8 +24,8 @@ const STEP: u64 = 20_000;
 /// Chance difference of two runs on a quiet machine.
 const LARGEST_DIFFERENCE: f64 = 0.03;
 
-/// Between the searches a control runs a fixed short computation on as many threads as the searches have. On
-/// a quiet machine its rate stays the same.
+/// Runs a fixed computation between the searches, on as many threads. On a quiet machine its rate stays the
+/// same.
 #[derive(Debug)]
 pub(in crate::tools) struct MachineMonitor {
     threads: usize,
@@ -89,8 +89,7 @@ pub(in crate::tools) struct MachineNoise {
     pub(in crate::tools) control_rate: f64,
     control_deviation: f64,
     controls: usize,
-    /// Relative difference that 19 of 20 pairs of such runs stay below: the larger of the scatter of
-    /// independent samples and the difference of this run's halves.
+    /// Relative difference that 19 of 20 pairs of such runs stay below.
     pub(in crate::tools) expected_difference: f64,
     pub(in crate::tools) is_noisy: bool,
     /// `None` where the system does not measure it.
@@ -110,7 +109,7 @@ const BUSY: f64 = 0.05;
 const LOOK: Duration = Duration::from_millis(500);
 
 impl Others {
-    /// Watches the machine while this program does nothing. `None` where the system does not measure it.
+    /// Watches the machine while this program does nothing.
     pub(in crate::tools) fn now() -> Option<Others> {
         let meter = OthersMeter::start()?;
         std::thread::sleep(LOOK);

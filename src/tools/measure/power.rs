@@ -7,7 +7,7 @@ use zeitnot_engine::system::nvidia_smi;
 
 const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 
-/// Reads the driver as each search ends. Its power is the mean of the last second.
+/// Reads the driver as each search ends: the mean of the last second.
 #[derive(Debug, Default)]
 pub(super) struct PowerMeter {
     /// A line for each GPU, such as `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.

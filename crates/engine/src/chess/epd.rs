@@ -6,8 +6,7 @@ use thiserror::Error;
 
 /// Before the counters.
 const FIELDS: usize = 4;
-/// Operations of EPD that end the one before them if its semicolon is missing: none can be an operand of `bm`
-/// or `am`.
+/// End an operation whose semicolon is missing: none can be an operand of `bm` or `am`.
 const CODES: [&str; 16] =
     ["acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm"];
 
@@ -48,8 +47,8 @@ impl Operation<'_> {
 }
 
 impl<'a> ListedPosition<'a> {
-    /// Reads `startpos …`, `fen …`, FEN or EPD. Counters may stand in the FEN, or as `hmvc` and `fmvn` among
-    /// the operations. `None` for an empty line and for a comment, which begins with `#`.
+    /// Reads `startpos …`, `fen …`, FEN or EPD, with counters in the FEN or as `hmvc` and `fmvn`. `None` for
+    /// an empty line and a `#` comment.
     pub fn read(line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
         let mut rest = line.trim();
         if rest.is_empty() || rest.starts_with('#') {
@@ -90,7 +89,6 @@ impl<'a> ListedPosition<'a> {
     fn with_counters(self, counters: &[&str]) -> Result<ListedPosition<'a>, EpdError> {
         let Some(fen) = &self.fen else { return Ok(self) };
         let mut fields = [counters.first().copied(), counters.get(1).copied()];
-        // Only users of the operations report open quotation marks.
         for Operation { code, operands } in self.operations().unwrap_or_default() {
             let Some(place) = ["hmvc", "fmvn"].iter().position(|own| *own == code) else { continue };
             if !is_counter(operands) {
@@ -111,8 +109,7 @@ impl<'a> ListedPosition<'a> {
         if self.moves.is_empty() { start } else { format!("{start} moves {}", self.moves.join(" ")) }
     }
 
-    /// In order. A semicolon within quotation marks ends none. A mark within a word opens nothing, because
-    /// some write seconds so.
+    /// Marks and semicolons within words or quotation marks end nothing.
     pub fn operations(&self) -> Result<Vec<Operation<'a>>, EpdError> {
         let (mut is_quoted, mut is_word_start) = (false, true);
         let is_end = |c: char| {
@@ -149,7 +146,6 @@ fn is_uci_move(word: &str) -> bool {
     matches!(word.as_bytes(), [b'a'..=b'h', b'1'..=b'8', b'a'..=b'h', b'1'..=b'8', ..]) && word.len() <= 5
 }
 
-/// Skips `-` and semicolons, which some put where there is nothing.
 fn skip_nothings(text: &mut &str) {
     loop {
         *text = text.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
@@ -175,7 +171,6 @@ fn take_counter<'a>(text: &mut &'a str) -> Option<&'a str> {
     if !is_counter(number) {
         return None;
     }
-    // What is glued to the semicolon is an operation.
     *text = if glued.is_empty() { behind } else { &text[number.len() + 1..] };
     Some(number)
 }

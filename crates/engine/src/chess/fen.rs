@@ -20,8 +20,7 @@ use super::position::Position;
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 /// Pieces of any kind that a side may have …
 const MAX_PIECES: usize = 16;
-/// … and the mobility that a side with more may have, as if each piece stood alone. A pawn counts as it
-/// stands.
+/// … and the most moves of a side with more, each piece alone on the board.
 const MAX_MOBILITY: usize = 256;
 /// Queens and pawns of a side together (at most 9 in a game). With 12 queens, three rooks and a king the best
 /// arrangement found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds 256.
@@ -40,7 +39,7 @@ pub enum PositionError {
 }
 
 impl Position {
-    /// The side that moved last may be in check, as in Lc0. Its king is not to be taken.
+    /// The side that moved last may be in check, as in Lc0, but its king is not taken.
     pub fn from_fen(fen: &str) -> Result<Position, PositionError> {
         read(fen).map(|(_, position)| position)
     }
@@ -57,8 +56,7 @@ impl Position {
         Ok((position, impossible_reasons(left_out)))
     }
 
-    /// For a network, not for play: where the side that moved last is in check, legal moves include those
-    /// that take its king. [`Position::parse_move`] refuses them.
+    /// For a network, not for play: legal moves may take the king of the side that moved last.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
         read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }
@@ -72,7 +70,6 @@ impl Position {
     }
 }
 
-/// The side that moved last may be in check, unless the other one is too or an en-passant square is given.
 fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     let setup = setup_of(fen)?;
     let position = match chess_of(setup.clone()) {
@@ -85,7 +82,7 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
 }
 
-/// Removes what Lc0 ignores: capitals for the side, bad or fractional counters, semicolons at the end.
+/// Removes what Lc0 ignores.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())

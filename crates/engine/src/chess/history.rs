@@ -12,7 +12,7 @@ use crate::chance::spread;
 /// Positions share evaluations up to this fifty-move counter, plies.
 const SHARED_RULE50: u32 = 40;
 
-/// From the first known position to the current one, never empty. The first one counts as a first occurrence.
+/// Never empty. The first position counts as a first occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -45,8 +45,7 @@ impl History {
         Ok(History { left_out, ..History::from_position(position, variant) })
     }
 
-    /// Reads UCI's `position`: `startpos [moves …]` or `fen FEN [moves …]`. An error names the wrong word,
-    /// FEN or move.
+    /// Reads UCI's `position`: `startpos [moves …]` or `fen FEN [moves …]`.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, |fen| History::from_fen(fen, variant))
     }
@@ -81,7 +80,6 @@ impl History {
         &self.last().position
     }
 
-    /// Earlier occurrences of the current position, up to 2.
     pub fn repetitions(&self) -> u8 {
         self.last().repetitions
     }
@@ -91,7 +89,6 @@ impl History {
         self.entries[index].repetitions
     }
 
-    /// Since the latest earlier occurrence of the current position.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         Some(self.last().cycle).filter(|&cycle| cycle > 0)
     }
@@ -145,7 +142,6 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// The latest position equal to `next` that reversible moves connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
@@ -160,7 +156,6 @@ impl History {
     }
 }
 
-/// `read_fen` chooses the accepted FENs and begins the game.
 fn parse_uci_position(
     text: &str,
     variant: Variant,

@@ -47,7 +47,7 @@ impl History {
         line
     }
 
-    /// No draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats.
+    /// No draw can come before the mate. On the shortest way nothing repeats.
     fn is_decided_in(&self, moves: u32) -> bool {
         let rule50 = self.current().rule50();
         let since = self.len().saturating_sub(1 + rule50 as usize);
@@ -118,19 +118,17 @@ impl Checks {
     }
 }
 
-/// First move of a mate by checks in at most `moves` moves.
 fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
     let checks = Checks::of(chess)?;
     let is_mating = |&m: &shakmaty::Move| checks.checked(chess, m).is_some_and(|check| mates(&check, moves));
     chess.legal_moves().iter().copied().find(is_mating)
 }
 
-/// Whether `check`, the position after a check, begins a mate by checks in at most `moves` moves.
 fn mates(check: &Chess, moves: u32) -> bool {
     if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
 }
 
-/// Whether every reply to a check, or none, allows a mate by checks in at most `moves` moves.
+/// Every reply to a check, or none, allows a mate by checks.
 fn always_mates(check: &Chess, moves: u32) -> bool {
     check.legal_moves().iter().all(|&reply| {
         let mut next = check.clone();

@@ -69,7 +69,7 @@ impl fmt::Debug for Move {
     }
 }
 
-/// How castling is written. The rules are the same: standard chess is one start position of Chess960.
+/// How castling is written. The rules are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// The king's two steps: `e1g1`.

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::moves::{Move, Variant};
 use super::position::Position;
 
-/// Marks behind a move or alone: check and mate, judgements of moves and positions, novelties.
+/// Marks behind a move or alone.
 const MARKS: [&str; 36] = [
     "+/-", "-/+", "+/=", "=/+", "=/∞", "+--", "--+", "+-", "-+", "+", "#", "!", "?", "‼", "⁇", "⁈", "⁉", "=",
     "±", "∓", "⩲", "⩱", "⟳", "→", "↑", "⇆", "∞", "□", "○", "⊙", "⊕", "⌓", "≅", "†", "‡", "≠",
@@ -37,8 +37,8 @@ pub enum MoveError {
 }
 
 impl Position {
-    /// Reads a legal move in UCI notation, in either case and with either castling notation. A promotion
-    /// without a piece is to a knight, as in Lc0.
+    /// Reads a legal move in UCI notation, in either case and castling notation. A promotion without a piece
+    /// is to a knight, as in Lc0.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
         let written = Move::new(from, to, promotion);
@@ -52,12 +52,9 @@ impl Position {
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
     }
 
-    /// Reads a legal move in algebraic notation, short or long, or in UCI's.
-    ///
-    /// Ignores marks behind the move: `++`, `!?`, `±`, `$1`. Accepts figurines, castling with zeros,
-    /// promotions as in `b8Q` or `b8(Q)`, `e.p.`, and a capture without its `x`.
-    ///
-    /// # Errors Fails if the text is not a move, or if no legal move or more than one fits.
+    /// Reads a legal move in algebraic notation, short or long, or in UCI's. Ignores marks behind the move:
+    /// `++`, `!?`, `±`, `$1`. Accepts figurines, castling with zeros, `b8Q` or `b8(Q)`, `e.p.`, and a capture
+    /// without its `x`.
     pub fn read_move(&self, text: &str) -> Result<Move, MoveError> {
         let standard = San::from_ascii(text.as_bytes()).ok().and_then(|san| san.to_move(self.chess()).ok());
         match standard.map(Move::from_shakmaty) {
@@ -93,13 +90,12 @@ impl Position {
         Some(m.to_square()) == self.board().king_of(!self.turn())
     }
 
-    /// Whether `written`, with its `promotion`, may mean the legal move `m`.
     fn fits(&self, m: Move, written: &WrittenMove, promotion: Option<Role>) -> bool {
         let (from, to) = (m.from_square(), m.to_square());
         let role = self.board().role_at(from);
         let own = self.board().by_color(self.turn());
         if own.contains(to) {
-            // Castling: by its own sign, the king's steps, or the king that takes its rook.
+            // Castling: by its sign, the king's steps, or the king that takes its rook.
             return match written.place {
                 Place::Castling(side) => side == CastlingSide::from_king_side(from < to),
                 Place::Squares { role, file: Some(file), rank: Some(rank), to: target } => {
@@ -174,7 +170,6 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     Some((from, to, promotion))
 }
 
-/// The text of a move, before legal moves are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WrittenMove {
     place: Place,
@@ -232,7 +227,6 @@ impl WrittenMove {
     }
 }
 
-/// The sign of algebraic notation meant, `None` for meaningless signs.
 fn ascii(c: char) -> Option<char> {
     match c {
         '♔' | '♚' => Some('K'),
@@ -272,7 +266,6 @@ pub fn is_null_move(word: &str) -> bool {
     NULL_MOVES.contains(&word)
 }
 
-/// The word marks the move before it as en passant.
 pub fn is_en_passant_sign(word: &str) -> bool {
     EN_PASSANT.contains(&word)
 }

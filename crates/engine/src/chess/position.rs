@@ -12,17 +12,15 @@ use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Posit
 
 use super::moves::{Move, MoveList, Variant};
 
-/// A legal position with rights, fifty-move counter and move number.
 #[derive(Clone, Debug)]
 pub struct Position {
     chess: Chess,
     /// Lc0's flag, see [`Position::en_passant`]. Shakmaty keeps the square after every double push.
     en_passant: Option<Square>,
     key: u64,
-    /// The king of the side that moved last, if the side to move could take it: a FEN may allow that, no move
-    /// may do it.
+    /// A king that a FEN leaves to be taken. No move may do it.
     king_en_prise: Option<Square>,
-    /// shakmaty's move number is one too high: it has no position at move 1 in which the king can be taken.
+    /// shakmaty's move number is one too high: at move 1 it has no such position.
     is_move_ahead: bool,
 }
 
@@ -39,7 +37,6 @@ impl Position {
         position
     }
 
-    /// For a position in which the side that moved last is in check. Legal moves do not take its king.
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;
@@ -54,7 +51,7 @@ impl Position {
         self.chess.turn()
     }
 
-    /// Plies since the last capture or pawn move. A FEN may start it anywhere, above 100 too.
+    /// Plies since the last capture or pawn move. A FEN may start it above 100.
     pub fn rule50(&self) -> u32 {
         self.chess.halfmoves()
     }
@@ -87,14 +84,12 @@ impl Position {
         self.chess.castles().rook(color, side)
     }
 
-    /// The square passed by the double push just played, if an enemy pawn attacks it, pinned or not. A FEN's
-    /// square stands.
+    /// Passed by the last double push, if an enemy pawn attacks it, pinned or not. A FEN's square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
-    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every
-    /// machine, without counters.
+    /// Equal on every machine, without counters.
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -136,8 +131,7 @@ impl Position {
             && self.board() == other.board()
     }
 
-    /// `m` must be one of [`Position::legal_moves`]. Anything else gives a meaningless position, or panics if
-    /// there is no piece to move.
+    /// `m` must be one of [`Position::legal_moves`]. Panics if there is no piece to move.
     #[must_use]
     pub fn play(&self, m: Move) -> Position {
         let m = self.to_shakmaty(m).expect("a legal move starts on a piece");

@@ -1,5 +1,3 @@
-//! The chain of all rules that may end a search.
-
 use std::borrow::Cow;
 
 use super::facts::MoveFacts;
@@ -31,10 +29,10 @@ option_group! {
     }
 }
 
-/// How long after the first evaluation an only move may wait for a reply to ponder on.
+/// Longest wait of an only move for a reply to ponder on.
 const REPLY_PATIENCE: Millis = Millis(50.0);
 
-/// The rules of one search. Workers ask after every batch, the controller thread as time passes.
+/// Workers ask after every batch, the controller thread as time passes.
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
@@ -65,7 +63,7 @@ impl Chain {
         }
     }
 
-    /// The reason of the first rule that stops the search. Resets `hints`, which each rule then tightens.
+    /// Resets `hints`, which each rule then tightens.
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.on_our_clock(stats);
@@ -79,7 +77,7 @@ impl Chain {
     }
 
     /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. `None` without a clock
-    /// and under `nodestime`. [`Chain::should_stop`] may change it, because managers revise their budgets.
+    /// and under `nodestime`. Managers may revise it.
     pub fn deadline(&self) -> Option<Millis> {
         if self.node_rate.is_some() {
             return None;
@@ -94,8 +92,7 @@ impl Chain {
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// `bestmove` must wait for `stop` or `ponderhit`, even if an infinite or ponder search runs out of
-    /// visits or fails.
+    /// `bestmove` must wait for `stop` or `ponderhit`, even if the search has ended.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.open_ended
     }
@@ -151,7 +148,6 @@ fn push_limits_after_manager(
         stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
     }
     if let Some(moves) = facts.limits.mate {
-        // A search for mate must not be called hopeless.
         stoppers.push(Box::new(MateLimit { moves }));
         return;
     }

@@ -1,5 +1,3 @@
-//! The facts at the start of a search, from which a manager budgets the move.
-
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// From the point of view of the side to move.
@@ -10,7 +8,6 @@ pub struct RootEvaluation {
     /// Probability of a draw, `None` without a WDL head.
     pub d: Option<f64>,
     /// Plies to the end of the game by the Moves Left Head, visit-weighted over the tree if there is one.
-    /// `None` without the head.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
@@ -55,7 +52,7 @@ pub struct MoveFacts {
     pub first_move: bool,
     /// Visits under the root from earlier searches.
     pub reused_nodes: Nodes,
-    /// The reused nodes made while pondering. They shorten no move and do not teach tree reuse.
+    /// Made while pondering. They shorten no move and do not teach tree reuse.
     pub pondered_nodes: Nodes,
     /// Reused visits of the root moves, in any order, empty for a fresh root.
     pub root_visits: Vec<u32>,
@@ -75,12 +72,12 @@ impl MoveFacts {
         self.limits.mover_clock().map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
     }
 
-    /// Most time for this move: the clock minus overhead and reserve, not negative. `None` without a clock.
+    /// The clock minus overhead and reserve, not negative. `None` without a clock.
     pub(crate) fn available(&self) -> Option<Millis> {
         self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
-    /// Time for the next `moves` moves. The last increment comes too late. `None` without a clock.
+    /// Time for the next `moves` moves. The last increment comes too late.
     pub(crate) fn time_to_control(&self, moves: f64) -> Option<Millis> {
         let clock = self.limits.mover_clock()?;
         Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
@@ -90,14 +87,13 @@ impl MoveFacts {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
     }
 
-    /// New nodes that the lead of the most visited move saves: smart pruning stops when the remaining nodes,
-    /// divided by its factor, are fewer than the lead.
+    /// New nodes that the most visited move's lead saves: smart pruning stops when the remaining nodes,
+    /// divided by its factor, are fewer.
     pub(crate) fn pruning_lead(&self) -> f64 {
         let most = MostVisits::of(&self.root_visits);
         self.smart_pruning_factor * f64::from(most.best - most.second)
     }
 
-    /// The search is over once the best move is certain.
     pub(crate) fn wants_best_move_only(&self) -> bool {
         self.lines <= 1 || self.limits.mover_clock().is_some()
     }
@@ -119,7 +115,7 @@ pub struct GoLimits {
     pub time: Option<Millis>,
     /// `winc` or `binc`.
     pub inc: Millis,
-    /// Moves to the next time control, this one included. 0, which some GUIs send, means none.
+    /// This move included. 0, which some GUIs send, means none.
     pub movestogo: Option<u32>,
     pub movetime: Option<Millis>,
     /// Visits in the tree, or playouts of this search with `NodesAsPlayouts`.

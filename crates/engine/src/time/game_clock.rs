@@ -1,6 +1,4 @@
-//! One side's chess clock during a game.
-//!
-//! It reads no real time: the caller passes the time of each move. Matches and replays use it.
+//! A side's chess clock. It reads no real time: the caller passes the time of each move.
 
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +74,6 @@ impl GameClock {
         true
     }
 
-    /// Continues with another period's rules. The last period's rules have just given its time.
     pub fn enter_period(&mut self, next: TimeControl) {
         self.give(next.time - self.control.time);
         self.control = next;

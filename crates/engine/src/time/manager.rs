@@ -22,12 +22,12 @@ pub struct MoveOutcome {
 
 /// Budgets the moves of one game. Each game gets a new one.
 pub trait TimeManager: Send + Debug {
-    /// The move's stopper, or `None` if no clock limits the move. Not called for `ponder`.
+    /// `None` if no clock limits the move. Not called for `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
 
     fn finish_move(&mut self, _outcome: &MoveOutcome) {}
 
-    /// Budgets depend on the evaluation by a network with or without a Moves Left Head.
+    /// Budgets depend on the network's evaluation.
     fn asks_network(&self, _has_moves_left: bool) -> bool {
         false
     }

@@ -13,7 +13,6 @@ pub struct MoveStart {
     position_read_at: Option<Millis>,
 }
 
-/// When a `go` line came, and when the engine took it up.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTimes {
     pub came: Millis,
@@ -29,8 +28,7 @@ impl MoveStart {
         self.position_read_at = None;
     }
 
-    /// The start of the move. A `position` counts for one `go` only, with a clock, and not where timing
-    /// `is_strict`.
+    /// A `position` counts for one `go` only, with a clock, unless timing `is_strict`.
     pub fn go_read(&mut self, go: GoTimes, limits: &GoLimits, is_strict: bool) -> Millis {
         match self.position_read_at.take() {
             Some(position) if limits.time.is_some() && !is_strict => go.came.max(position).min(go.now),

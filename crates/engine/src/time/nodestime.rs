@@ -20,7 +20,7 @@ option_group! {
     }
 }
 
-/// Below this number of pieces searches get faster, as more visits end where the result is known …
+/// With fewer pieces searches get faster, as more visits end where the result is known …
 const ENDGAME_PIECES: u32 = 12;
 /// … by this share when only kings are left. Measured, see `docs/results/time-management.md`.
 const ENDGAME_GAIN: f64 = 0.6;
@@ -48,7 +48,7 @@ impl NodesPerMilli {
     }
 }
 
-/// One game's clock in milliseconds: nodes divided by the rate of the move that used them.
+/// In milliseconds: nodes divided by the rate of the move that used them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeClock {
     left: Option<Millis>,
@@ -66,7 +66,7 @@ impl NodeClock {
         } else if has_new_period(self.movestogo, movestogo) {
             self.add(self.period);
             if movestogo.is_none() {
-                // The rest of the game may have less than a period. Only the GUI knows.
+                // Only the GUI knows whether the rest of the game has less than a period.
                 self.left = self.left.map(|left| left.min(gui.time));
             }
         }
@@ -85,7 +85,7 @@ impl NodeClock {
     }
 }
 
-/// A time control was passed: more moves to go than before, or the last one was made.
+/// More moves to go than before, or the last one was made.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
     before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
 }

@@ -13,7 +13,6 @@ pub trait Named: Sized {
     }
 }
 
-/// An entry of the table of managers or estimators.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered<T> {
     pub name: &'static str,

@@ -2,13 +2,13 @@ use std::fmt;
 
 use super::units::{ExpectedNodes, Millis, Nps, Plies};
 
-/// A manager's figures for a move and what came of it, printed in one line as `key=value …`.
+/// Printed in one line as `key=value …`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
     pub manager: &'static str,
     /// Longest time from `go` by the current plan.
     pub budget: Millis,
-    /// Per move to the end of the game or time control, at the start of the move.
+    /// Per move to the game's end or time control, at the move's start.
     pub average: Option<Millis>,
     pub target_nodes: Option<ExpectedNodes>,
     /// Expected share of the tree that survives a move.
@@ -22,7 +22,6 @@ pub struct MoveReport {
     /// Full moves of our side.
     pub moves_left: Option<f64>,
     pub moves_left_source: Option<&'static str>,
-    /// The Moves Left Head's output for the root, if the estimator knows it.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,

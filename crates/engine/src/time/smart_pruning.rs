@@ -10,7 +10,7 @@ const TOLERANCE: Millis = Millis(200.0);
 /// Added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
-/// Longest wait on a clock for the evaluation of an only move, which changes only the score shown.
+/// Longest wait for the evaluation of an only move, which changes only the score shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 #[derive(Clone, Debug)]
@@ -19,14 +19,13 @@ pub(crate) struct SmartPruning {
     pub(crate) minimum_batches: u64,
     /// At the root, even under `searchmoves`, or 0 if unknown.
     pub(crate) legal_moves: u32,
-    /// Longest wait after the first evaluation for a reply to ponder on to an only move.
+    /// Longest wait after the first evaluation for a reply to ponder on.
     pub(crate) reply_patience: Millis,
     /// Otherwise only a certain result ends the search.
     pub(crate) ends_with_move: bool,
 }
 
 impl SmartPruning {
-    /// An only move has its score and, if wanted, a reply. On a clock neither is waited for long.
     fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
         let has_clock = hints.remaining_time < Millis::INFINITY;
         if stats.root.is_none() {
@@ -60,7 +59,7 @@ impl Stopper for SmartPruning {
         if stats.proven_win {
             return Some(StopReason::ProvenWin);
         }
-        // Where every move seems to lose, the last one is searched too, to prove the mate and show its score.
+        // Where every move seems to lose, the last one is searched too, to prove the mate.
         let left_open = if stats.is_resignable { 0 } else { 1 };
         if self.ends_with_move && self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(ask(1, &evaluated).0, Some(StopReason::OnlyMove));
     }
 
-    /// A regression: an only move was played without a score and a reply to ponder on.
+    /// A regression: an only move was played without a score or a reply.
     #[test]
     fn an_only_move_gets_a_score_and_a_reply_to_ponder_on() {
         let root = Some(RootEvaluation::default());
@@ -195,7 +194,7 @@ mod tests {
         assert_eq!(ask(pondering(), &mated, 1e4), only_move, "there is no reply");
     }
 
-    /// A regression: the last unproven move was played at once, and the mate not shown.
+    /// A regression: the last unproven move was played at once.
     #[test]
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {

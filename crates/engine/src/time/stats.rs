@@ -19,8 +19,7 @@ pub struct SearchStats {
     pub batches: u64,
     /// Average, plies.
     pub depth: u32,
-    /// In a fixed order during one search, empty before the root is expanded. 0 for moves that may not be
-    /// searched or certainly lose.
+    /// In a fixed order, empty before the root is expanded. 0 for forbidden moves and certain losses.
     pub root_visits: Vec<u32>,
     /// Index into `root_visits`.
     pub best_by_q: Option<usize>,
@@ -29,11 +28,9 @@ pub struct SearchStats {
     /// More visits tell nothing new.
     pub root_is_certain: bool,
     pub losing_moves: u32,
-    /// Every searched root move loses almost certainly: a better score is worth more than time.
+    /// All root moves lose almost certainly: a better score is worth more than time.
     pub is_resignable: bool,
-    /// Moves to the mate found for the side to move.
     pub mate_in: Option<u32>,
-    /// Moves to the mate found against the side to move.
     pub mated_in: Option<u32>,
 }
 
@@ -46,7 +43,6 @@ impl SearchStats {
         MostVisits::of(&self.root_visits)
     }
 
-    /// Nearly all visits end where the result is known: hardly anything is left to be found.
     pub(crate) fn is_exhausted(&self) -> bool {
         const LEAST_NODES: Nodes = Nodes(20_000);
         let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
@@ -60,7 +56,7 @@ impl SearchStats {
     }
 }
 
-/// The chain resets the hints, then each stopper tightens them for later ones and the search.
+/// Each stopper tightens them for later ones and the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
     pub nps: Option<Nps>,
@@ -70,7 +66,7 @@ pub struct Hints {
     pub remaining_visits: ExpectedNodes,
     /// Since `go`. Before it no lead ends the search.
     pub least_time: Millis,
-    /// Smart pruning is on: root moves that cannot become the most visited need no visits.
+    /// Root moves that cannot become the most visited need no visits.
     pub prunes_root_moves: bool,
 }
 
@@ -95,16 +91,13 @@ impl Hints {
         self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
 
-    /// The lead in visits that no root move can make up.
     pub(crate) fn decisive_lead(&self) -> Option<u32> {
         let lead = self.remaining_visits.0 as u32;
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
     }
 
-    /// The largest batch, `1..=wanted`, that should be back before the search ends at `nps` evaluations per
-    /// second.
-    ///
-    /// Half of the remaining time is a margin, because single batches scatter.
+    /// The largest batch that should be back before the search ends at `nps` evaluations per second. Half of
+    /// the remaining time is a margin, because single batches scatter.
     pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
         let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
         let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };

@@ -1,4 +1,4 @@
-//! The trait of rules that end a search, and the simple rules: one limit each.
+//! The rules that end a search by one limit each.
 
 use std::fmt;
 
@@ -19,7 +19,6 @@ pub enum StopReason {
     /// `go mate` found the mate, or there is none.
     Mate,
     KldGain,
-    /// The best move cannot be overtaken in the time that is left.
     SmartPruning,
     OnlyMove,
     ProvenWin,
@@ -49,11 +48,9 @@ impl fmt::Display for StopReason {
 
 /// A rule that may end a search. It lives for one search.
 pub trait Stopper: Send + fmt::Debug {
-    /// The reason to stop now, if any. Tightens the hints for later stoppers and the search.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
-    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. `None` without a clock.
-    /// It may change during the search.
+    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. It may change.
     fn deadline(&self) -> Option<Millis> {
         None
     }
@@ -64,10 +61,9 @@ pub trait Stopper: Send + fmt::Debug {
     }
 }
 
-/// Share of the clock, less the reserve, that the wait for the first evaluation may take.
+/// Share of the clock that the wait for the first evaluation may take.
 const GRACE_SHARE: f64 = 0.1;
-/// On a nearly empty clock the wait may take up to this, within half of it: a tenth would be over before any
-/// thread starts.
+/// On a nearly empty clock, within half of it: a tenth would be over before any thread starts.
 const LEAST_GRACE: Millis = Millis(5.0);
 
 /// Lets a search exceed its budget until its first evaluation is back: a move chosen without any evaluation
@@ -156,7 +152,7 @@ pub(crate) struct MoveTimeLimit {
 }
 
 impl MoveTimeLimit {
-    /// `lag` is the time that the answer takes to the GUI. Without it no reserve is kept.
+    /// `lag` is the answer's way to the GUI. Without it no reserve is kept.
     pub(crate) fn new(movetime: Millis, lag: Option<Millis>) -> Self {
         let kept = |lag: Millis| lag.min(movetime / 2.0) + MOVETIME_RESERVE.min(movetime * LARGEST_RESERVE);
         MoveTimeLimit { limit: (movetime - lag.map_or(Millis::ZERO, kept)).max(Millis::ZERO) }
@@ -174,7 +170,7 @@ impl Stopper for MoveTimeLimit {
     }
 }
 
-/// Stops at the average depth, or when it is out of reach because the result is certain.
+/// Also stops when the depth is out of reach, because the result is certain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepthLimit {
     pub(crate) depth: u32,
@@ -189,7 +185,6 @@ impl Stopper for DepthLimit {
     }
 }
 
-/// Stops at a mate that is short enough, or when there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MateLimit {
     pub(crate) moves: u32,
@@ -217,7 +212,6 @@ pub(crate) struct KldGain {
 }
 
 impl KldGain {
-    /// Stops below a gain of `minimum` per node, checked every `interval` nodes.
     pub(crate) fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }
@@ -242,7 +236,7 @@ fn total(visits: &[u32]) -> u64 {
     visits.iter().map(|&n| u64::from(n)).sum()
 }
 
-/// Σ p·ln(p/q) over the moves visited in `old`. p and q are shares of the visits in `old` and `new`.
+/// p and q are shares of the visits in `old` and `new`.
 fn divergence(old: &[u32], new: &[u32]) -> f64 {
     let (old_total, new_total) = (total(old) as f64, total(new) as f64);
     let share = |n: u32, total: f64| f64::from(n) / total;

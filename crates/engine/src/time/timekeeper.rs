@@ -8,7 +8,7 @@ use super::stats::SearchStats;
 use super::stoppers::StopReason;
 use super::units::Millis;
 
-/// The time management of one side in one game. `ucinewgame` and a change of `TimeManager` start a new one.
+/// Of one side in one game. `ucinewgame` and a change of `TimeManager` start a new one.
 #[derive(Debug)]
 pub struct Timekeeper {
     manager: Box<dyn TimeManager>,
@@ -69,7 +69,6 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
-    /// The clock was set: its next value says nothing about lag.
     pub fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }
@@ -96,8 +95,7 @@ impl Timekeeper {
         });
     }
 
-    /// The manager's facts: the node clock under `nodestime`, otherwise an overhead that covers the lag seen,
-    /// and always the reserve.
+    /// The node clock under `nodestime`, otherwise an overhead that covers the lag, and always the reserve.
     fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
@@ -125,7 +123,7 @@ impl Timekeeper {
 
 /// Share of the largest lag that is kept after a move without lag.
 const DECAY: f64 = 0.9;
-/// A larger loss means a stalled, reset or different clock. It counts only up to the loss on the move before.
+/// A larger loss (a stalled or reset clock) counts only up to the loss on the move before.
 const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,7 +170,7 @@ mod tests {
     use crate::time::stats::Hints;
     use crate::time::units::{GamePly, Nodes, Nps};
 
-    /// Plays 30 moves at a varying speed: the nodes of each, with the manager's nps at the end.
+    /// Nodes of 30 moves at a varying speed, with the manager's nps at the end.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
         let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
         let options = StopperOptions { nodestime, ..StopperOptions::default() };
@@ -228,7 +226,7 @@ mod tests {
         assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
     }
 
-    /// A regression: the guess of 20,000 nodes/s was still 15,870 after a move at 1,000.
+    /// A regression: the guess of 20,000 nodes/s was given up too slowly.
     #[test]
     fn the_first_moves_show_the_real_nodes_per_second() {
         for manager in ["smooth", "smooth(preset=lc0)"] {
@@ -247,7 +245,7 @@ mod tests {
             let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
             assert_eq!(steady, jumpy, "{manager}");
             let total: u64 = steady.iter().map(|(nodes, _)| nodes).sum();
-            // 30,000 nodes and 100 after each move, up to 60 % more by the dynamic rate.
+            // The dynamic rate may add 60 %.
             assert!(total <= 33_000 * 8 / 5, "{manager} {total}");
         }
     }
@@ -269,7 +267,7 @@ mod tests {
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);
     }
 
-    /// A regression: a lag of 501 ms on each move was ignored, and games were lost on time.
+    /// A regression: a lag of 501 ms on each move was ignored.
     #[test]
     fn a_large_lag_counts_when_it_comes_again() {
         let lags = |missing: &[f64]| {

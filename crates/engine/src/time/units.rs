@@ -1,7 +1,4 @@
-//! Units of time management.
-//!
-//! Each is a type of its own, so that milliseconds, nodes and plies cannot be confused at this module's
-//! border.
+//! Units of time management, in types of their own so that they cannot be confused.
 
 use std::fmt;
 use std::iter::Sum;

@@ -1,4 +1,4 @@
-//! A match's rows and PGN games. A stopped match resumes behind its last whole game.
+//! A match's files. A stopped match resumes behind its last whole game.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -15,8 +15,7 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// Most games replayed because another file lacks them: more than a crash can lose on the way to the disk. If
-/// more are missing, someone removed them.
+/// Most games replayed because another file lacks them, more than a crash can lose.
 const MOST_LOST: usize = 100;
 
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
@@ -125,9 +124,8 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// Opens or makes the files in `folder`. `counts` gets the existing games. The last games of `games.csv`
-    /// that other files lack, as after a crash, are removed and replayed. Refuses files of another match or
-    /// with many missing games.
+    /// `counts` gets the existing games. The last games of `games.csv` that other files lack, as after a
+    /// crash, are replayed. Refuses files of another match or with many missing games.
     pub fn open(
         folder: &Path,
         schedule: &[u64],
@@ -191,7 +189,7 @@ impl MatchFiles {
     }
 }
 
-/// Number of first games in `games.csv` that the other files have whole too, `in_pgn` of them the PGN.
+/// First games in `games.csv` that the other files have whole too.
 fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
@@ -223,7 +221,7 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
     Ok(listed.min(in_pgn).min(with_moves))
 }
 
-/// 0 and the ends of whole games in a PGN file, each followed by an empty line, bytes.
+/// 0 and the ends of whole games, bytes. An empty line follows each.
 pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
     let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
     if !path.exists() {

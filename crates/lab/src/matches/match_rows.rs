@@ -52,7 +52,6 @@ impl Row for MatchGameRow {
     const KIND: &'static str = "games of a match";
 }
 
-/// A game of one of several matches, in the order of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MatchGame {
     match_id: String,

@@ -18,11 +18,9 @@ const MOST_NAMED: usize = 5;
 #[error("{}{problem}", path.display())]
 pub struct OpeningsError {
     path: PathBuf,
-    /// What is wrong, with the place in the file.
     problem: String,
 }
 
-/// A start position and the moves played from it without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// `None` is that of standard chess.
@@ -31,8 +29,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// The game up to where the engines begin. Never fails for openings of [`Openings`], which have been
-    /// checked.
+    /// Never fails for openings of [`Openings`], which have been checked.
     pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
         let mut history = match &self.fen {
             Some(fen) => History::from_fen(fen, variant)?,
@@ -66,8 +63,7 @@ impl Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
     }
 
-    /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed by gzip,
-    /// Zstandard, bzip2 or zip. An error names the line or game.
+    /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
         let fault = |problem| OpeningsError { path: path.into(), problem };
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
@@ -128,7 +124,6 @@ impl Openings {
     }
 }
 
-/// By its name, or else by its first tag.
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
@@ -190,7 +185,7 @@ pub struct GameAssignment {
 }
 
 impl GameAssignment {
-    /// Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
+    /// Games 2k and 2k + 1 are a pair.
     pub fn of(game: u64) -> GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
         GameAssignment { game, pair: game / 2, white }

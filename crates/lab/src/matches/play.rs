@@ -33,7 +33,6 @@ pub struct MatchConfig<'a> {
     pub rules: MatchRules,
     /// At least 1.
     pub threads: usize,
-    /// Games at once on all threads, at least one.
     pub concurrency: usize,
 }
 
@@ -43,8 +42,7 @@ pub struct PlannedGame {
     pub teams: [Team; 2],
 }
 
-/// Plays the games of `next`. `finished` gets them in order and may end the match. Games under way are then
-/// given up, as when `stop` becomes true.
+/// `finished` gets the games in order and may end the match, which gives up games under way.
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
@@ -63,7 +61,6 @@ pub fn play(
 struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
     size: usize,
-    /// Games under way with their places in the results.
     games: Vec<(u64, OngoingGame)>,
     /// Both engines may share one.
     networks: Vec<SharedEvalCache>,
@@ -107,7 +104,7 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// Starts games until the batch is full or none can start now. True if there are no more.
+    /// True if there are no more games.
     fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
         while self.games.len() < self.size {
             let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
@@ -170,7 +167,6 @@ impl SharedEvalCache {
         Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
     }
 
-    /// Fills all `slots`, in batches that the network takes.
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
         let mut misses = Vec::new();
         for (place, slot) in slots.iter_mut().enumerate() {
@@ -196,7 +192,6 @@ impl SharedEvalCache {
         Ok(())
     }
 
-    /// Fills `slot` from the cache and returns true if it is there.
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
         let found = self.young.get(&key).or_else(|| self.old.get(&key));
         let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {

@@ -54,7 +54,6 @@ impl ResultTally {
         self.open.len() as u64
     }
 
-    /// Mean and variance of the points per game of a pair.
     fn pair_moments(&self) -> Option<(f64, f64)> {
         (self.pair_count() > 0).then(|| moments(self.pairs.map(|count| count as f64)))
     }
@@ -74,7 +73,7 @@ fn moments(counts: [f64; 5]) -> (f64, f64) {
     (mean, mean_of(&|score| (score - mean).powi(2)))
 }
 
-/// 95 % of a normal distribution lie within this many standard deviations of its mean.
+/// Two-sided normal quantile.
 const Z_95: f64 = 1.959_963_984_540_054;
 /// Normalized Elo of one standard deviation per game: 800 / ln 10.
 const NELO_PER_SIGMA: f64 = 347.435_585_522_601_3;
@@ -118,7 +117,6 @@ impl Elo {
         let seen = [-1.0, 1.0].map(|sign| elo_of_score(score + sign * Z_95 * error));
         let (expected, variance_of_one) = tally.expected_moments();
         let after = pairs + JEFFREYS * PAIR_SCORES.len() as f64;
-        // The slope of Elo over points scales the deviation.
         let deviation =
             (variance_of_one / (after + 1.0)).sqrt() / (expected * (1.0 - expected) * NATURAL_PER_ELO);
         let lead = elo_of_score(expected);
@@ -302,7 +300,7 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     fitted
 }
 
-/// The likeliest distribution for `seen` in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`.
+/// The likeliest distribution in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let (min, max) = condition.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     if min >= 0.0 || max <= 0.0 {
@@ -327,7 +325,6 @@ const PRECISION: f64 = 1e-10;
 /// Natural units. Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
-/// Indices of A and B among the players, and their results.
 type MatchResult<'a> = ([usize; 2], &'a ResultTally);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -435,8 +432,7 @@ fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
     gradient
 }
 
-/// Sum over the matches of `weight` times the outer product of their players' difference, shape `[players,
-/// players]`.
+/// Shape `[players, players]`.
 fn sum_of_differences(
     mut matrix: Array2<f64>,
     evidence: &[PairStats],
@@ -452,8 +448,7 @@ fn sum_of_differences(
     matrix
 }
 
-/// Curvature of the likelihood, plus a constant in the direction that no match measures: all players stronger
-/// alike.
+/// Plus a constant in the direction that no match measures: all players stronger alike.
 fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
     sum_of_differences(Array2::from_elem((players, players), 1.0 / players as f64), evidence, |match_| {
@@ -462,8 +457,7 @@ fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     })
 }
 
-/// Inverts a positive definite matrix by Gauss and Jordan, without pivoting. `None` if it is singular or not
-/// definite after rounding.
+/// Gauss and Jordan without pivoting, for positive definite matrices.
 pub(crate) fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
     let mut inverse = Array2::eye(size);
@@ -511,8 +505,7 @@ mod tests {
         Elo::of(&tally(pairs)).unwrap()
     }
 
-    /// From the tests of fastchess' pentanomial model, to 1 %. Its interval is the usual one, ours hardly
-    /// wider.
+    /// From fastchess' tests, to 1 %. Its interval is the usual one.
     #[test]
     fn elo_is_as_fastchess_has_it() {
         for (pairs, expected_elo, elo_error, nelo, nelo_error, los) in [
@@ -551,8 +544,7 @@ mod tests {
         assert!((0.15..0.25).contains(&four_games.los), "{four_games:?}");
     }
 
-    /// Probability that the interval contains the true Elo, over all matches of `pairs` pairs with results of
-    /// `probability`.
+    /// Probability that the interval contains the true Elo.
     fn coverage(probability: [f64; 5], pairs: u64) -> f64 {
         fn add(
             seen: &mut [u64; 5],
@@ -671,7 +663,7 @@ mod tests {
         assert!((found[0].score + found[1].score - 1.0).abs() < 1e-12);
     }
 
-    /// A beats B and B beats C by 3:1. With 9:1 between A and C, the odds multiply.
+    /// By 3:1 each, so that A beats C by 9:1.
     #[test]
     fn odds_multiply() {
         let (three, nine) = (tally([0, 0, 20, 0, 20]), tally([0, 0, 8, 0, 32]));

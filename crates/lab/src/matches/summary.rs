@@ -1,5 +1,4 @@
-//! A match's result so far, from its rows: as JSON, text, and one line. Players of several matches are ranked
-//! together.
+//! A match's result from its rows, and a ranking of several matches' players.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +24,6 @@ pub(crate) struct PruningCounts {
 }
 
 impl PruningCounts {
-    /// Skips moves without a clock, where smart pruning is off.
     pub(super) fn add(&mut self, row: &MatchMoveRow) {
         let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
         self.moves += 1;
@@ -41,7 +39,6 @@ impl PruningCounts {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
 
-    /// Saved time as a share of the time used.
     pub(crate) fn saved(&self) -> Option<f64> {
         (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
     }
@@ -106,8 +103,7 @@ pub struct MatchSummary {
     time_losses: [u64; 2],
     /// New nodes of A and B.
     nodes_per_move: [f64; 2],
-    /// Shares of the moves of A and B that smart pruning ended. `null` without clocks, and in reports on rows
-    /// of games alone.
+    /// Of the moves of A and B. `null` without clocks, and in reports on rows of games alone.
     pruned: [Option<f64>; 2],
     /// Time that this saved A and B, as shares of the time used.
     pruning_saved: [Option<f64>; 2],
@@ -118,7 +114,7 @@ pub struct MatchSummary {
 }
 
 impl MatchSummary {
-    /// `names` are A's and B's. `speed` has nodes and seconds of this run, if it played.
+    /// `speed` has nodes and seconds of this run.
     pub fn new(
         names: [&str; 2],
         counts: &MatchCounts,
@@ -162,7 +158,6 @@ impl MatchSummary {
         [&self.a, &self.b]
     }
 
-    /// Name, share of pruned moves and share of time saved of each player, if all had clocks.
     fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
@@ -353,7 +348,7 @@ struct RankedPlayer {
 }
 
 impl Ranking {
-    /// Ranks players by name. `None` with fewer than three, or if some cannot be compared.
+    /// `None` with fewer than three players, or if some cannot be compared.
     pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
         let mut place = |name: &'a str| {

@@ -1,5 +1,4 @@
-//! Compares estimators with the truth in rows. A first pass learns the best function of the ply and the fits,
-//! the second adds up figures by group.
+//! Compares estimators with the truth: a first pass learns fits, the second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,7 +20,7 @@ use crate::{LabError, Phase};
 #[derive(Clone, Debug)]
 pub struct Study {
     pub files: Vec<PathBuf>,
-    /// The first one is the baseline. Estimators of searches are left out where rows have none.
+    /// The first one is the baseline.
     pub estimators: Vec<Estimator>,
     /// Fits estimators to the games, too.
     pub is_fit: bool,
@@ -62,7 +61,6 @@ pub(super) struct PairDifference {
     pub(super) played_out: Option<Difference>,
 }
 
-/// A fit and its error on games outside of the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Fit {
     /// Text for the option `TimeManager`, `None` where the fit does not beat the defaults.
@@ -72,7 +70,7 @@ pub(super) struct Fit {
     pub(super) mae: f64,
     /// The same with default parameters.
     pub(super) default_mae: f64,
-    /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
+    /// 95 %, of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
     pub(super) versus_default_ci: Interval,
 }
 
@@ -155,7 +153,6 @@ impl GroupCells {
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    /// With the sums of each, the fitted one first.
     fits: Vec<(FittedFamily, GroupCells)>,
     games: u64,
     positions: u64,
@@ -193,7 +190,6 @@ impl Accumulator {
         self.positions += rows.len() as u64;
         self.played_out += u64::from(is_played_out(first));
         self.events.insert(first.event);
-        // Of this game alone, to be multiplied by its weights.
         let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
         let estimates: Vec<Vec<Option<f64>>> = rows
             .iter()

@@ -26,7 +26,6 @@ const FEWEST_GAMES: u64 = 100;
 const MOST_PLIES: u32 = 4000;
 /// Steps of M.
 const STEPS_PER_PLY: f32 = 2.0;
-/// Factor on a parameter at the start of the search for a fit, and at its end.
 const FACTORS: (f64, f64) = (1.4, 1.001);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +77,6 @@ impl Estimator {
         Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
     }
 
-    /// Each half of the units uses the fit to the other half.
     fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
         let [first, second] = of_halves;
         Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
@@ -88,7 +86,6 @@ impl Estimator {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
 
-    /// The estimate depends on the head's output over a search.
     pub(super) fn uses_search(&self) -> bool {
         self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
     }
@@ -211,7 +208,7 @@ impl HalfCounts {
     }
 }
 
-/// The median of each chunk of plies, thin ones as those before them. `None` if all are thin.
+/// Thin chunks take the median before them. `None` if all are thin.
 fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
     for (ply, counts) in by_ply {
@@ -293,7 +290,6 @@ impl Family {
         error
     }
 
-    /// Minimises the error by steps in each parameter, finer when none helps.
     fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
         let mut least = self.error(counts, &best);
@@ -381,7 +377,6 @@ mod tests {
         );
     }
 
-    /// Mean absolute errors across the halves, fitted and with defaults. Each row is a unit.
     fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
         let mut fitter = HalfCounts::new(Unit::Game);
         rows.chunk_by(|a, b| a.game == b.game).for_each(|game| fitter.add_game(game));

@@ -1,4 +1,4 @@
-//! Measures games: the sample of games and positions, network and search for each, and the settings.
+//! Measures games with the network and a search.
 
 use std::num::NonZero;
 
@@ -107,7 +107,6 @@ pub struct Measurer<'a> {
     /// Whose answers are columns: `mle-legacy`, `mle-pieces`, `mle-mlh`.
     estimators: [Estimator; 3],
     has_moves_left: bool,
-    /// Place of a game and of a position's row.
     batch: BatchEvaluator<(usize, usize)>,
     searcher: Option<Searcher>,
 }
@@ -149,7 +148,6 @@ impl<'a> Measurer<'a> {
         Ok(rows)
     }
 
-    /// Adds a game's rows to the last of `rows`, and its positions to the batch.
     fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
         let mut text = match game.tags.get("FEN") {
@@ -196,7 +194,6 @@ fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The columns of the position before move `i` without network and search.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -237,11 +234,9 @@ impl Searcher {
         self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
     }
 
-    /// Fills the search columns of the position after `position` (as in UCI's `position`).
     fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
-        // Cached evaluations of other positions would change batches and so the tree: rows would depend on
-        // the start of a run.
+        // Cached evaluations would make rows depend on the start of a run.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };

@@ -96,11 +96,11 @@ pub(super) struct EstimatorFigures {
     pub(super) mean_left: f64,
     /// Of `mae`, 95 %. Like the next one, not finite with too few units.
     pub(super) ci: Interval,
-    /// Of `mae` minus the first estimator's on the same games: below 0 this one is better.
+    /// Of `mae` minus the first estimator's on the same games.
     pub(super) versus_first_ci: Interval,
 }
 
-/// The median of ascending numbers n with counts, each spread evenly over n ± ½.
+/// Of ascending numbers n with counts, each spread evenly over n ± ½.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
     let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -135,7 +135,6 @@ impl Unit {
         }
     }
 
-    /// Which half a position belongs to, 0 or 1.
     pub(super) fn half(self, row: &PositionRow) -> usize {
         (mix(self.of(row)) & 1) as usize
     }
@@ -162,8 +161,7 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// From the 2.5 % to the 97.5 % point of a statistic in the replicates, shape `[REPLICATES]`, if there
-    /// are enough units.
+    /// From the 2.5 % to the 97.5 % point, shape `[REPLICATES]`.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
             return Interval::NONE;
@@ -194,7 +192,6 @@ fn poisson(uniform: f64) -> f64 {
     k
 }
 
-/// Sums of one estimator in one group, with those for intervals.
 #[derive(Clone, Debug)]
 pub(super) struct GroupSums {
     sums: Sums,
@@ -232,7 +229,6 @@ impl GroupSums {
         self.sums.absolute / self.sums.count
     }
 
-    /// Difference of the mean absolute errors on the same positions.
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
         let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
         Difference { difference: self.mae() - other.mae(), ci }
@@ -324,7 +320,6 @@ impl SpreadCoverage {
 /// A move is starved below this fraction of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
 const POINTS: usize = 20;
-/// Of a side, to judge its use of the clock.
 const FEWEST_MOVES: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -342,13 +337,10 @@ pub(super) struct ClockUse {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
     pub(super) sides: u64,
-    /// Mean share of the clock left at the end.
     pub(super) unused: f64,
     /// Share of starved moves (even share: clock ÷ moves of the game).
     pub(super) starved: f64,
-    /// Mean coefficient of variation of a game's move times.
     pub(super) variation: f64,
-    /// Mean share of the clock for the longest move.
     pub(super) largest: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The findings as JSON, as tables for the terminal, and as a page with plots.
+//! The findings as JSON, tables and a page with plots.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,6 @@ use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::RowError;
 
-/// Smallest share of all positions for a plotted group.
 const FEWEST: f64 = 0.005;
 
 impl StudyReport {
@@ -58,7 +57,6 @@ impl StudyReport {
         document
     }
 
-    /// Writes the page with tables, plots, and the origins of the rows.
     pub fn write_page(&self, origins: &[Origin], folder: &Path) -> Result<PathBuf, RowError> {
         let plots = plots(self);
         for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
@@ -109,7 +107,6 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
     origins.iter().fold(page.heading("How this was made"), Page::origin)
 }
 
-/// The estimator with the smallest error, and whether its lead is significant.
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
@@ -136,7 +133,6 @@ fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     ))
 }
 
-/// What was measured, and how much of it an organizer ended.
 fn extent(report: &StudyReport) -> String {
     let StudyReport { games, positions, events, played_out, .. } = report;
     let plural = if *events == 1 { "" } else { "s" };
@@ -147,7 +143,6 @@ fn extent(report: &StudyReport) -> String {
 }
 
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
-    // Only if some but not all games were played out.
     let some = 0 < report.played_out && report.played_out < report.games;
     let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
@@ -329,7 +324,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// Chunks of plies with enough positions. The open-ended last one has no place on an axis.
+/// Chunks with enough positions, without the open-ended last one.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     let of_plies =
@@ -359,7 +354,6 @@ fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) ->
     names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
 }
 
-/// Paired differences to the first estimator, with their bands.
 fn differences_by_ply(report: &StudyReport) -> Plot {
     let first = over_plies(report, 0, |f| f.mae);
     let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");

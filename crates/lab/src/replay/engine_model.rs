@@ -7,8 +7,7 @@ pub use zeitnot_engine::time::{Hints, StopReason};
 use super::ReplayMove;
 use zeitnot_engine::chance::{GOLDEN, mix};
 
-/// New nodes per second, linear in the pieces on the board: cache hits and terminal positions make endgames
-/// faster.
+/// New nodes per second, linear in the pieces: cache hits and terminals make endgames faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
     pub opening: f64,
@@ -62,7 +61,6 @@ impl Default for EngineModel {
     }
 }
 
-/// Nodes in the tree at the start of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptNodes {
     pub(super) searched: u64,
@@ -74,8 +72,7 @@ const TAIL_SHARE: f64 = 0.5;
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// What survives of `nodes` after both moves, and of the nodes pondered for `opponent_ms`, of which only
-    /// the opponent's move takes its share.
+    /// What survives of `nodes` and of the nodes pondered for `opponent_ms` after both moves.
     pub(super) fn kept_nodes(
         &self,
         nodes: u64,
@@ -90,7 +87,6 @@ impl EngineModel {
         KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
     }
 
-    /// Draws the speed of one move, new nodes per second.
     pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
@@ -110,8 +106,7 @@ impl EngineModel {
 
 /// Share of the time to the deadline after which the chain is asked again, …
 const ASK_TIME: f64 = 1.0 / 64.0;
-/// … or share of new nodes, whichever comes first. A real search asks after every batch, which would cost
-/// time here.
+/// … or share of new nodes. A real search asks after every batch, which would cost time here.
 const ASK_NODES: f64 = 1.0 / 16.0;
 
 /// Share of moves with two about equally good candidates.
@@ -124,7 +119,6 @@ pub(super) struct VirtualSearch<'a> {
     model: &'a EngineModel,
     stats: SearchStats,
     nps: f64,
-    /// Shares of new visits of the favourite and the other leading move.
     best_share: f64,
     second_share: f64,
     new_visits: [f64; 2],
@@ -228,8 +222,7 @@ impl<'a> VirtualSearch<'a> {
     }
 }
 
-/// Tree size at which half of the mates in as many plies are found. Measured from 2 to 7 plies on 40
-/// positions each, see `docs/results/time-management.md`.
+/// Tree size that finds half of the mates in as many plies, see `docs/results/time-management.md`.
 fn nodes_to_find_mate(plies: u32) -> Nodes {
     Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
@@ -264,12 +257,11 @@ impl FallingShare {
 
 /// Share of doublings in which the most visited move changes.
 const CHANGES: FallingShare = FallingShare { at_16_nodes: 0.28, at_16384_nodes: 0.11 };
-/// Share of doublings after which the most visited move is not the best by Q, without those in which a new
-/// favourite still has to overtake it.
+/// Share of doublings after which the most visited move is not the best by Q, apart from new favourites.
 const DISAGREEMENTS: FallingShare = FallingShare { at_16_nodes: 0.12, at_16384_nodes: 0.02 };
 
-/// Factors on the changes in contested positions and in others: half of the recorded positions see one change
-/// at most, some see five.
+/// Factors on the changes in contested positions and in others: half of the recorded ones see one change at
+/// most.
 const CONTESTED_FACTOR: f64 = 1.7;
 const CLEAR_FACTOR: f64 = 0.53;
 
@@ -282,10 +274,9 @@ struct Fluctuation {
     is_contested: bool,
     /// log2 of the nodes at the last doubling.
     number: Option<u32>,
-    /// Change of Q since the first evaluation, at the last doubling and at the next.
+    /// At the last doubling and at the next, since the first evaluation.
     drifts: [f64; 2],
     drift: f64,
-    /// Gets most of the new visits: 0 or 1.
     favourite: usize,
     /// 0 or 1, `None` if unknown.
     best_by_q: Option<usize>,
@@ -303,8 +294,7 @@ impl Fluctuation {
         self.drift = from + (to - from) * way;
     }
 
-    /// Draws the events between 2^`number` nodes and twice as many: the score drifts evenly, the favourite
-    /// begins to catch up.
+    /// Draws the events up to twice as many nodes: the score drifts evenly, the favourite begins to catch up.
     fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];

@@ -1,5 +1,4 @@
-//! Recorded games for replays: the moves of one side after the book, with the inputs of time managers and the
-//! network's evaluations.
+//! Recorded games for replays: one side's moves after the book.
 
 use super::ReplayMove;
 use crate::pgn::ending;
@@ -26,8 +25,7 @@ pub struct GameToReplay {
 }
 
 impl GameToReplay {
-    /// `None` with fewer than `min_moves` moves after the book, or for a game that is unfinished or ended by
-    /// time, crash or resignation, whose length says nothing.
+    /// `None` with fewer than `min_moves` moves after the book, or for an end whose length says nothing.
     pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
@@ -45,7 +43,7 @@ impl GameToReplay {
         is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
     }
 
-    /// If it is one rule for the whole game and every move has a clock.
+    /// If it is one rule and every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
         self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
@@ -69,7 +67,7 @@ pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
     RecordedControl::of(game, Color::White).map(|control| control.first())
 }
 
-/// The moves of the side that moves after `first_ply` plies, with the clock before each.
+/// With the clock before each.
 pub(crate) fn recorded_moves(
     recorded: &RecordedGame,
     first_ply: usize,
@@ -79,7 +77,7 @@ pub(crate) fn recorded_moves(
     let mut moves: Vec<ReplayMove> = Vec::new();
     for (ply, played) in recorded.moves.iter().enumerate() {
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
-            // The clock before a move is the one after our last move. Before the first it is full.
+            // The clock after our last move. Before the first it is full.
             let before = match ply.checked_sub(2) {
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time.0),
@@ -98,7 +96,6 @@ pub(crate) fn recorded_moves(
 pub struct NetworkHeads {
     has_wdl: bool,
     has_moves_left: bool,
-    /// Place of a game and of the move made in the position.
     batch: BatchEvaluator<(usize, usize)>,
 }
 
@@ -112,7 +109,6 @@ impl NetworkHeads {
         })
     }
 
-    /// Evaluates the root of every move of `games`, in full batches.
     pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         for place in 0..games.len() {
             let recorded = &games[place].recorded;

@@ -32,7 +32,7 @@ pub(crate) struct ReplayMove {
     pub(crate) pieces: u32,
     pub(crate) legal_moves: u32,
     pub(crate) tactical_moves: u32,
-    /// Plies to the mate that ended the game: odd where we gave it. `None` for other ends.
+    /// To the mate that ended the game: odd where we gave it.
     pub(crate) plies_to_mate: Option<u32>,
     /// `None` if the network was not asked.
     pub(crate) root: Option<RootEvaluation>,
@@ -61,7 +61,6 @@ pub(crate) struct ReplayedMove {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReplayedGame {
-    /// All moves on time, and the late one if any.
     pub(crate) moves: Vec<ReplayedMove>,
     pub(crate) given_ms: f64,
     /// Negative after a loss on time.
@@ -93,7 +92,7 @@ pub struct ReplayOptions {
     pub seed: u64,
 }
 
-/// Plays our moves after the book with `manager` and a clock, until the end or a fallen flag.
+/// Until the end or a fallen flag.
 pub(crate) fn replay(
     moves: &[ReplayMove],
     manager: Box<dyn TimeManager>,

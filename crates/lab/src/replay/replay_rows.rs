@@ -1,4 +1,4 @@
-//! Rows of replays: one per game under one manager at one time control, and one per move.
+//! Rows of replays: per game and per move.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,10 @@ use zeitnot_engine::chess::Color;
 pub use zeitnot_engine::time::StopReason;
 use zeitnot_engine::time::{TimeControl, manager_from};
 
-/// A move with a choice below this fraction of an even share is an insta-move.
+/// Fraction of an even share below which a move with a choice is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
-/// One game under one manager at one time control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplayGameRow {
     /// Among the replayed games, from 1, whatever the shard.
@@ -28,22 +27,20 @@ pub struct ReplayGameRow {
     /// All time given, ms.
     pub(crate) given_ms: f64,
     pub(crate) final_clock_ms: f64,
-    /// Share of all time given. With recorded clocks the sum of what the manager used, which may be more than
-    /// was given.
+    /// Share of all time given. With recorded clocks it may exceed 1.
     pub(crate) time_used: f64,
-    /// Smallest clock after any move, before its increment, negative if the flag fell. `None` with recorded
-    /// clocks or without a move.
+    /// Before the increment, negative if the flag fell. `None` with recorded clocks.
     pub(crate) min_clock_ms: Option<f64>,
     #[serde(default)]
     pub(crate) max_used_ms: f64,
     /// Instant moves with a choice and nothing proven.
     pub(crate) instamoves: u32,
-    /// Coefficient of variation of the final tree sizes of moves with a choice, 0 for fewer than two.
+    /// Of the final tree sizes of moves with a choice.
     pub(crate) nodes_cv: f64,
     pub(crate) pruned: u32,
     /// What their budgets had left, as a share of all time used.
     pub(crate) pruning_saved: f64,
-    /// Per phase: moves with an estimate of the moves left, and the sum of absolute errors, full moves.
+    /// Per phase: moves with an estimate, and the sum of absolute errors, full moves.
     pub(crate) opening_estimates: u32,
     pub(crate) opening_error_moves: f64,
     pub(crate) middlegame_estimates: u32,
@@ -127,7 +124,7 @@ fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
 }
 
 impl ReplayedMove {
-    /// Includes moves that smart pruning ends at once, because of a low estimate of nps or remaining nodes.
+    /// Includes moves that smart pruning ends at once because of a low estimate.
     fn is_instamove(&self) -> bool {
         use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
         let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);

@@ -1,4 +1,4 @@
-//! Findings from the rows of replays, in any order and from any number of machines.
+//! Findings from rows of replays, in any order.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ const CURVE_MOVES: usize = 120;
 const SAMPLE_GAMES: usize = 3;
 const FEWEST_GAMES: u64 = 5;
 
-/// Kept in whole steps of 2⁻⁶⁰, so that it does not depend on the order of the sum.
+/// Kept in steps of 2⁻⁶⁰, independent of the order of the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExactMean {
     steps: i128,
@@ -117,7 +117,7 @@ impl ManagerFigures {
     }
 }
 
-/// The keys of the JSON form are a contract. The text form is a table for each time control.
+/// The keys of the JSON form are a contract.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReplayStudy {
     /// By manager and time control, in the order of appearance.
@@ -128,7 +128,7 @@ pub struct ReplayStudy {
 }
 
 impl ReplayStudy {
-    /// Reads rows of games and moves, in any order. Two files with the same replay are an error.
+    /// Two files with the same replay are an error.
     pub fn read(files: &[PathBuf]) -> Result<ReplayStudy, RowError> {
         let mut study = ReplayStudy::default();
         for game in MergedGames::<ReplayGameRow>::open(&files_of::<ReplayGameRow>(files)?)? {

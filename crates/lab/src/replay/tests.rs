@@ -22,8 +22,7 @@ const FINAL_PIECES: f64 = 8.0;
 const DRAWN: f64 = 0.3;
 const FORCED: f64 = 0.03;
 
-/// Log-logistic length, vanishing pieces, some forced moves, M with some error, and a result that approaches
-/// the real one.
+/// Log-logistic length, some forced moves, M with some error, a result that approaches the real one.
 fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
     let mut random = ReplayRandom::new(seed);
     let odds = random.between(0.01, 0.99);
@@ -84,7 +83,7 @@ fn no_manager_loses_on_time_or_moves_at_once() {
         let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
         for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
-            // With much time the lead of a kept tree may be out of reach when smart pruning may act.
+            // With much time a kept tree's lead may be out of reach at once.
             let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
             assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
             assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
@@ -193,7 +192,7 @@ fn the_best_move_changes_as_often_as_recorded() {
         }
     }
     let share = |count: i32| f64::from(count) / f64::from(doublings);
-    // Recorded from 64 to 16,384 nodes: 16 % of the doublings. In 26 % the best by Q differs.
+    // Recorded: 16 % of the doublings. In 26 % the best by Q differs.
     assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
     assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
 }
@@ -224,7 +223,7 @@ fn a_slow_device_is_never_late() {
     }
 }
 
-/// A regression: 501 ms of lag on each move lost games on time, 480 none.
+/// A regression: 501 ms of lag on each move lost games on time.
 #[test]
 fn a_lag_that_the_increment_covers_loses_no_game() {
     for (seconds, inc, lag_ms) in
@@ -257,7 +256,7 @@ fn periods_are_paid_in() {
 
 #[test]
 fn recorded_clocks_can_drive_a_manager() {
-    // The budget is 12 % of the clock. A regression: longer moves of the recorded engine counted as our lag.
+    // A regression: longer moves of the recorded engine counted as our lag.
     for (control, clocks, budgets) in [
         (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
         (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),

@@ -7,7 +7,7 @@ pub use moves_left::LogLogistic;
 pub(crate) use moves_left::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
 pub(crate) use nps::{NpsEstimator, NpsRule};
 
-/// A share in `0..=1` learned from move to move: tree reuse, timeuse, the best move's visits.
+/// A share learned from move to move: tree reuse, timeuse, the best move's visits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
     value: f64,
@@ -27,7 +27,7 @@ impl LearnedShare {
         self.value
     }
 
-    /// `weight` is the move's time as a multiple of the average move time. Observations beyond 1 count as 1.
+    /// `weight` is the move's time as a multiple of the average.
     pub(crate) fn learn(&mut self, observed: f64, weight: f64) {
         if observed.is_finite() && weight.is_finite() {
             let next = decay(self.value, observed.clamp(0.0, 1.0), self.step, weight);

@@ -27,7 +27,6 @@ pub struct MovesLeftInput {
 pub struct MovesLeftEstimate {
     /// Full moves that our side still has to make, `1..=1000`.
     pub moves: f64,
-    /// The estimator that gave it, a fallback's name where one had to help out.
     pub source: &'static str,
 }
 
@@ -86,7 +85,7 @@ pub(crate) fn estimator_names() -> Vec<&'static str> {
     ESTIMATORS.iter().map(|estimator| estimator.name).collect()
 }
 
-/// The estimator named in a list of `owner`'s parameters, or `None`. More than one is an error.
+/// The estimator named in a parameter list. More than one is an error.
 pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let known = |name: &str| ESTIMATORS.iter().find(|estimator| estimator.name == name);
     let mut named = params.lists().filter_map(|(name, own)| Some((known(name)?, own)));
@@ -158,7 +157,6 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-/// Numbers of pieces for which parameters set the table's value.
 pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
@@ -202,7 +200,6 @@ impl Estimate for PieceCountTable {
 }
 
 impl PieceCountTable {
-    /// Full moves of our side at the numbers of pieces in [`KNOTS`].
     pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
     }
@@ -211,7 +208,7 @@ impl PieceCountTable {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }
 
-    /// Full moves of our side with `pieces` on the board, kings included, clamped to `2..=32`.
+    /// Full moves of our side, kings included in `pieces`.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
@@ -223,8 +220,7 @@ impl PieceCountTable {
     }
 }
 
-/// Up to this number of pieces the head is averaged with the table: in elementary wins it is up to twice too
-/// high.
+/// Up to this number the head is averaged with the table: in elementary wins it is up to twice too high.
 const ELEMENTARY_PIECES: u32 = 4;
 
 option_group! {
@@ -250,7 +246,7 @@ impl Named for MovesLeftHead {
 }
 
 impl Estimate for MovesLeftHead {
-    /// M counts plies and our side makes the first of them: moves = (1 + M)/2.
+    /// Our side makes the first of M plies.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let Some(m) = known(input.m) else {
             return PieceCountTable::default().estimate(input);
@@ -490,7 +486,7 @@ mod tests {
         assert_eq!(halved.estimate(&head_input(Some(79.0), None)).moves, 20.0);
     }
 
-    /// King and queen against king: the head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
+    /// The head of `zeitnot-small` says 47.6 plies, mates take some 9 moves.
     #[test]
     fn in_elementary_endings_the_table_has_a_say() {
         let with = |pieces| MovesLeftInput { pieces, ..head_input(Some(47.6), None) };

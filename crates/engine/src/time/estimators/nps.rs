@@ -45,7 +45,7 @@ struct NpsSample {
 }
 
 impl NpsEstimator {
-    /// `value` is the earlier moves' estimate over `measured_s` seconds of search (0 for a guess).
+    /// `value` is the earlier moves' estimate over `measured_s` seconds (0 for a guess).
     pub(crate) fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
         let is_guess = measured_s <= 0.0;
         NpsEstimator {
@@ -104,7 +104,7 @@ impl NpsEstimator {
         self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         if self.first.is_none() {
-            // Under nodestime the clock stands still until the first evaluation, then jumps by its nodes.
+            // Under nodestime the clock stands still until the first evaluation.
             let waited_s = (stats.elapsed - since).as_secs();
             self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s };
         }
@@ -124,7 +124,6 @@ impl NpsEstimator {
         }
     }
 
-    /// Follows the rate `measured` between `from_s` and `to_s` seconds of the measurement.
     fn follow(&mut self, measured: f64, from_s: f64, to_s: f64) {
         let seconds = to_s - from_s;
         self.value = match self.rule {
@@ -147,8 +146,7 @@ fn rate(from: NpsSample, to: NpsSample) -> Option<f64> {
     (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
 }
 
-/// Rises at once. Falls along a line that reaches `measured` at the window's end. `before` and `now` are
-/// shares of the window.
+/// Falls along a line to `measured` at the window's end. `before` and `now` are shares of the window.
 fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
     if value <= measured || now >= 1.0 {
         return measured;
@@ -187,7 +185,7 @@ mod tests {
         assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: a guess worth half a second still had 0.47 of its weight after one second.
+    /// A regression: after one second a guess worth half a second still weighed 0.47.
     #[test]
     fn a_guess_weighs_as_much_as_so_many_seconds_of_measuring() {
         let left_after = |ms: u32, guess_s| {
@@ -225,8 +223,7 @@ mod tests {
         assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
     }
 
-    /// A regression: the rate of a single batch included the wait for the network, and ignored the rule and
-    /// the guess's weight.
+    /// A regression: the rate of a single batch included the wait for the network.
     #[test]
     fn a_single_batch_shows_the_rate_of_a_slow_device() {
         // 10 s of loading, a batch of 10 after 1 s, another 0.5 s.

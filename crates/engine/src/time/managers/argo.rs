@@ -80,7 +80,7 @@ impl ArgoClock {
     }
 
     fn planned_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
-        // The listing goes on to ask for less than 5 s, for 10 ms a move, but never gets there.
+        // The listing never reaches its branch for less than 5 s.
         if self.main_ms < EMERGENCY_MS {
             return self.main_ms * EMERGENCY_SHARE;
         }
@@ -110,14 +110,11 @@ impl ArgoClock {
 
 /// The difficulty changes from this iteration on.
 const FIRST_RATED_ITERATION: u32 = 5;
-/// A larger fall of the score makes a move difficult, centipawns.
 const SCORE_DROP: f64 = 50.0;
-/// A smaller change of the score is stable, centipawns.
 const STABLE_SCORE: f64 = 10.0;
 const FIRST_STABLE_ITERATION: u32 = 10;
-/// A mate in as many moves ends the search.
 const SHORT_MATE: u32 = 5;
-/// A longer mate ends it if it is this much nearer than the iteration's number, plies.
+/// A longer mate ends it if it is this much nearer than the iteration's number.
 const MATE_MARGIN: u32 = 5;
 /// A position is tactical with this share of tactical moves, …
 const TACTICAL_SHARE: f64 = 1.0 / 3.0;
@@ -208,9 +205,8 @@ impl ArgoStopper {
     }
 }
 
-/// Whether a mate for or against us is short or well within the depth of `iteration`.
+/// Short or well within the depth of `iteration`.
 fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
-    // The mating side makes the first move of the line, the mated side the second.
     let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
     let got = stats.mated_in.map(|moves| (moves, 2 * moves));
     given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)

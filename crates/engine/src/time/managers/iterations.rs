@@ -20,8 +20,7 @@ pub(crate) struct IterationTracker {
 }
 
 impl IterationTracker {
-    /// The latest iteration that ended since the last call. Powers of two that a reused tree had reached do
-    /// not count.
+    /// The latest that ended since the last call, beyond a reused tree's size.
     pub(crate) fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
         stats.since_first_eval?;
         let number = stats.nodes.0.checked_ilog2()?;

@@ -19,7 +19,7 @@ use crate::time::units::{GamePly, Millis};
 
 /// The first move's bonus stops growing here.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);
-/// `Slowmover` above 1 has no effect below this, ms: smart pruning must have time to give the surplus back.
+/// `Slowmover` above 1 has no effect below this: smart pruning needs time to give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
 option_group! {

@@ -37,8 +37,6 @@ fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
 /// `docs/results/time-management.md` has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 
-/// The manager for the options `TimeManager` (`None` if left alone) and `Slowmover`.
-///
 /// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager is named.
 pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
@@ -74,7 +72,6 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     (manager.create)(own)
 }
 
-/// The parameter list with the values of `smooth`'s preset filled in.
 pub fn spelled_out(text: &str) -> Result<Params, ParamError> {
     let params = Params::parse(&text.to_ascii_lowercase())?;
     let own = params.lists().find(|(name, _)| *name == Smooth::NAME);

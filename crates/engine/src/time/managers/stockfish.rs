@@ -33,7 +33,6 @@ impl TimeManager for Stockfish {
 const MOVE_HORIZON: u32 = 50;
 /// Factor on this move's importance in the maximum.
 const MAX_RATIO: f64 = 7.0;
-/// Share of the other moves' time that the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
 option_group! {
@@ -99,7 +98,6 @@ impl Stockfish {
         TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
-    /// Time to share if `moves` moves are to go, ms.
     fn time_for_moves(&self, clock: MoverClock, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;
@@ -107,7 +105,7 @@ impl Stockfish {
     }
 }
 
-/// This move's share of the time, by its importance `this` and that of the later moves, `others`.
+/// This move's share of the time.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);
@@ -163,7 +161,7 @@ struct StockfishStopper {
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
-    /// The score is far from the last iteration's: a depth search's fail low or fail high.
+    /// A depth search's fail low or fail high.
     fails: bool,
 }
 
@@ -376,7 +374,7 @@ mod tests {
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
         assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
         assert_eq!(hints.remaining_time, Millis(3_500.0));
-        // Never the last iteration after a fail. The next is measured by this one's score.
+        // The next iteration is measured by this one's score.
         assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));

@@ -34,7 +34,7 @@ const BEST_SHARE_RATE: f64 = 4.0;
 struct PreviousMove {
     /// At its end, as the target counts them.
     nodes: f64,
-    /// Share of the final tree made on our own clock. The rest is a gift, which shortens no later move.
+    /// Share of the final tree made on our own clock. The rest shortens no later move.
     own_share: f64,
     /// Multiple of the average move time.
     weight: f64,
@@ -51,7 +51,6 @@ pub struct Smooth {
     previous: Option<PreviousMove>,
     /// Pondered nodes in the tree at the move's start.
     gift_nodes: f64,
-    /// New nodes saved by the lead at the move's start.
     lead_nodes: f64,
     piggybank: Piggybank,
     message: Option<String>,
@@ -197,7 +196,7 @@ impl Named for Smooth {
 impl TimeManager for Smooth {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let Some(clock) = facts.limits.mover_clock() else {
-            // The next move finds the nodes of this search without a clock in its tree.
+            // The next move finds this search's nodes in its tree.
             self.previous = None;
             return None;
         };
@@ -230,8 +229,7 @@ impl TimeManager for Smooth {
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        // Smart pruning ends a search when the remaining budget cannot catch up its lead: the use beyond the
-        // initial lead is proportional to the budget beyond it.
+        // The use beyond the initial lead is proportional to the budget beyond it.
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let beyond_lead_ms = report.budget.0 - lead_ms;
         let used_share = if is_overdrawn { 1.0 } else { outcome.used.0 / beyond_lead_ms };

@@ -202,7 +202,7 @@ impl From<SmoothValues> for SmoothConfig {
     }
 }
 
-/// Fills what `smooth(…)` does not name from its preset, including the estimator and its values.
+/// Fills what `smooth(…)` does not name from its preset.
 pub(crate) fn with_preset(list: &Params) -> Result<Params, ParamError> {
     let mut named = SmoothValues::default();
     named.take(list)?;
@@ -234,8 +234,7 @@ impl SmoothConfig {
         Ok(SmoothConfig { moves_left: estimator.unwrap_or(config.moves_left), ..config })
     }
 
-    /// The moves that share the time, capped by `movestogo`, and their share of all moves left in the game,
-    /// `0..=1`.
+    /// Moves that share the time, capped by `movestogo`, and their share of all moves left.
     pub(super) fn planned_moves(
         &self,
         limits: &GoLimits,
@@ -269,8 +268,7 @@ mod tests {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
     }
 
-    /// A regression: presets were compared with themselves. These are the numbers of the pull request's
-    /// table, our own, and today's Lc0's.
+    /// A regression: presets were compared with themselves. These are the sources' numbers.
     #[test]
     fn the_presets_have_the_values_of_their_sources() {
         let pr1195 = SmoothParams {

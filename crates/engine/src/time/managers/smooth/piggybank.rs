@@ -12,7 +12,7 @@ pub(crate) struct Piggybank {
 }
 
 impl Piggybank {
-    /// Opens the reserve with a share of the clock at the first move, and caps it to `cap_ms` at every move.
+    /// Opens the reserve at the first move, and caps it at every move.
     pub(crate) fn prepare(&mut self, params: &PiggybankParams, time_ms: f64, cap_ms: f64) {
         let balance = self.balance_ms.unwrap_or(params.initial_share * time_ms);
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
@@ -51,9 +51,7 @@ impl VisitRates {
         }
     }
 
-    /// Takes in the current visits.
-    ///
-    /// The window keeps its whole length, however often this is called. (Lc0's shrinks to one tick.)
+    /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         if stats.root_visits.is_empty() {
             return;
@@ -71,8 +69,8 @@ impl VisitRates {
         visits.clone_from(&stats.root_visits);
     }
 
-    /// Whether some move i would overtake the best one by `by_ms`, with optimism for the rivals: N_i +
-    /// 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
+    /// Some move i would overtake the best one, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best +
+    /// 0.2·rate_best·Δ (Lc0's figures).
     pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;
@@ -137,7 +135,7 @@ mod tests {
         assert!(visit_rates.is_best_overtaken(3_000.0));
     }
 
-    /// Lc0's defect: with ticks closer than the window the rates are those of one tick.
+    /// Lc0's defect: the rates are those of one tick.
     #[test]
     fn the_window_grows_to_its_length_whatever_the_ticks() {
         let mut visit_rates = visit_rates();

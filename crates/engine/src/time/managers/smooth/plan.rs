@@ -15,14 +15,12 @@ pub(crate) struct PlanInput {
     pub movestogo: Option<u32>,
     /// Full moves of our side, capped by `movestogo`, at least 1.
     pub moves_left: f64,
-    /// Average weight of the moves ahead relative to this one.
     pub future_weight: f64,
     pub nps: f64,
     /// Below 1.
     pub tree_reuse: f64,
     pub reused_nodes: f64,
-    /// Share of the new nodes that count towards the target: 1 for the whole tree, the best move's share of
-    /// new visits for `target=bestmove`.
+    /// Share of the new nodes that count towards the target: the best move's for `target=bestmove`.
     pub share_of_new: f64,
     /// Expected share of a budget that is used, less the lead.
     pub timeuse: f64,
@@ -32,7 +30,6 @@ pub(crate) struct PlanInput {
     pub lead_nodes: f64,
     /// Largest share of the clock for one move.
     pub max_move_budget: f64,
-    /// Least search time as a share of the average move time.
     pub min_move_share: f64,
     /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
@@ -42,7 +39,6 @@ pub(crate) struct PlanInput {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PiggybankDeposit {
-    /// Share of the target time put into the reserve.
     pub share: f64,
     pub room_ms: f64,
 }
@@ -93,8 +89,7 @@ impl PlanInput {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Before a time control an even share of the clock is allowed: with one move to go, nothing is gained by
-    /// keeping time back.
+    /// Before a time control an even share is allowed: with one move to go, keeping time back gains nothing.
     pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
@@ -102,8 +97,7 @@ impl PlanInput {
 }
 
 impl SmoothParams {
-    /// Average weight of the moves ahead relative to this one at `root`, 1 if nothing is known. `part` as in
-    /// [`stakes_ahead`].
+    /// Average weight of the moves ahead relative to this one. `part` as in [`stakes_ahead`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         let Some(root) = root else { return 1.0 };
         match self.move_weight {

@@ -12,7 +12,6 @@ use super::params::{LimitKind, SmoothConfig};
 use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
 
-/// Growth of the tree at which the plan is revised.
 const REVISION_GROWTH: f64 = 1.1;
 
 #[derive(Clone, Debug)]
@@ -32,7 +31,7 @@ pub(crate) struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
-    /// At the start of the move: the measure for the weight of what is learnt.
+    /// Measure for the weight of what is learnt.
     average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
@@ -57,8 +56,7 @@ impl SmoothStopper {
         }
     }
 
-    /// Plans again with the game's length and the search's speed as found so far: at the first evaluation,
-    /// then whenever the tree has grown by a tenth.
+    /// Plans again at the first evaluation, then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
         if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
@@ -98,7 +96,7 @@ impl SmoothStopper {
         self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
     }
 
-    /// The end of the move without the reserve, ms. With budgets in nodes only the clock limits the time.
+    /// Without the reserve, ms. With budgets in nodes only the clock limits the time.
     fn regular_ms(&self) -> f64 {
         match self.context.config.values.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,

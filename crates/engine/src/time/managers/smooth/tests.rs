@@ -62,7 +62,7 @@ fn the_first_move_by_hand() {
     assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
 }
 
-/// Lc0's defect: nodes made while pondering count as reused, the target is 0, and it moves at once.
+/// Lc0's defect: pondered nodes count as reused, and it moves at once.
 #[test]
 fn nodes_made_while_pondering_do_not_shorten_a_move() {
     let pondered = MoveFacts {
@@ -84,7 +84,6 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
         let mut manager = smooth("");
         let first = report_of(&mut manager, &facts(60_000.0, 600.0));
         finish(&mut manager, first, 1_000.0, 1_000);
-        // Half of the tree is kept, and the gift comes on top.
         let second = MoveFacts {
             reused_nodes: Nodes(500 + gift),
             pondered_nodes: Nodes(gift),
@@ -116,7 +115,6 @@ fn a_slow_first_batch_does_not_hide_the_deadline() {
     let waiting = |elapsed_ms| SearchStats { elapsed: Millis(elapsed_ms), ..SearchStats::default() };
     assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
     assert!(close(hints.remaining_time.0, 1.0));
-    // At 100 evaluations/s not even one fits into 1 ms.
     assert_eq!(hints.batch_cap(256, Nps(100.0)), 1);
     assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
 }
@@ -195,7 +193,6 @@ fn a_network_without_the_head_is_noticed_once() {
     }
 }
 
-/// What ends a search after `elapsed_ms` at 1,000 nodes/s, with these visits of two root moves.
 fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32; 2]) -> Option<StopReason> {
     let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
     let mut chain = keeper.start_move(&facts(time_ms, 0.0));
@@ -203,12 +200,11 @@ fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32;
     chain.should_stop(&decided, &mut Hints::default())
 }
 
-/// A regression: the manager's rate did not reach smart pruning, which used the search's own.
+/// A regression: smart pruning used the search's own rate.
 #[test]
 fn smart_pruning_counts_with_the_managers_rate() {
     let ask = |params: &str| end_of_search(params, 60_000.0, 1_000.0, [5_000, 10]);
-    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s cannot catch up 4,990, but
-    // 174,258 at 100,000/s can.
+    // 2,317.6 ms are left: 1,743 visits at 1,000/s cannot catch up 4,990, but 174,258 at 100,000/s can.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
     assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
 }
@@ -321,7 +317,7 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
     assert!(manager.timeuse.value() > 0.7, "a draw counts as full use");
 }
 
-/// With a speed guess far too low, reused nodes look like many seconds, which must not end moves.
+/// With a low speed guess, reused nodes look like many seconds.
 #[test]
 fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
     let mut manager = smooth("init-nps=100");
@@ -449,7 +445,7 @@ fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
     assert!(learnt(true) < 0.45, "{}", learnt(true));
 }
 
-/// A regression: after `go infinite` within a game the next move took its tree for the last move's.
+/// A regression: the next move took the tree of `go infinite` for the last move's.
 #[test]
 fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     let mut manager = smooth("");
@@ -462,7 +458,7 @@ fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
     assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
-/// A regression: learning was weighted by the revised average, not by the one at the start.
+/// A regression: learning was weighted by the revised average.
 #[test]
 fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     let mut manager = smooth("mle-mlh");
@@ -481,8 +477,7 @@ fn the_weight_of_a_move_is_measured_by_the_average_at_its_start() {
     assert!(close(learnt, decay(0.5, 0.3, 4.0, 1.0)), "{learnt}");
 }
 
-/// A regression: after a move of one batch the rate ignored `nps-update-unit` and `init-nps-weight`, and
-/// loading the network counted as search.
+/// A regression: after a move of one batch the rate ignored the rule, and loading counted as search.
 #[test]
 fn the_rate_of_a_move_with_one_batch_is_followed_by_the_same_rule() {
     let nps_after = |params: &str, loading_ms: f64| {
