@@ -1,5 +1,5 @@
-//! A search from `go` to its answer: a [`GoRequest`] says what to search, a [`Listener`] hears of it, a
-//! [`SearchAnswer`] ends it. [`ActiveSearch`] is the running search with its watching thread.
+//! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`SearchAnswer`]).
+//! [`ActiveSearch`] is the running search with its watching thread.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,9 +1,9 @@
-//! One side of a game, searched step by step on the caller's thread beside many others.
+//! One side of a game, searched step by step on the caller's thread beside many others, for matches and for
+//! positions without a game.
 //!
-//! An [`EngineSetup`] holds options, network and tables for any number of games. An [`EnginePlayer`] plays
-//! one side of one: [`EnginePlayer::begin_move`], [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in
-//! turn until the search is over, [`EnginePlayer::end_move`]. [`EnginePlayer::begin_pondering`] starts the
-//! same steps before that. Matches use it, and `serve` for positions without a game.
+//! An [`EngineSetup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
+//! [`EnginePlayer::begin_move`] or [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and
+//! [`SharedBatch::evaluate`] in turn until the search is over, [`EnginePlayer::end_move`].
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,6 +19,7 @@ use crate::time::managers::MANAGERS;
 use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
+    /// The values of all options.
     pub struct Settings {
         /// The network that is loaded, and what evaluates it.
         network: NetworkOptions;

@@ -1,6 +1,6 @@
 //! Networks: files, input planes, policy indices, and the backends that evaluate.
 //!
-//! The search knows this module only through [`Backend`] and [`Evaluator`]: Nothing here knows of the search.
+//! The search knows this module only through [`Backend`] and [`Evaluator`]. Nothing here knows of the search.
 //!
 //! | module | job |
 //! |---|---|

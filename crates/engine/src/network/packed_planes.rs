@@ -1,9 +1,9 @@
 //! Input planes in 896 bytes instead of 28 KB of floats, for devices that expand them.
 //!
-//! The tensor is `[112, 8]`: a byte per rank of each plane, bit 0 is the a-file. The fifty-move plane is
-//! uniform, and its bytes are the counter in plies, 255 at most. A device looks each byte up in a table of
-//! rows of 8 numbers: its bits, or further down the counter's value. The result equals
-//! [`InputPlanes::write_dense`] to the last bit. Backends pack. [`super::onnx`] puts the table into a model.
+//! The tensor is `[112, 8]`: a byte per rank of each plane, bit 0 is the a-file. In the fifty-move plane each
+//! byte is the counter in plies, 255 at most. A device looks each byte up in a table of rows of 8 numbers:
+//! its bits, or further down the counter's value. The result equals [`InputPlanes::write_dense`] to the last
+//! bit.
 
 use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};

@@ -1,8 +1,8 @@
 //! The search threads and their queue.
 //!
-//! A thread lets each of its open searches gather leaves, evaluates all leaves together, and takes further
-//! searches between rounds. So batches are large though each search asks for few leaves. A search finds what
-//! it would find alone, except for shared cache entries.
+//! A thread lets its open searches gather leaves, evaluates all leaves together, and takes further searches
+//! between rounds. So batches are large, though each search finds what it would find alone, except for shared
+//! cache entries.
 //!
 //! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
 //! flight. On a CPU only a pool for one search at a time does so.

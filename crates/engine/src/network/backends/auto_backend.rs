@@ -1,4 +1,4 @@
-//! The backend `auto`: the rule that chooses for the user. Nothing is measured and nothing is kept.
+//! The backend `auto`: the rule that chooses for the user.
 //!
 //! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no
 //!    GPU.

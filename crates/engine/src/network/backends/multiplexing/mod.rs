@@ -5,8 +5,7 @@
 //! | `demux` | it is split over all devices |
 //! | `multiplexing` | it waits for the next device that is free, which takes others along |
 //!
-//! A device that fails drops out with a message, and the others evaluate what it leaves. Only when none is
-//! left does an evaluation fail.
+//! Only when none is left does an evaluation fail.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -43,9 +42,8 @@ pub struct Device {
     pub is_alive: AtomicBool,
 }
 
-/// Joins at least one device into one backend. `notes`, such as on missing devices, come first.
-///
-/// Fails if the devices want different encodings, or one has no room for its evaluators.
+/// Joins at least one device into one backend, after `notes` such as on missing devices. Fails if the devices
+/// want different encodings, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     Ok(Arc::new(Dispatch::new(DevicePool::new(name, devices, notes))?))
 }
@@ -171,11 +169,9 @@ impl DevicePool {
     }
 }
 
-/// `demux` or `multiplexing`: device threads take positions from queues.
-///
-/// `demux` has a queue per device and splits a batch in proportion to the preferred batch sizes.
-/// `multiplexing` has one queue, from which a free device joins waiting batches. Positions that a failed
-/// device leaves are sent out again.
+/// Device threads take positions from queues. `demux` has a queue per device and splits a batch in proportion
+/// to the preferred batch sizes. `multiplexing` has one queue, from which a free device joins waiting
+/// batches. Positions that a failed device leaves are sent out again.
 #[derive(Debug)]
 struct Dispatch {
     info: BackendInfo,
