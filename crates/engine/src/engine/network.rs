@@ -65,7 +65,6 @@ pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError
     discover::load(options.named_file(), options.heads())
 }
 
-/// With its network's identity.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
     pub backend: Arc<dyn Backend>,
@@ -194,7 +193,7 @@ impl fmt::Display for PositionEvaluation {
 }
 
 impl Engine {
-    /// The network's evaluation of the current position, `None` without a network.
+    /// `None` without a network.
     pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };

@@ -18,7 +18,6 @@ pub(super) struct QuickLook {
     pub(super) mv: Move,
     /// For the side to move: from the cache, or from the material after the move.
     value: Evaluation,
-    /// In the engine's moves.
     mate: Option<u32>,
 }
 
@@ -37,7 +36,7 @@ impl QuickLook {
     }
 }
 
-/// A move for the last position, from `allowed` unless that is empty.
+/// From `allowed` unless that is empty.
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
@@ -101,7 +100,6 @@ fn balance(position: &Position) -> i32 {
     Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
 }
 
-/// How much nearer to the centre a knight or pawn comes.
 fn placement(position: &Position, mv: Move) -> i32 {
     match position.board().role_at(mv.from_square()) {
         Some(Role::Knight | Role::Pawn) => centrality(mv.to_square()) - centrality(mv.from_square()),

@@ -17,19 +17,17 @@ pub const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
 /// The network in the program: file name and content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
 
-/// Follows a built-in network's name.
 const BUILT_IN_MARK: &str = " (built in)";
 
-/// Whether a backend's description names a built-in network.
 pub fn is_built_in(description: &str) -> bool {
     description.contains(BUILT_IN_MARK)
 }
 
-/// A network, and the files passed over if none was named.
+/// `passed_over` is empty if a network was named.
 #[derive(Debug)]
 pub struct Discovered {
     pub network: NetworkFile,
-    /// Why newer files beside the program cannot be used.
+    /// Why newer files cannot be used.
     pub passed_over: Vec<Note>,
 }
 
@@ -53,7 +51,6 @@ fn folders_beside_the_program() -> Vec<PathBuf> {
     })
 }
 
-/// The newest readable network in `folders`, else the built-in one.
 fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discovered, NetworkError> {
     let mut passed_over = Vec::new();
     for path in candidates(folders) {

@@ -21,7 +21,6 @@ fn platform_cache() -> Option<PathBuf> {
     }
 }
 
-/// The running program's.
 pub fn executable() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_path_buf)
 }

@@ -10,7 +10,6 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 use crate::note::Note;
 
-/// Passes everything on and measures.
 #[derive(Debug)]
 pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
@@ -84,7 +83,6 @@ struct BusyMeter {
 
 #[derive(Debug)]
 struct BusyState {
-    /// Existing evaluators, and those at work.
     evaluators: u32,
     active: u32,
     /// `busy` counts up to this instant.
@@ -105,7 +103,6 @@ impl BusyMeter {
         let busy = match self.processor {
             // Each evaluator has a core.
             Processor::Cpu => passed * state.active / state.evaluators.max(1),
-            // They share one device.
             Processor::Accelerator => passed * state.active.min(1),
         };
         state.busy += busy;
@@ -113,7 +110,6 @@ impl BusyMeter {
     }
 }
 
-/// Passes everything on and adds notes.
 #[derive(Debug)]
 struct WithNotes {
     backend: Arc<dyn Backend>,

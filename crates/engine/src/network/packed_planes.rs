@@ -9,9 +9,7 @@ use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};
 
 pub(crate) const PLANE_BYTES: usize = 8;
-/// Per position.
 pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;
-/// In each half of the table.
 const ROWS: usize = 256;
 
 impl InputPlanes {
@@ -29,7 +27,7 @@ impl InputPlanes {
     }
 }
 
-/// The table `[512, 8]` that expands bytes.
+/// `[512, 8]`, expands bytes.
 pub(super) fn table(format: InputFormat) -> Vec<f32> {
     let bits = (0..ROWS).flat_map(|byte| (0..8).map(move |bit| (byte >> bit & 1) as f32));
     let counters = (0..ROWS).flat_map(|plies| [plies as f32 / format.rule50_unit(); 8]);
@@ -47,7 +45,6 @@ mod tests {
     use crate::chess::{History, Variant};
     use crate::network::encode::{HistoryFill, encode};
 
-    /// Expands as a device does.
     fn expand(bytes: &[u8], format: InputFormat) -> Vec<f32> {
         let (table, first_rows) = (table(format), first_rows());
         let row = |(place, &byte): (usize, &u8)| {

@@ -28,7 +28,6 @@ impl DevicePace {
     }
 }
 
-/// All times have the same origin.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     pace: DevicePace,

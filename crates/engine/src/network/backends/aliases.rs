@@ -31,7 +31,7 @@ const SHORT: [Alias; 5] = [
     provider("openvino", &[("provider", "openvino")]),
 ];
 
-/// Lc0's alone.
+/// Lc0's.
 const LC0: [Alias; 7] = [
     provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", &[CUDA]),
     provider("cuda-fp16 cudnn-fp16", &[CUDA, FP16]),
@@ -52,16 +52,13 @@ const fn provider(names: &'static str, options: &'static [(&'static str, &'stati
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,
-    /// How the name was interpreted.
     pub(super) notes: Vec<Note>,
 }
 
-/// For texts that list valid names.
 pub fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().flat_map(|alias| alias.names.split(' '))
 }
 
-/// Lc0's included.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().chain(&LC0).flat_map(|alias| alias.names.split(' '))
 }

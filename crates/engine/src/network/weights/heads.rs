@@ -7,7 +7,6 @@ use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 
-/// By Lc0's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyHeadName {
     /// The only one in most files.
@@ -54,7 +53,6 @@ pub struct HeadChoice {
     pub value: ValueHeadName,
 }
 
-/// No network has this head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown head \"{name}\". Lc0's heads are {known}")]
 pub struct UnknownHead {

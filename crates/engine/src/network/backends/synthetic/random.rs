@@ -10,11 +10,9 @@ use crate::params::Params;
 
 use super::info;
 
-/// As in `--backend`.
 pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
 const LOGIT_SPAN: f32 = 3.0;
-/// Moves left lie in `0..PLIES_SPAN`.
 const PLIES_SPAN: f32 = 200.0;
 
 #[derive(Debug)]

@@ -31,7 +31,6 @@ use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
-/// As in `--backend`.
 pub const NAME: &str = "simulated";
 /// A mid-range GPU's, in microseconds.
 const DEFAULT_LATENCY: u64 = 1_000;
@@ -54,7 +53,6 @@ pub(crate) struct Simulated {
     fail_after: u64,
 }
 
-/// All evaluators share it.
 #[derive(Debug)]
 struct Device {
     started: Instant,
@@ -269,7 +267,6 @@ mod tests {
         Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 
-    /// Many evaluators share the device's throughput, and real time passes.
     #[test]
     fn threads_share_one_device() {
         let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");

@@ -51,7 +51,7 @@ impl Evaluator for TrivialEvaluator {
     }
 }
 
-/// Our material less theirs, in pawns, on the newest board.
+/// Ours less theirs, in pawns, on the newest board.
 fn material(planes: &InputPlanes) -> f32 {
     let count = |plane: usize| planes.masks[plane].count_ones() as f32;
     let balance = |(piece, value): (usize, &f32)| value * (count(piece) - count(THEIR_PIECES + piece));
