@@ -134,7 +134,6 @@ pub(super) struct ErrorAnswer<'a> {
     pub(super) ply: Option<usize>,
 }
 
-/// The answer to an action.
 #[derive(Serialize)]
 pub(super) struct ActionAnswer<'a, T> {
     pub(super) id: &'a Value,

@@ -99,7 +99,6 @@ impl Command {
     }
 }
 
-/// The fields of a line.
 struct Fields(Map<String, Value>);
 
 impl Fields {
@@ -149,7 +148,6 @@ impl Fields {
         })))
     }
 
-    /// Returns the game with all its moves.
     fn game(&self, chess960: bool) -> Result<History, Refusal> {
         let variant = if chess960 { Variant::Chess960 } else { Variant::Standard };
         let mut game = match self.0.get("fen") {

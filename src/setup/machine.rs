@@ -222,7 +222,6 @@ pub(crate) fn with_remedy(error: LibraryError) -> LibraryError {
     LibraryError::PartsMissing { provider, parts, remedy }
 }
 
-/// Returns the Pythons that have pip.
 pub(super) fn pythons_with_pip() -> impl Iterator<Item = &'static str> {
     let asked =
         |python: &str| Command::new(python).args(["-m", "pip", "--version"]).stdin(Stdio::null()).output();

@@ -106,7 +106,6 @@ impl PublishedNetwork {
         self.size.div_ceil(1_000_000)
     }
 
-    /// Returns its line in a list.
     pub(crate) fn line(&self) -> String {
         let (size, here) = (self.megabytes(), if self.is_here { ", is here" } else { "" });
         format!("{:<11} {size:>4} MB  {:<28} licence: {}{here}\n", self.name, self.is, self.licence)

@@ -139,7 +139,6 @@ impl Plan {
         self.items.is_empty()
     }
 
-    /// Returns what is to be fetched.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| !item.is_here)
     }

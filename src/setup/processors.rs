@@ -164,7 +164,6 @@ mod tests {
             self
         }
 
-        /// Writes one file for each processor.
         fn each(
             self,
             cpus: impl Iterator<Item = usize>,

@@ -298,7 +298,6 @@ fn names_command(word: &OsString) -> bool {
     word.to_str().is_some_and(|word| Cli::command().find_subcommand(word).is_some())
 }
 
-/// One line.
 fn reason_of(error: &clap::Error) -> String {
     if let Some(reason) = std::error::Error::source(error) {
         return reason.to_string();

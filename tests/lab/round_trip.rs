@@ -52,7 +52,7 @@ fn assert_comes_back(path: &Path) -> usize {
 const STARTS: [&str; 4] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R b KQkq - 0 12",
-    "4k3/PPPPPPPP/8/8/8/8/pppppppp/4K3 w - - 0 1",
+    "4k3/PPP3PP/8/8/8/8/ppp3pp/4K3 w - - 0 1",
     "bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w CFcf - 0 1",
 ];
 const COMMENTS: [&str; 12] = [

@@ -127,7 +127,6 @@ impl Phase {
         }
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Opening => "opening",

@@ -1,13 +1,11 @@
-//! Rows: what a measurement writes, one line of a CSV file each.
+//! Rows: the results of a measurement, one CSV line each.
 //!
-//! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put
-//! together, give the very report that one machine would have given.
+//! Reports are computed from rows, so that the rows of many machines together give the report of one machine.
 //!
 //! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
-//! Row for GameRow`. A running command appends to the CSV by [`RowWriter`] or [`GameFiles`]. It is the
-//! command's journal: a run that was stopped goes on behind the last whole row. Floats are written with as
-//! many digits as bring back the same float. [`MergedGames`] reads the rows of many files game by game.
-//! [`JsonLines`] is for rows that hold lists.
+//! Row for GameRow`. [`RowWriter`] and [`GameFiles`] append to the CSV, from which a stopped run resumes
+//! behind the last whole row. Floats round-trip. [`MergedGames`] reads the rows of many files game by game.
+//! [`JsonLines`] is for rows with lists.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -22,28 +20,25 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use zeitnot_engine::foreign::in_our_words;
 
-/// The column that names the version of the program which wrote a row. Rows of versions before it was there
-/// lack it, and have an empty version when they are read.
+/// The version of the program that wrote a row, empty for older rows without this column.
 const VERSION_COLUMN: &str = "version";
 
-/// The reason why rows could not be read or written. The message names the file.
+/// The message names the file.
 #[derive(Debug, Error)]
 pub enum RowError {
-    /// The file could not be opened, read or written.
     #[error("{}: {}", path.display(), in_our_words(error))]
     Io {
-        /// The file.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// The file does not hold what it should. The text says what is wrong and what helps.
+    /// What is wrong with the file, and what helps.
     #[error("{0}")]
     Content(String),
 }
 
 impl RowError {
-    /// Returns the error of a file that could not be opened, read or written, for `map_err`.
+    /// For `map_err`.
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
         |error| RowError::Io { path: path.to_owned(), error }
     }
@@ -52,24 +47,22 @@ impl RowError {
         |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
     }
 
-    /// Returns the error of a file to go on with or to replace that something else has written, or a version
-    /// with other columns.
+    /// The file was written by something else, or by a version with other columns.
     fn other_columns(path: &Path) -> RowError {
         let text = "has other columns than this version writes; begin anew in another --out";
         RowError::Content(format!("{}: {text}", path.display()))
     }
 }
 
-/// A row of results. Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with
-/// their unit.
+/// Fields are numbers, `bool`, `String` or `Option`s of them, named in `snake_case` with their unit.
 pub trait Row: Default + Serialize + DeserializeOwned {
-    /// Names the kind of rows for people, as in "these are rows of `movesleft`".
+    /// For people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
 
-    /// The names of the fields, in their order.
+    /// Names of the fields, in order.
     fn columns() -> Vec<String> {
         let mut header = csv::Writer::from_writer(Vec::new());
-        // Invariant: the fields are those that CSV can hold, and memory takes them.
+        // Invariant: the fields fit CSV, and memory takes them.
         header.serialize(Self::default()).expect("a row of a CSV file");
         let written = header.into_inner().expect("written to memory");
         let line = written.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -77,7 +70,7 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
-/// Returns the columns' names of a CSV file, by which `report` knows what kind of rows it holds.
+/// Identify the kind of rows for `report`.
 pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
     let file = File::open(path).map_err(RowError::io(path))?;
     let mut csv = csv::Reader::from_reader(BufReader::new(file));
@@ -85,8 +78,7 @@ pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
     Ok(headers.iter().map(str::to_owned).collect())
 }
 
-/// Says whether a file with the columns `found` holds rows that have `columns`: the same ones, but for
-/// [`VERSION_COLUMN`].
+/// Compares the columns of a file, ignoring [`VERSION_COLUMN`].
 pub fn are_columns_of(found: &[String], columns: &[String]) -> bool {
     let without_version = || columns.iter().filter(|column| *column != VERSION_COLUMN);
     found == columns || found.iter().eq(without_version())
@@ -102,7 +94,6 @@ pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowErr
     Ok(files)
 }
 
-/// Makes a folder and those that it lies in, if they are not there yet.
 pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
@@ -116,8 +107,7 @@ pub struct RowWriter<R> {
 }
 
 impl<R: Row> RowWriter<R> {
-    /// Starts a new file with the names of the columns. An old one with such rows is replaced, another one
-    /// refused.
+    /// Starts a new file. An old one is replaced if it has the same kind of rows, otherwise refused.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         if path.metadata().is_ok_and(|file| file.len() > 0) {
             let columns = columns_of_file(path)?;
@@ -129,11 +119,10 @@ impl<R: Row> RowWriter<R> {
         RowWriter::begin(path, file)
     }
 
-    /// Goes on behind the rows that `keep` accepts: it sees the rows in order, and from the first that it
-    /// refuses on all are cut off, as is a last line that was only half written. A missing file is created.
+    /// Resumes behind the rows that `keep` accepts in order. Cuts off the rest, including a half-written last
+    /// line. A missing file is created.
     ///
-    /// A file of other rows, of rows without a version, or without rows and with other columns is refused and
-    /// left as it was.
+    /// Refuses and keeps a file with other rows or columns, or rows without a version.
     pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
         if !path.exists() {
             return RowWriter::create(path);
@@ -163,7 +152,7 @@ impl<R: Row> RowWriter<R> {
         if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
     }
 
-    /// Begins an empty file. The header is there even if no row follows, so that it shows the kind of rows.
+    /// The header shows the kind of rows even if none follows.
     fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
         let mut writer = RowWriter::behind(path, file);
         writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
@@ -179,13 +168,13 @@ impl<R: Row> RowWriter<R> {
         self.csv.serialize(row).map_err(RowError::csv::<R>(&self.path))
     }
 
-    /// Hands what was appended to the system, so that it survives the end of the program.
+    /// The rows survive the end of the program.
     pub fn flush(&mut self) -> Result<(), RowError> {
         self.csv.flush().map_err(RowError::io(&self.path))
     }
 }
 
-/// Returns the bytes up to the end of the last line that ends in a newline. No text of a row contains one.
+/// Bytes up to the last newline. No text of a row contains one.
 fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut block = [0; 4096];
@@ -202,7 +191,7 @@ fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// The rows of a run with games, open to be continued: `games.csv` and `moves.csv` in one folder.
+/// `games.csv` and `moves.csv` in one folder, open to be continued.
 #[derive(Debug)]
 pub struct GameFiles<G, M> {
     games: RowWriter<G>,
@@ -210,14 +199,13 @@ pub struct GameFiles<G, M> {
 }
 
 impl<G: Row, M: Row> GameFiles<G, M> {
-    /// Begins both files. Those of an earlier run are replaced.
+    /// Replaces the files of an earlier run.
     pub fn create(folder: &Path) -> Result<GameFiles<G, M>, RowError> {
         make_folder(folder)?;
         let [games, moves] = GameFiles::<G, M>::paths(folder);
         Ok(GameFiles::new(RowWriter::create(&games)?, RowWriter::create(&moves)?))
     }
 
-    /// Goes on with both files, which are open.
     pub(crate) fn new(games: RowWriter<G>, moves: RowWriter<M>) -> GameFiles<G, M> {
         GameFiles { games, moves }
     }
@@ -230,8 +218,7 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         vec![G::columns(), M::columns()]
     }
 
-    /// Adds a game, which then survives the end of the program. Its moves go first: a game counts when its
-    /// own row is there.
+    /// Adds a game and flushes. Its moves go first: a game counts when its own row is there.
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
         moves.iter().try_for_each(|row| self.moves.write(row))?;
         self.moves.flush()?;
@@ -246,8 +233,7 @@ impl<G: Row, M: Row> GameFiles<G, M> {
 }
 
 impl<G: RowOfGame, M: RowOfGame> GameFiles<G, M> {
-    /// Writes all rows of `files`, which may hold either kind, into both files of `folder`, as
-    /// [`write_merged`] does.
+    /// Merges `files` of either kind into both files of `folder`, see [`write_merged`].
     pub fn write_merged(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
         make_folder(folder)?;
         let (of_games, of_moves) = (files_of::<G>(files)?, files_of::<M>(files)?);
@@ -258,7 +244,6 @@ impl<G: RowOfGame, M: RowOfGame> GameFiles<G, M> {
     }
 }
 
-/// Reads the rows of a CSV file, one after the other.
 pub struct RowReader<R> {
     path: PathBuf,
     csv: csv::Reader<Box<dyn Read>>,
@@ -272,19 +257,19 @@ impl<R: Row> RowReader<R> {
         Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
     }
 
-    /// Reads from anything. `path` is for error messages.
+    /// `path` is for error messages.
     fn new(path: &Path, source: Box<dyn Read>) -> RowReader<R> {
         let csv = csv::Reader::from_reader(source);
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
     }
 
-    /// Returns the bytes of the file up to the end of the last row that was read.
+    /// Bytes up to the end of the last row.
     fn bytes(&self) -> u64 {
         self.csv.position().byte()
     }
 
     fn read(&mut self) -> Result<Option<R>, csv::Error> {
-        // After the headers: they would overwrite a borrowed record.
+        // After the headers, which would overwrite a borrowed record.
         let headers = self.csv.headers()?.clone();
         if !self.csv.read_record(&mut self.record)? {
             return Ok(None);
@@ -307,7 +292,7 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// A file of rows as lines of JSON, open to be continued.
+/// Rows as lines of JSON, open to be continued.
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
@@ -315,8 +300,8 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// Opens or makes a file. `take` gets the rows that are there, in order, and may refuse the file, which
-    /// then stays as it was. A last line that was only half written is cut off.
+    /// `take` gets the existing rows in order and may refuse the file, which then stays. Cuts off a
+    /// half-written last line.
     pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
         path: &Path,
         mut take: impl FnMut(R) -> Result<(), E>,
@@ -342,7 +327,6 @@ impl JsonLines {
         Ok(JsonLines { path: path.to_owned(), file })
     }
 
-    /// Adds a row, which then survives the end of the program.
     pub fn add(&mut self, row: &impl Serialize) -> Result<(), RowError> {
         let line = serde_json::to_string(row).map_err(io::Error::from);
         let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
@@ -350,21 +334,19 @@ impl JsonLines {
     }
 }
 
-/// A row that belongs to a game.
 pub trait RowOfGame: Row {
-    /// Identifies a game. Games are written in ascending order.
+    /// Games are written in ascending order.
     type Game: Ord + Clone + Display;
 
     fn game(&self) -> Self::Game;
 
-    /// Returns the name of the way in which the game was played, if there are several. Their rows may be in
-    /// different files.
+    /// Tells apart several ways to play a game, whose rows may be in different files.
     fn way(&self) -> String {
         String::new()
     }
 }
 
-/// The rows of several files, in the order of the games, in bounded memory.
+/// Rows of several files in the order of the games, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct MergedGames<R: RowOfGame> {
     files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
@@ -372,13 +354,13 @@ pub(crate) struct MergedGames<R: RowOfGame> {
 }
 
 impl<R: RowOfGame> MergedGames<R> {
-    /// Opens the files. The games of each must be in ascending order, as all commands write them.
+    /// Each file's games must be in ascending order, as all commands write them.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
         let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
         Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
     }
 
-    /// Returns the rows of the next game, or `None` at the end.
+    /// The rows of the next game.
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
         let mut first: Option<R::Game> = None;
         for (path, file) in &mut self.files {
@@ -433,13 +415,13 @@ impl<R: RowOfGame> Iterator for MergedGames<R> {
     }
 }
 
-/// Refuses to replace the file `path` if it has a game that none of `files` has: it is that of another run.
+/// Refuses to replace `path` if it has a game that none of `files` has: it belongs to another run.
 fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
     if !path.exists() {
         return Ok(());
     }
     let mut merged = MergedGames::<R>::open(files)?;
-    // A row that was half written ends the file. Other rows are refused when it is to be replaced.
+    // A half-written row ends the file. Other rows are refused later.
     for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
         let game = old[0].game();
         let is_before = |rows: &Vec<R>| rows[0].game() < game;
@@ -454,8 +436,7 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
     Ok(())
 }
 
-/// Writes the rows of all files into `path`. Rows that are there already are replaced if all
-/// their games are in the files.
+/// Merges all files into `path`. Existing rows are replaced if all their games are in the files.
 pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
     check_replacing::<R>(path, files)?;
     let mut writer = RowWriter::<R>::create(path)?;
@@ -525,7 +506,7 @@ mod tests {
         }
     }
 
-    /// A regression: a file of something else that was refused had lost what stood behind its last newline.
+    /// A regression: a refused file lost what stood behind its last newline.
     #[test]
     fn a_file_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -584,7 +565,7 @@ mod tests {
         }
     }
 
-    /// Writes three rows of each of the games.
+    /// Three rows for each game.
     fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {
         let row = |&game: &u64| Sample { game, name: way.into(), ..samples()[0].clone() };
         let rows: Vec<_> = games.iter().flat_map(|game| [row(game), row(game), row(game)]).collect();
@@ -616,7 +597,7 @@ mod tests {
         assert_eq!(both.map(|game| game.unwrap().len()).collect::<Vec<_>>(), [6], "played in two ways");
     }
 
-    /// A regression: whatever rows a folder had were replaced without a word.
+    /// A regression: any rows of a folder were replaced silently.
     #[test]
     fn rows_of_another_run_are_not_replaced() {
         let folder = tempfile::tempdir().unwrap();

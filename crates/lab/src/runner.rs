@@ -1,9 +1,8 @@
-//! The runner of all measurements: jobs in order, on threads, until the end or until the user stops them.
+//! Runs the jobs of all measurements on threads, until the end or until the user stops them.
 //!
-//! A source hands out jobs. Each thread takes as many as it likes at once, so that it can evaluate the
-//! positions of all of them in one batch, and delivers results as they come. The caller receives them in the
-//! order of the jobs, whatever threads do: what a run writes does not depend on how many there are, and ends
-//! with a whole job wherever it is stopped.
+//! Each thread takes several jobs at once to evaluate their positions in one batch, and delivers results in
+//! any order. The caller receives them in the order of the jobs, so that the output does not depend on the
+//! threads and always ends with a whole job.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,14 +16,13 @@ use parking_lot::Mutex;
 use super::LabError;
 use zeitnot_engine::search::STACK_BYTES;
 
-/// What a thread does that has room for one more job.
+/// The answer to a thread that asks for another job.
 #[derive(Debug)]
 pub enum Next<J> {
-    /// It begins this one.
     Job(J),
-    /// It goes on with its others: the next one depends on jobs that are under way.
+    /// The next job depends on jobs under way.
     Later,
-    /// It goes on with its others: there is no next one.
+    /// No further jobs.
     End,
 }
 
@@ -34,7 +32,7 @@ impl<J> From<Option<J>> for Next<J> {
     }
 }
 
-/// Hands out the next job with its place.
+/// The next job with its place.
 type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
 
 pub struct Jobs<'a, J, R> {
@@ -42,17 +40,17 @@ pub struct Jobs<'a, J, R> {
     stop: &'a AtomicBool,
     /// No more results are wanted.
     ended: &'a AtomicBool,
-    /// Places of jobs with their results, or the reason why the run cannot go on.
+    /// Places with results, or the error that ends the run.
     results: Sender<Result<(u64, R), LabError>>,
 }
 
 impl<J, R> Jobs<'_, J, R> {
-    /// Returns the next job with its place. The end once the run is stopped.
+    /// The end once the run is stopped.
     pub fn take(&self) -> Result<Next<(u64, J)>, LabError> {
         if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
     }
 
-    /// Takes at most so many jobs at once, or none at the end of a run in which no job depends on others.
+    /// Takes at most `most` jobs, none at the end. For runs whose jobs do not depend on others.
     pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
         let mut taken = Vec::with_capacity(most);
         while taken.len() < most
@@ -63,7 +61,6 @@ impl<J, R> Jobs<'_, J, R> {
         Ok(taken)
     }
 
-    /// Delivers the result of the job at `place`.
     pub fn deliver(&self, place: u64, result: R) {
         // The receiver outlives the threads.
         let _ = self.results.send(Ok((place, result)));
@@ -74,12 +71,10 @@ impl<J, R> Jobs<'_, J, R> {
     }
 }
 
-/// Runs the jobs of `next`: `work` is what each of the threads does, which have the indices from 0. `receive`
-/// gets the results in the order of the jobs and may end the run. `stop` becomes true when the user does.
-/// Jobs under way are then given up.
+/// Runs the jobs of `next`. `work` runs on each thread, with its index from 0. `receive` gets the results in
+/// the order of the jobs and may end the run. When the user sets `stop`, jobs under way are given up.
 ///
-/// A thread that fails ends the run with its error. After `stop` no error of a thread counts: what the
-/// terminal sends at Ctrl-C ends child processes too.
+/// A thread's error ends the run, except after `stop`: Ctrl-C in a terminal ends child processes too.
 pub fn run<J: Send, R: Send>(
     threads: usize,
     stop: &AtomicBool,
@@ -113,7 +108,7 @@ pub fn run<J: Send, R: Send>(
                     let _ = jobs.results.send(Err(error));
                 }
             });
-            // A thread that cannot be had leaves its jobs to the others. The first one is needed.
+            // Without a further thread the others do its jobs. The first one is needed.
             if let (Err(error), 0) = (spawned, index) {
                 return Err(LabError::Thread(error));
             }
@@ -142,8 +137,7 @@ pub fn run<J: Send, R: Send>(
 mod tests {
     use super::*;
 
-    /// Runs 100 jobs, which a thread takes three at a time and delivers in the wrong order. Returns what is
-    /// received up to the result of job `last`.
+    /// 100 jobs, taken in threes and delivered in the wrong order. Stops at the result of job `last`.
     fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
         let mut jobs = 0..100u64;
         let mut found = Vec::new();

@@ -122,7 +122,6 @@ impl UciProcess {
         sent.map_err(|_| self.fault("has ended".into()))
     }
 
-    /// Begins a new game.
     pub fn new_game(&mut self) -> Result<(), UciProcessError> {
         self.send("ucinewgame")?;
         self.send("isready")?;

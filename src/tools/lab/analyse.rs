@@ -39,7 +39,6 @@ const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
 
 /// A game, and its row if an earlier part of the run has analysed it.
 type Job = (RecordedGame, Option<AnalysisRow>);
-/// A row, and whether it is new.
 type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
@@ -102,7 +101,6 @@ impl fmt::Display for AnalysisReport<'_> {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
         check_folder(args, folder)?;

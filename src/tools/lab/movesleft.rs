@@ -98,7 +98,6 @@ impl EstimatorArgs {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators()?;

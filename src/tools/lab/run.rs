@@ -1,6 +1,7 @@
 //! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
 //! of a run, and the command line to go on with it.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -250,12 +251,12 @@ pub(super) struct RecordedGames<'a> {
     pub(super) broken: u64,
     /// Files that could not be read to their end.
     pub(super) damaged: u64,
-    /// Notes on games, those that were not told included.
-    notes: usize,
+    /// How many notes of a kind there were, those that were not told included.
+    notes: HashMap<String, u32>,
 }
 
-/// Notes on games that are told: of a large file a few show what is odd.
-const MOST_NOTES: usize = 20;
+/// Notes of a kind that are told: of a large file a few show what is odd.
+const MOST_NOTES: u32 = 5;
 
 impl<'a> RecordedGames<'a> {
     /// Looks at all files first, so that one that is not there is known at once, and not after hours.
@@ -266,7 +267,14 @@ impl<'a> RecordedGames<'a> {
                 Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
             }
         }
-        Ok(RecordedGames { files: files.iter(), open: None, read: 0, broken: 0, damaged: 0, notes: 0 })
+        Ok(RecordedGames {
+            files: files.iter(),
+            open: None,
+            read: 0,
+            broken: 0,
+            damaged: 0,
+            notes: HashMap::new(),
+        })
     }
 
     fn tell_damage(&mut self, error: &GameError) {
@@ -280,7 +288,7 @@ impl<'a> RecordedGames<'a> {
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
         let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
-        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: 0 }
+        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: HashMap::new() }
     }
 }
 
@@ -310,13 +318,18 @@ impl Iterator for RecordedGames<'_> {
                 Some(Ok(game)) => {
                     self.read += 1;
                     let (number, players) = (game.number, game.tags.players());
-                    let untold = MOST_NOTES.saturating_sub(self.notes);
-                    for note in game.notes.iter().take(untold) {
-                        eprint_message(format_args!("{path}: game {number}{players}: {note}"));
-                    }
-                    self.notes += game.notes.len();
-                    if untold > 0 && self.notes >= MOST_NOTES {
-                        eprint_message("what was done to games beyond these is not told");
+                    for note in &game.notes {
+                        let kind = note.chars().filter(|c| c.is_alphabetic()).take(20).collect();
+                        let told = self.notes.entry(kind).or_insert(0);
+                        *told += 1;
+                        if *told <= MOST_NOTES {
+                            let end = if *told == MOST_NOTES {
+                                ". Other games like this are not named"
+                            } else {
+                                ""
+                            };
+                            eprint_message(format_args!("{path}: game {number}{players}: {note}{end}"));
+                        }
                     }
                     if !game.moves.is_empty() {
                         return Some(RecordedGame { number: self.read, ..game });

@@ -123,7 +123,6 @@ fn nps(text: &str) -> Result<f64, String> {
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
 }
 
-/// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let managers = args.managers();
     let backend = backend(args, &managers)?;

@@ -203,7 +203,6 @@ pub(super) fn searcher(
     Ok(searcher)
 }
 
-/// Figures of one position or of all.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct SearchFigures {
     /// Visits.

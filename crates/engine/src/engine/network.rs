@@ -84,8 +84,8 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
-/// Likewise for a game, in which a wrong parameter must not cost the network: all are left out then, with an
-/// error among the backend's notes.
+/// In a game a wrong parameter must not cost the network: all are left out then, with an error among the
+/// backend's notes.
 fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let error = match open_backend(options) {
         Err(EngineError::Backend(BackendError::Params(error))) if !options.backend_options.is_empty() => {

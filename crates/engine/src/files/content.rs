@@ -3,7 +3,6 @@
 //!
 //! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -109,7 +108,7 @@ fn text_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<d
     };
     match sniffed.kind() {
         None => Ok(Box::new(sniffed)),
-        Some(FileKind::Utf16 { is_little_endian }) => Ok(Box::new(Utf16::new(sniffed, is_little_endian))),
+        Some(FileKind::Utf16 { is_little_endian }) => utf8(sniffed, is_little_endian),
         Some(other) => Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}"))),
     }
 }
@@ -203,49 +202,14 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Turns UTF-16 into UTF-8. What is no character becomes U+FFFD.
-struct Utf16<R> {
-    source: R,
-    is_little_endian: bool,
-    /// Bytes of a character that is not complete yet.
-    part: Vec<u8>,
-    /// UTF-8 that has not been asked for yet.
-    ready: VecDeque<u8>,
-}
-
-impl<R: Read> Utf16<R> {
-    fn new(source: R, is_little_endian: bool) -> Utf16<R> {
-        Utf16 { source, is_little_endian, part: Vec::new(), ready: VecDeque::new() }
-    }
-
-    fn unit(&self, pair: [u8; 2]) -> u16 {
-        if self.is_little_endian { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
-    }
-
-    /// Takes in what the source has next, and returns how many bytes that were.
-    fn advance(&mut self) -> io::Result<usize> {
-        let mut buffer = [0; 4096];
-        let read = self.source.read(&mut buffer)?;
-        self.part.extend(&buffer[..read]);
-        let mut units: Vec<u16> =
-            self.part.chunks_exact(2).map(|pair| self.unit([pair[0], pair[1]])).collect();
-        let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
-        if read > 0 && units.last().is_some_and(is_half) {
-            units.pop();
-        }
-        self.part.drain(..2 * units.len());
-        let letter = |unit: Result<char, _>| unit.unwrap_or(char::REPLACEMENT_CHARACTER);
-        let text: String = char::decode_utf16(units).map(letter).collect();
-        self.ready.extend(text.bytes());
-        Ok(read)
-    }
-}
-
-impl<R: Read> Read for Utf16<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.ready.is_empty() && self.advance()? > 0 {}
-        self.ready.read(buffer)
-    }
+/// Turns UTF-16 into UTF-8, all at once: nobody has large files of it. What is no character becomes U+FFFD.
+fn utf8(mut source: impl Read, is_little_endian: bool) -> io::Result<Box<dyn Read + Send>> {
+    let mut bytes = Vec::new();
+    source.read_to_end(&mut bytes)?;
+    let unit = if is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let letters = char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+    Ok(Box::new(Cursor::new(letters.collect::<String>().into_bytes())))
 }
 
 #[cfg(test)]

@@ -58,50 +58,34 @@ impl FileKind {
         })
     }
 
-    fn name(self) -> &'static str {
+    /// What it is, and what to do.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            FileKind::Gzip => "a gzip file",
-            FileKind::Zstandard => "a Zstandard file",
-            FileKind::Bzip2 => "a bzip2 file",
-            FileKind::Zip => "a zip archive",
-            FileKind::Xz => "an xz file",
-            FileKind::SevenZip => "a 7z archive",
-            FileKind::Rar => "a rar archive",
-            FileKind::Tar => "a tar archive",
-            FileKind::Utf16 { .. } => "text in UTF-16",
-            FileKind::Utf16WithoutMark => "text in UTF-16 without a byte order mark",
-            FileKind::WebPage => "a web page",
-            FileKind::Json => "JSON",
-            FileKind::Rtf => "a text of a word processor (RTF)",
-            FileKind::LfsPointer => "a pointer of Git LFS in the place of the file",
-            FileKind::Binary => "no text but binary data",
-        }
-    }
-
-    fn remedy(self) -> &'static str {
-        match self {
-            FileKind::Gzip => "unpack it with gzip -d",
-            FileKind::Zstandard => "unpack it with zstd -d",
-            FileKind::Bzip2 => "unpack it with bzip2 -d",
-            FileKind::Zip => "unpack it with unzip",
-            FileKind::Xz => "unpack it with xz -d",
-            FileKind::SevenZip => "unpack it with 7z x",
-            FileKind::Rar => "unpack it with unrar x",
-            FileKind::Tar => "unpack it with tar -xf",
-            FileKind::Utf16 { .. } | FileKind::Utf16WithoutMark => "save it as UTF-8",
-            FileKind::WebPage => "the download went wrong, fetch the file itself",
-            FileKind::Json => "take the games or positions out of it",
-            FileKind::Rtf => "save it as plain text",
-            FileKind::LfsPointer => "fetch the file with git lfs pull",
-            FileKind::Binary => "name another file",
+            FileKind::Gzip => ("a gzip file", "unpack it with gzip -d"),
+            FileKind::Zstandard => ("a Zstandard file", "unpack it with zstd -d"),
+            FileKind::Bzip2 => ("a bzip2 file", "unpack it with bzip2 -d"),
+            FileKind::Zip => ("a zip archive", "unpack it with unzip"),
+            FileKind::Xz => ("an xz file", "unpack it with xz -d"),
+            FileKind::SevenZip => ("a 7z archive", "unpack it with 7z x"),
+            FileKind::Rar => ("a rar archive", "unpack it with unrar x"),
+            FileKind::Tar => ("a tar archive", "unpack it with tar -xf"),
+            FileKind::Utf16 { .. } => ("text in UTF-16", "save it as UTF-8"),
+            FileKind::Utf16WithoutMark => ("text in UTF-16 without a byte order mark", "save it as UTF-8"),
+            FileKind::WebPage => ("a web page", "the download went wrong, fetch the file itself"),
+            FileKind::Json => ("JSON", "take the games or positions out of it"),
+            FileKind::Rtf => ("a text of a word processor (RTF)", "save it as plain text"),
+            FileKind::LfsPointer => {
+                ("a pointer of Git LFS in the place of the file", "fetch the file with git lfs pull")
+            }
+            FileKind::Binary => ("no text but binary data", "name another file"),
         }
     }
 }
 
-/// What the file is, and what to do.
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name(), self.remedy())
+        let (name, remedy) = self.words();
+        write!(f, "{name} ({remedy})")
     }
 }
 
@@ -132,8 +116,9 @@ fn is_utf16(start: &[u8]) -> bool {
 fn is_binary(start: &[u8]) -> bool {
     // Texts of DOS end with Ctrl-Z.
     let is_usual = |byte: u8| !byte.is_ascii_control() || matches!(byte, b'\t'..=b'\r' | 0x1a);
-    let controls = start.iter().filter(|&&byte| !is_usual(byte)).count();
-    // Some end their lines with NUL too.
+    // Some end their lines with NUL too, or files with many.
+    let runs = start.chunk_by(|a, b| (*a, *b) == (0, 0));
+    let controls = runs.filter(|run| !is_usual(run[0])).count();
     let is_within = |pair: &[u8]| pair[0] == 0 && !matches!(pair[1], 0 | b'\n' | b'\r' | 0x1a);
     start.windows(2).any(is_within) || controls * MOST_CONTROLS > start.len()
 }

@@ -89,7 +89,7 @@ impl EvalCache {
         self.capacity
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 

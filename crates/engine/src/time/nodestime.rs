@@ -10,7 +10,6 @@ use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
-    /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
         /// Use node counts instead of wall-clock time: this many nodes count as one millisecond. With one

@@ -189,6 +189,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
     let name = move_name(before, played.r#move, judged.glyph());
     let best = game.positions[ply].best().moves.first();
     let best = best.map_or(String::new(), |&best| before.format_san(best));
+    let variations = played.variations.iter().map(|variation| format!("({variation})"));
     // Rounded down, so that no `?!` reads as the loss of a `?`.
     let loss = judged.loss().floor();
     let note = match (judged.mate, judged.mark) {
@@ -213,6 +214,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
         mark: judged.glyph().to_owned(),
         note,
         has_better: judged.mark.is_some() || judged.is_unclear,
+        source: played.comments.iter().cloned().chain(variations).collect(),
     }
 }
 

@@ -263,7 +263,6 @@ fn line(line: &PvLine) -> AnalysedLine {
     AnalysedLine { wl, d: line.d.into(), win, score, moves_left, moves: line.moves.clone() }
 }
 
-/// What is known of a position in which the game is over.
 pub(super) fn game_over(terminal: Terminal) -> AnalysedPosition {
     let (wl, d, score) = match terminal {
         Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),

@@ -53,7 +53,8 @@ impl ExternalJudge {
         self.effort.lock().add(effort);
     }
 
-    /// Analyses a game, unless `is_stopped` says before its end that the run is. `done` hears of each position.
+    /// Analyses a game, unless `is_stopped` says before its end that the run is. `done` hears of each
+    /// position.
     pub fn analyse(
         &self,
         recorded: RecordedGame,

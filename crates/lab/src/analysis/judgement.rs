@@ -90,7 +90,6 @@ pub(super) fn visits_for(mark: Mark) -> u64 {
 /// The loss that one visit could tell from none, in percent.
 pub(super) const ERROR_OF_ONE_VISIT: f64 = 34.0;
 
-/// What became of a mate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MateStory {
     /// The opponent can force mate now, in so many moves.
@@ -176,8 +175,8 @@ fn mate_story(before: MoveScore, after: MoveScore) -> Option<MateStory> {
     }
 }
 
-/// A mate that was missed or allowed counts less where the game was decided all the same. `before` and `after`
-/// are the player's chances, percent.
+/// A mate that was missed or allowed counts less where the game was decided all the same. `before` and
+/// `after` are the player's chances, percent.
 fn mark_of_mate(story: MateStory, before: f64, after: f64) -> Mark {
     let clear = match story {
         MateStory::Missed(_) => after,

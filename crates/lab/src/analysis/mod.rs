@@ -1,11 +1,11 @@
 //! Analysis of recorded games: every position is searched, every move judged.
 //!
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`], with what a time
-//! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says how good the moves were. `pgn` writes the game
-//! with comments and variations, [`page`](fn@page) one page with all games in the
-//! [viewer](crate::viewer), which adds up the `move_sums` over them. [`AnalysisJournal`] keeps a row of each
-//! game, from which a run that was stopped goes on. The command `analyse` calls this module. It uses `engine`
-//! and what lies below it.
+//! manager would have spent on each move. [`ExternalJudge`] does so with another UCI engine. `judgement` says
+//! how good the moves were. `pgn` writes the game with comments and variations, [`page`](fn@page) one page
+//! with all games in the [viewer](crate::viewer), which adds up the `move_sums` over them.
+//! [`AnalysisJournal`] keeps a row of each game, from which a run that was stopped goes on. The command
+//! `analyse` calls this module. It uses `engine` and what lies below it.
 
 mod analysed_pgn;
 mod analysis_page;

@@ -1,5 +1,4 @@
-//! The files of a match: its rows, and the games as PGN. A match that was stopped goes on behind its last
-//! whole game.
+//! A match's rows and PGN games. A stopped match resumes behind its last whole game.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -16,8 +15,8 @@ use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
 
-/// The most games that are played anew because another file lacks them: more than a system that went down can
-/// have lost on the way to its disk. Where more are missing, someone has taken them away.
+/// Most games replayed because another file lacks them: more than a crash can lose on the way to the disk. If
+/// more are missing, someone removed them.
 const MOST_LOST: usize = 100;
 
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
@@ -98,7 +97,7 @@ fn movetext(game: &GameRecord) -> String {
     text
 }
 
-/// Returns the comment of a move: commands that other programs read, then figures of ours as `key=value`.
+/// Commands that other programs read, then our figures as `key=value`.
 fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -119,7 +118,7 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
     text
 }
 
-/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`.
+/// `games.pgn`, `games.csv` and `moves.csv`.
 #[derive(Debug)]
 pub struct MatchFiles {
     rows: MatchRowFiles,
@@ -128,10 +127,9 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// Opens or makes the files in `folder` of a match with the games `schedule`. `counts` gets the rows of
-    /// the games that are there already. The last games of `games.csv` that are not whole in the other files,
-    /// as after a system went down, are taken back and played anew. Files of another match are refused, as
-    /// are those that lack many games that `games.csv` has.
+    /// Opens or makes the files in `folder`. `counts` gets the existing games. The last games of `games.csv`
+    /// that other files lack, as after a crash, are removed and replayed. Refuses files of another match or
+    /// with many missing games.
     pub fn open(
         folder: &Path,
         schedule: &[u64],
@@ -177,7 +175,7 @@ impl MatchFiles {
         Ok(MatchFiles { rows: MatchRowFiles::new(games, moves), pgn, pgn_path })
     }
 
-    /// Adds a finished game with its rows, which then survives the end of the program.
+    /// Adds a finished game and flushes.
     pub fn add(
         &mut self,
         header: MatchHeader<'_>,
@@ -195,8 +193,7 @@ impl MatchFiles {
     }
 }
 
-/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too:
-/// `in_pgn` of them the PGN file.
+/// Number of first games in `games.csv` that the other files have whole too, `in_pgn` of them the PGN.
 fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
@@ -204,15 +201,14 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
         Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
     };
     if !games.exists() {
-        // Nothing of what others have written is cut off.
+        // Nothing of others' files is cut off.
         let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
         return match has_games || rows_of_moves()? > 0 {
             true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),
             false => Ok(0),
         };
     }
-    // A last row that was half written ends the rows. Rows of another kind are refused when they are taken
-    // up.
+    // A half-written row ends the rows. Other kinds are refused later.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
     let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
     let listed = moves_of_games.len();
@@ -230,7 +226,7 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
     Ok(listed.min(in_pgn).min(with_moves))
 }
 
-/// Returns 0 and the bytes up to the end of each whole game of a PGN file, behind which is an empty line.
+/// 0 and the ends of whole games in a PGN file, each followed by an empty line, bytes.
 pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
     let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
     if !path.exists() {
@@ -242,7 +238,7 @@ pub(super) fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
         if in_moves && line == b"\n" {
             ends.push(end);
         }
-        // Moves may go on with a comment's `[%clk …]`.
+        // Moves may continue with a comment's `[%clk …]`.
         in_moves = line != b"\n" && !matches!(line[..], [b'[', b'A'..=b'Z', ..]);
         line.clear();
     }

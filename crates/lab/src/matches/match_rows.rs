@@ -1,4 +1,4 @@
-//! What is written of each game of a match and of each move: a row.
+//! The rows of a match: one per game, one per move.
 
 use std::fmt;
 
@@ -10,10 +10,9 @@ use crate::rows::{GameFiles, Row, RowOfGame};
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 
-/// What all that is written of a match has in common.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchHeader<'a> {
-    /// Identifies the match: the same on every machine. Other options or openings give another.
+    /// The same on every machine. Other options or openings give another.
     pub match_id: &'a str,
     pub names: [&'a str; 2],
     pub limits: [SideLimit; 2],
@@ -24,28 +23,27 @@ pub type MatchRowFiles = GameFiles<MatchGameRow, MatchMoveRow>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MatchGameRow {
     pub(crate) match_id: String,
-    /// The game's number in the whole match, from 0, whatever the shard.
+    /// In the whole match, from 0, whatever the shard.
     pub(crate) game: u64,
-    /// The number of the pair: two games with the same opening and colours swapped.
+    /// Two games with the same opening and colours swapped.
     pub(crate) pair: u64,
     pub(crate) a: String,
     pub(crate) b: String,
     pub(crate) a_is_white: bool,
     pub(crate) half_points: u32,
-    /// The way the game ended, see [`Termination::word`].
+    /// See [`Termination::word`].
     pub(crate) termination: String,
-    /// The position in which the engines began, as FEN.
+    /// FEN where the engines began.
     pub(crate) opening: String,
     pub(crate) a_moves: u32,
     pub(crate) b_moves: u32,
-    /// New nodes that A and B searched, also for a move that came too late.
+    /// New nodes of A and B, late moves included.
     pub a_nodes: u64,
     pub b_nodes: u64,
-    /// The clocks at the end, ms, negative for a flag that fell, or `None` where only nodes count.
+    /// At the end, negative for a fallen flag, `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
-    /// The version of the program that wrote the row, see [`VERSION`], empty in rows of before there was this
-    /// column.
+    /// See [`VERSION`], empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
 }
@@ -130,21 +128,20 @@ pub struct MatchMoveRow {
     pub(crate) number: u32,
     pub(crate) ply: u32,
     pub(crate) pieces: u32,
-    /// The mover's clock after the move, increment included, ms.
+    /// The mover's clock after the move, with increment.
     pub(crate) clock_ms: Option<f64>,
     pub(crate) budget_ms: Option<f64>,
-    /// Time that the move cost the clock, ms, or `None` where no clock counts, so that rows do not depend on
-    /// the machine.
+    /// `None` without a clock, so that rows do not depend on the machine.
     pub(crate) used_ms: Option<f64>,
-    /// Nodes in the tree at the move's end.
+    /// In the tree at the move's end.
     pub(crate) nodes: u64,
     pub(crate) new_nodes: u64,
-    /// The search's evaluation from the mover's point of view, centipawns. Mates lie beyond 29,000.
+    /// From the mover's point of view. Mates lie beyond 29,000.
     pub(crate) centipawns: Option<i32>,
     pub(crate) moves_left_plies: Option<f32>,
-    /// Full moves that the mover still has to make, as the time manager estimated.
+    /// The time manager's estimate, full moves of the mover.
     pub(crate) moves_left: Option<f64>,
-    /// Full moves that the mover really made from here on, this one included.
+    /// Full moves of the mover from here on, this one included.
     pub(crate) really_left: u32,
     pub(crate) end: String,
 }

@@ -35,7 +35,6 @@ const NODES: usize = 2;
 /// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
 type CurvePoint = [(f64, u64); CURVES.len()];
 
-/// What is computed of one match.
 #[derive(Clone, Debug)]
 pub struct MatchStudy {
     pub summary: MatchSummary,

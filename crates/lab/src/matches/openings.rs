@@ -1,4 +1,4 @@
-//! Which games are played: openings, from EPD or FEN lines or PGN games, and the colours of pairs.
+//! The games to play: openings from EPD, FEN or PGN, and the colours of pairs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionErr
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 
-/// The reason why there are no openings.
+/// Openings that are named where they are left out.
+const MOST_NAMED: usize = 5;
+
 #[derive(Debug, Error)]
 #[error("{}{problem}", path.display())]
 pub struct OpeningsError {
     path: PathBuf,
-    /// The place in the file, if there is one, and what is wrong with it.
+    /// What is wrong, with the place in the file.
     problem: String,
 }
 
-/// The position where a game starts, and the moves that are played from it without thinking.
+/// A start position and the moves played from it without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The first position as FEN. `None` is that of standard chess.
+    /// `None` is that of standard chess.
     fen: Option<String>,
     moves: Vec<Move>,
 }
 
 impl Opening {
-    /// Returns the game up to where the engines begin.
-    ///
-    /// # Errors
-    /// Never fails for openings of [`Openings`], whose positions have been checked.
+    /// The game up to where the engines begin. Never fails for openings of [`Openings`], which have been
+    /// checked.
     pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
         let mut history = match &self.fen {
             Some(fen) => History::from_fen(fen, variant)?,
@@ -55,7 +55,7 @@ impl Opening {
     }
 }
 
-/// The openings of a match, in the order of their use.
+/// In the order of their use.
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
@@ -63,16 +63,13 @@ pub struct Openings {
 }
 
 impl Openings {
-    /// Returns the one opening that is the start position of standard chess.
+    /// The start position of standard chess.
     pub fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }], notes: Vec::new() }
     }
 
-    /// Reads a file: PGN games, or EPD or FEN lines. Either may be compressed by gzip, Zstandard, bzip2 or
-    /// zip. Of PGN games at most `max_plies` are taken.
-    ///
-    /// # Errors
-    /// [`OpeningsError`], with the line or game that cannot be used.
+    /// Reads PGN games (at most `max_plies` of each), or EPD or FEN lines, possibly compressed by gzip,
+    /// Zstandard, bzip2 or zip. An error names the line or game.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
         let fault = |problem| OpeningsError { path: path.into(), problem };
         let file = files::open_text(path, &[".pgn", ".epd", ".fen"]);
@@ -82,63 +79,66 @@ impl Openings {
             true => read_pgn(content, max_plies.unwrap_or(usize::MAX)),
             false => read_lines(content),
         };
-        let (mut list, mut notes) = (Vec::new(), file.notes);
+        let (mut list, mut over) = (Vec::new(), Vec::new());
         for (place, opening) in read.map_err(fault)? {
             match opening.end() {
                 None => list.push(opening),
-                Some(end) => {
-                    notes.push(format!("{}, {place} is left out: the game is over by {end}", path.display()))
-                }
+                Some(end) => over.push(format!("{place} is left out: the game is over by {end}")),
             }
         }
         if list.is_empty() {
-            let problem = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{problem}");
+            let why = over.first().map_or(String::new(), |first| format!(" ({first})"));
+            let text = format!(": no openings in it; give EPD or FEN lines, or PGN games{why}");
             return Err(fault(text));
+        }
+        let mut notes = file.notes;
+        notes.extend(over.iter().take(MOST_NAMED).map(|text| format!("{}, {text}", path.display())));
+        if over.len() > MOST_NAMED {
+            notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
         Ok(Openings { list, notes })
     }
 
-    /// Returns what the user should know of the file.
+    /// Notes on the file for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Puts them into an order that only the seed decides.
+    /// The seed alone decides the order.
     pub fn shuffle(&mut self, seed: u64) {
         fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
     }
 
-    /// Returns how many there are, at least one.
+    /// At least one.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns a number that differs where the openings or their order do. It is equal on every machine.
+    /// Differs where the openings or their order do. Equal on every machine.
     pub fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
-            // No move is larger. Separates openings.
+            // Larger than any move. Separates openings.
             fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
         });
         // FNV-1a
         words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
     }
 
-    /// Returns the opening of pair `pair`. After the last one they begin anew.
+    /// Starts over after the last opening.
     pub fn of_pair(&self, pair: u64) -> &Opening {
         &self.list[(pair % self.list.len() as u64) as usize]
     }
 }
 
-/// Says whether the file holds PGN, by its name, or else by its first tag.
+/// By its name, or else by its first tag.
 fn is_pgn(name: &str, content: &mut impl BufRead) -> bool {
     let begins_with_tag = |start: &[u8]| start.trim_ascii_start().starts_with(b"[");
     name.ends_with(".pgn") || content.fill_buf().is_ok_and(begins_with_tag)
 }
 
-/// Reads lines. Each opening comes with its place. A fault is the text of an [`OpeningsError`].
+/// Each opening comes with its place. An error is the text of an [`OpeningsError`].
 fn read_lines(content: impl BufRead) -> Result<Vec<(String, Opening)>, String> {
     let mut list = Vec::new();
     for line in Lines::new(content) {
@@ -165,7 +165,7 @@ fn opening_of(listed: &ListedPosition<'_>) -> Result<Opening, String> {
     Ok(Opening { fen: listed.fen.clone(), moves })
 }
 
-/// Reads PGN games, with faults as [`read_lines`].
+/// Errors as in [`read_lines`].
 fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<(String, Opening)>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
@@ -187,9 +187,9 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<(String, 
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameAssignment {
-    /// The game's number in the whole match, from 0.
+    /// In the whole match, from 0.
     pub(crate) game: u64,
-    /// The pair it belongs to, from 0. Pairs take the openings one after the other.
+    /// From 0. Pairs take the openings in order.
     pub(crate) pair: u64,
     pub(crate) white: Side,
 }
@@ -234,7 +234,7 @@ mod tests {
             "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
             "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
         ];
-        // Old encodings are no fault.
+        // Old encodings are allowed.
         let epd = [&b"# Gr\xfcnfeld\r\n"[..], EPD.as_bytes()].concat();
         for (name, text, expected) in
             [("a.epd", &epd[..], epd_positions), ("b.pgn", PGN.as_bytes(), pgn_positions)]
@@ -305,7 +305,7 @@ mod tests {
         std::fs::write(&path, PGN).unwrap();
         let cut = Openings::read(&path, Some(1)).unwrap();
         assert_eq!(cut.list[0].moves.len(), 1);
-        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/8/4K3 w - - 0 {n}\n")).collect();
+        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/4P3/4K3 w - - 0 {n}\n")).collect();
         std::fs::write(folder.path().join("b.epd"), book).unwrap();
         let shuffled = |seed| {
             let mut openings = Openings::read(&folder.path().join("b.epd"), None).unwrap();

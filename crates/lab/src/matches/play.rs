@@ -1,8 +1,8 @@
-//! Plays many games at once on each thread, and evaluates the positions of all of them together.
+//! Plays many games at once on each thread, and evaluates their positions together.
 //!
-//! A thread lets every game gather the leaves of its mover's search, joins them to one batch for each
-//! network, has that evaluated except for what [`SharedEvalCache`] knows, and hands the results back. Games
-//! share nothing else, so that none depends on which others run beside it.
+//! A thread gathers the leaves of every game's search, joins them to one batch per network, evaluates what
+//! [`SharedEvalCache`] lacks, and returns the results. Games share nothing else, so that none depends on the
+//! others.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -21,11 +21,10 @@ use zeitnot_engine::engine::{EngineError, SharedBatch};
 use zeitnot_engine::network::cache::KeyHasher;
 use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
 
-/// The time that a thread without games waits before it asks for one again.
+/// Wait of a thread without games before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
 
-/// The description of a match: the engines, what all games have in common, and the number of threads that
-/// play them.
+/// The engines, common settings, and threads.
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
     pub teams: [Team; 2],
@@ -33,21 +32,21 @@ pub struct MatchConfig<'a> {
     pub variant: Variant,
     pub openings: &'a Openings,
     pub rules: MatchRules,
-    /// Threads, at least 1.
+    /// At least 1.
     pub threads: usize,
-    /// Games at once, all threads together, at least one runs.
+    /// Games at once on all threads, at least one.
     pub concurrency: usize,
 }
 
 #[derive(Debug)]
 pub struct PlannedGame {
     pub assignment: GameAssignment,
-    /// The engines A and B. Their networks are those of the [`MatchConfig`].
+    /// Their networks are the [`MatchConfig`]'s.
     pub teams: [Team; 2],
 }
 
-/// Plays the games of `next`. `finished` gets them in order and may end the match. Games that are under way
-/// are then given up, as they are when `stop` becomes true.
+/// Plays the games of `next`. `finished` gets them in order and may end the match. Games under way are then
+/// given up, as when `stop` becomes true.
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
@@ -67,11 +66,11 @@ struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
     /// Games at once.
     size: usize,
-    /// Games under way with their places in the order of results.
+    /// Games under way with their places in the results.
     games: Vec<(u64, OngoingGame)>,
-    /// The networks. Both engines may have the same one.
+    /// Both engines may share one.
     networks: Vec<SharedEvalCache>,
-    /// The indices of the networks of A and B, or `None` for external engines.
+    /// Indices of A's and B's networks, `None` for external engines.
     of_team: [Option<usize>; 2],
     batch: SharedBatch,
 }
@@ -111,7 +110,7 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// Begins games until the batch is full or none can begin now. Returns true if there are no more.
+    /// Starts games until the batch is full or none can start now. True if there are no more.
     fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
         while self.games.len() < self.size {
             let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
@@ -127,7 +126,7 @@ impl<'a> GameBatch<'a> {
         Ok(false)
     }
 
-    /// Lets every game go on until it waits for evaluations. Those that end leave.
+    /// Advances every game until it waits for evaluations. Finished games leave.
     fn gather(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         let mut index = 0;
         while let Some((_, game)) = self.games.get_mut(index) {
@@ -151,19 +150,17 @@ impl<'a> GameBatch<'a> {
     }
 }
 
-/// Evaluations in each of the two generations of a [`SharedEvalCache`].
+/// Evaluations in each generation of a [`SharedEvalCache`].
 const CAPACITY: usize = 100_000;
 
-/// A network's outputs for a position, by the position's key.
+/// A network's outputs by the position's key.
 type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
 
-/// A network behind a cache that all games of a thread share, for positions that come again: both sides of a
-/// game search much the same ones. When the young generation is full it becomes the old one, which is
-/// dropped.
+/// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.
+/// A full young generation replaces the old one.
 ///
-/// A search does not notice: it gets the evaluation that its network would give, at the time at which it
-/// would come. That sets this apart from a search's own cache, and is why games still do not depend on each
-/// other.
+/// A search gets its network's evaluation at the same time as without the cache, so that games still do not
+/// depend on each other. A search's own cache is different.
 struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
@@ -177,7 +174,7 @@ impl SharedEvalCache {
         Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
     }
 
-    /// Fills the outputs of all `slots`, in batches that the network takes.
+    /// Fills all `slots`, in batches that the network takes.
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
         let mut misses = Vec::new();
         for (place, slot) in slots.iter_mut().enumerate() {
@@ -186,7 +183,7 @@ impl SharedEvalCache {
                 misses.push((place, key));
             }
         }
-        // What is to be evaluated comes to the front, and goes back in the reverse order.
+        // Misses move to the front, and back in reverse order.
         misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
         let evaluated = &mut slots[..misses.len()];
         for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
@@ -203,7 +200,7 @@ impl SharedEvalCache {
         Ok(())
     }
 
-    /// Fills the outputs of `slot` from the cache and returns true, if it is there.
+    /// Fills `slot` from the cache and returns true if it is there.
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
         let found = self.young.get(&key).or_else(|| self.old.get(&key));
         let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
@@ -215,13 +212,13 @@ impl SharedEvalCache {
     }
 }
 
-/// Returns a hash of all that an evaluation depends on: the input planes and the moves.
+/// Hash of the input planes and the moves.
 fn key_of(slot: &EvalSlot) -> u64 {
     // Multiplication carries low bits up, the rotation brings them down again.
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let planes = slot.planes.masks.iter().zip(&slot.planes.values);
     let hash = planes.fold(slot.moves.len() as u64, |hash, (&mask, &value)| {
-        // Empty planes are most of them. Their values mean nothing.
+        // Most planes are empty. Their values mean nothing.
         if mask == 0 { mix(hash, 1) } else { mix(mix(hash, mask), value.to_bits().into()) }
     });
     let hash = slot.moves.iter().fold(mix(hash, slot.key), |hash, &index| mix(hash, index.into()));
@@ -247,7 +244,6 @@ mod tests {
         let mut cache = SharedEvalCache::new(&backend).unwrap();
         cache.info.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {
-            // Known and unknown ones, mixed.
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
             let mut expected = slots.clone();
             cache.evaluate(&mut slots).unwrap();

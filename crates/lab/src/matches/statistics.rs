@@ -1,9 +1,8 @@
-//! Computes what games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of
-//! many players.
+//! What games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many
+//! players.
 //!
-//! A pair is two games from one opening with colours swapped. Its results depend on each other, so that
-//! pairs, not games, are counted. These are pure numbers. Nothing here knows of chess or of how games are
-//! played.
+//! A pair is two games from one opening with colours swapped. Its results are not independent, so that pairs
+//! are counted. Nothing here knows chess or how games are played.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,18 +14,18 @@ use thiserror::Error;
 use zeitnot_engine::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use zeitnot_engine::params::{ParamError, Params};
 
-/// Points per game of a pair, from none of two to two of two.
+/// Points per game of a pair.
 pub(crate) const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Results from A's point of view.
+/// From A's point of view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultTally {
     pub(crate) wins: u64,
     pub(crate) draws: u64,
     pub(crate) losses: u64,
-    /// Pairs by half points: 0, 1, 2, 3, 4 of 4.
+    /// By half points: 0, 1, 2, 3, 4 of 4.
     pub(crate) pairs: [u64; 5],
-    /// Half points of pairs of which one game is known.
+    /// Half points of pairs with one finished game.
     open: BTreeMap<u64, u8>,
 }
 
@@ -55,12 +54,12 @@ impl ResultTally {
         self.open.len() as u64
     }
 
-    /// Returns mean and variance of the points per game of a pair, or `None` without pairs.
+    /// Mean and variance of the points per game of a pair.
     fn pair_moments(&self) -> Option<(f64, f64)> {
         (self.pair_count() > 0).then(|| moments(self.pairs.map(|count| count as f64)))
     }
 
-    /// Returns mean and variance of the points per game of a pair, with what [`JEFFREYS`] adds.
+    /// The same with the prior [`JEFFREYS`].
     fn expected_moments(&self) -> (f64, f64) {
         moments(self.pairs.map(|count| count as f64 + JEFFREYS))
     }
@@ -79,37 +78,35 @@ fn moments(counts: [f64; 5]) -> (f64, f64) {
 const Z_95: f64 = 1.959_963_984_540_054;
 /// Normalized Elo of one standard deviation per game: 800 / ln 10.
 const NELO_PER_SIGMA: f64 = 347.435_585_522_601_3;
-/// The logarithm of the odds that an Elo of 1 is: ln 10 / 400.
+/// Logarithm of the odds per Elo: ln 10 / 400.
 const NATURAL_PER_ELO: f64 = std::f64::consts::LN_10 / 400.0;
 
-/// What a pair that has not been seen counts before the first one: the prior of H. Jeffreys for five possible
-/// results ("An invariant form for the prior probability in estimation problems", 1946).
+/// Prior count of each result: H. Jeffreys' prior for five outcomes ("An invariant form for the prior
+/// probability in estimation problems", 1946).
 const JEFFREYS: f64 = 0.5;
 
-/// The difference in strength by which A leads, with intervals of 95 %.
+/// A's lead, with intervals of 95 %.
 ///
-/// Elo is that of the logistic curve. Its interval covers two. One is usual: the error of the mean by the
-/// scatter of the pairs. Few pairs may not scatter at all, and it would then have no width. The other one is
-/// that of the five results' probabilities after [`JEFFREYS`]' prior, whose mean is about normal on the scale
-/// of Elo. It has a width from the first pair on, but leans to equality where nearly all games are won, as
-/// the usual one does not. Together they contain the truth in 93 % of matches of two pairs, and in 95 % or
-/// more of those of eight or more pairs. In hundreds of pairs they are the same.
+/// Logistic Elo, whose interval joins two. The usual one is the error of the mean by the scatter of the
+/// pairs, without width if few pairs do not scatter. The other comes from the five results' probabilities
+/// with [`JEFFREYS`]' prior, whose mean is about normal on the scale of Elo: it has a width from the first
+/// pair on, but leans to equality where nearly all games are won. Together they contain the truth in 93 % of
+/// matches of two pairs, and in 95 % or more from eight pairs on. In hundreds of pairs they agree.
 ///
-/// Normalized Elo measures the mean in standard deviations of a game, so that it says how
-/// many games are needed to prove a difference (M. Van den Bergh, "Normalized Elo", 2021).
+/// Normalized Elo measures the mean in standard deviations of a game, and so how many games prove a
+/// difference (M. Van den Bergh, "Normalized Elo", 2021).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Elo {
     pub(crate) score: f64,
-    /// Elo, infinite if all games were won or lost.
+    /// Infinite if all games were won or lost.
     pub(crate) elo: f64,
-    /// The interval of Elo. Only an end that all points would reach is infinite.
+    /// Only an end that all points would reach is infinite.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Normalized Elo, not a number where all pairs ended alike.
+    /// NaN where all pairs ended alike.
     pub(crate) nelo: f64,
     pub(crate) nelo_error: f64,
-    /// Likelihood of superiority, `0..=1`: how likely A is the stronger one after these results, and before
-    /// them either was.
+    /// Likelihood of superiority, `0..=1`.
     pub(crate) los: f64,
 }
 
@@ -121,11 +118,11 @@ impl Elo {
         let seen = [-1.0, 1.0].map(|sign| elo_of_score(score + sign * Z_95 * error));
         let (expected, variance_of_one) = tally.expected_moments();
         let after = pairs + JEFFREYS * PAIR_SCORES.len() as f64;
-        // The slope of Elo over points carries their deviation to its scale.
+        // The slope of Elo over points scales the deviation.
         let deviation =
             (variance_of_one / (after + 1.0)).sqrt() / (expected * (1.0 - expected) * NATURAL_PER_ELO);
         let lead = elo_of_score(expected);
-        // A pair has two games: the variance of a game is twice that of their mean.
+        // A game's variance is twice that of a pair's mean.
         let sigma = (2.0 * variance).sqrt();
         Some(Elo {
             score,
@@ -153,7 +150,7 @@ impl Elo {
 pub(crate) enum Verdict {
     Ahead,
     Behind,
-    /// 0 lies within it.
+    /// It contains 0.
     Undecided,
 }
 
@@ -167,7 +164,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns the Elo difference of points per game, infinite at 0 and 1 and beyond.
+/// Elo of points per game, infinite at 0 and 1 and beyond.
 fn elo_of_score(score: f64) -> f64 {
     let score = score.clamp(0.0, 1.0);
     400.0 * (score / (1.0 - score)).log10()
@@ -177,11 +174,10 @@ fn score_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }
 
-/// A count of 0 is replaced by this: what has not been seen is not impossible.
+/// Replaces a count of 0: what was not seen is not impossible.
 const UNSEEN: f64 = 1e-3;
-/// The verdict of a test that has accepted nothing yet.
 const UNDECIDED: &str = "undecided";
-/// Rounds of the fixed-point iteration for a given strength in standard deviations. A few are enough.
+/// Of the fixed-point iteration for a given strength. A few are enough.
 const STRENGTH_ROUNDS: usize = 20;
 
 option_choice! {
@@ -224,7 +220,7 @@ pub enum SprtError {
     Order,
 }
 
-/// The state of a test after some pairs. Its fields are the keys of the JSON document.
+/// After some pairs. Its fields are the keys of the JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SprtState {
     pub(super) elo0: f64,
@@ -253,7 +249,6 @@ impl fmt::Display for SprtState {
 }
 
 impl Sprt {
-    /// Reads `elo0=…,elo1=…[,alpha=.05][,beta=.05][,model=normalized|logistic]`.
     pub fn parse(text: &str) -> Result<Sprt, SprtError> {
         let sprt = Sprt::default().read("sprt", &Params::parse(text)?, &[])?;
         if sprt.elo1 > sprt.elo0 { Ok(sprt) } else { Err(SprtError::Order) }
@@ -289,14 +284,13 @@ impl Sprt {
     }
 }
 
-/// Returns the distribution with mean `mean` under which `seen` is likeliest.
+/// The likeliest distribution for `seen` with this mean.
 fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean))
 }
 
-/// Returns the distribution whose mean lies `strength` standard deviations above ½ under which `seen` is
-/// likeliest. The condition is linear but for mean and deviation of the distribution itself, which are taken
-/// from the round before.
+/// The likeliest distribution for `seen` whose mean lies `strength` standard deviations above ½. The
+/// condition is linear except for the distribution's mean and deviation, taken from the round before.
 fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     let mut fitted = [0.2; 5];
     for _ in 0..STRENGTH_ROUNDS {
@@ -310,12 +304,11 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     fitted
 }
 
-/// Returns the distribution under which `seen` is likeliest among those in which `condition` has mean 0: `pᵢ
-/// / (1 + θ cᵢ)`, with the θ that makes the mean 0.
+/// The likeliest distribution for `seen` in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let (min, max) = condition.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     if min >= 0.0 || max <= 0.0 {
-        // No distribution can have it. The one that was seen is as good as any.
+        // No distribution fits: the observed one is as good as any.
         return *seen;
     }
     let weighted = |theta: f64| seen.iter().zip(condition).map(move |(p, c)| p * c / (1.0 + theta * c));
@@ -329,28 +322,27 @@ fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     std::array::from_fn(|i| seen[i] / (1.0 + theta * condition[i]))
 }
 
-/// Most rounds of Newton's method for ratings. A handful is enough.
+/// Of Newton's method for ratings. A handful is enough.
 const NEWTON_ROUNDS: usize = 100;
-/// Steps below this, in natural units, end the rounds.
+/// Smaller steps end the rounds, natural units.
 const PRECISION: f64 = 1e-10;
-/// The longest step, in natural units: far from the solution the curve is too flat to be trusted.
+/// Natural units. Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
-/// The indices of A and B among the players, and the results of their match.
+/// Indices of A and B among the players, and their results.
 type MatchResult<'a> = ([usize; 2], &'a ResultTally);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Rating {
-    /// Elo, of which the mean over all players is 0, and half the length of its interval of 95 %.
+    /// With mean 0 over all players, and half the 95 % interval.
     pub(crate) elo: f64,
     pub(crate) elo_error: f64,
-    /// Games in complete pairs.
+    /// In complete pairs.
     pub(crate) games: u64,
     pub(crate) score: f64,
 }
 
-/// The result of a match in pairs: points per game, and their variance over pairs with what [`JEFFREYS`]
-/// adds, as few may all be alike.
+/// Points per game, and their variance over pairs with the prior [`JEFFREYS`].
 struct PairStats {
     players: [usize; 2],
     pairs: f64,
@@ -358,12 +350,11 @@ struct PairStats {
     variance: f64,
 }
 
-/// Returns the ratings of `players` players under which the results are likeliest, if points follow the
-/// logistic curve, or `None` if the matches don't hang together, or there are none.
+/// The likeliest ratings on the logistic curve. `None` without matches, or if they are not connected.
 ///
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that
-/// draws and openings that favour one side narrow them as they do in [`Elo`]. A match won or lost to nothing
-/// counts one drawn pair more: no finite rating explains it.
+/// draws and one-sided openings narrow them as in [`Elo`]. A match won to nothing counts one more drawn pair,
+/// because no finite rating explains it.
 pub(crate) fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec<Rating>> {
     let evidence: Vec<PairStats> = results.iter().filter_map(PairStats::of).collect();
     if players == 0 || !is_connected(players, &evidence) {
@@ -387,7 +378,7 @@ pub(crate) fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec
         let (mut pairs, mut points) = (0, 0.0);
         for (players, tally) in results {
             let side = players.iter().position(|&other| other == player);
-            // As they were played, without the pair that the fit may add.
+            // As played, without the pair that the fit may add.
             if let (Some(side), Some((score, _))) = (side, tally.pair_moments()) {
                 pairs += tally.pair_count();
                 points += tally.pair_count() as f64 * if side == 0 { score } else { 1.0 - score };
@@ -415,14 +406,14 @@ impl PairStats {
         Some(PairStats { players, pairs: tally.pair_count() as f64, score, variance })
     }
 
-    /// Returns the points per game that A is expected to score, by the logistic curve.
+    /// A's expected points per game.
     fn expected(&self, strength: &Array1<f64>) -> f64 {
         let [a, b] = self.players;
         1.0 / (1.0 + (strength[b] - strength[a]).exp())
     }
 }
 
-/// Says whether every player can be compared with every other, through others if need be.
+/// Every player can be compared with every other, possibly through others.
 fn is_connected(players: usize, evidence: &[PairStats]) -> bool {
     let mut reached = vec![false; players];
     reached[0] = true;
@@ -447,8 +438,8 @@ fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
     gradient
 }
 
-/// Returns the sum over the matches of `weight` times the outer product of their two players' difference,
-/// shape `[players, players]`.
+/// Sum over the matches of `weight` times the outer product of their players' difference, shape `[players,
+/// players]`.
 fn sum_of_differences(
     mut matrix: Array2<f64>,
     evidence: &[PairStats],
@@ -464,8 +455,8 @@ fn sum_of_differences(
     matrix
 }
 
-/// Returns the curvature of the likelihood. A constant is added in the direction that no match can measure,
-/// all players stronger alike.
+/// Curvature of the likelihood, plus a constant in the direction that no match measures: all players stronger
+/// alike.
 fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
     sum_of_differences(Array2::from_elem((players, players), 1.0 / players as f64), evidence, |match_| {
@@ -474,8 +465,8 @@ fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     })
 }
 
-/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. `None` where
-/// it is singular, or rounding has made it indefinite.
+/// Inverts a positive definite matrix by Gauss and Jordan, without pivoting. `None` if it is singular or not
+/// definite after rounding.
 pub(crate) fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
     let mut inverse = Array2::eye(size);
@@ -523,8 +514,8 @@ mod tests {
         Elo::of(&tally(pairs)).unwrap()
     }
 
-    /// fastchess publishes these in its tests of the pentanomial model, to 1 %. Its interval is the usual
-    /// one, and ours hardly wider.
+    /// From the tests of fastchess' pentanomial model, to 1 %. Its interval is the usual one, ours hardly
+    /// wider.
     #[test]
     fn elo_is_as_fastchess_has_it() {
         for (pairs, expected_elo, elo_error, nelo, nelo_error, los) in [
@@ -563,8 +554,8 @@ mod tests {
         assert!((0.15..0.25).contains(&four_games.los), "{four_games:?}");
     }
 
-    /// Sums the probability of all matches of so many pairs whose interval contains the true Elo, if pairs
-    /// end with `probability`.
+    /// Probability that the interval contains the true Elo, over all matches of `pairs` pairs with results of
+    /// `probability`.
     fn coverage(probability: [f64; 5], pairs: u64) -> f64 {
         fn add(
             seen: &mut [u64; 5],
@@ -614,7 +605,7 @@ mod tests {
         Sprt::parse(text).unwrap().state(&tally(pairs)).llr
     }
 
-    /// fastchess publishes these in its tests of the pentanomial test, to 1 %.
+    /// From fastchess' tests, to 1 %.
     #[test]
     fn the_test_is_as_fastchess_has_it() {
         for (text, pairs, expected) in [
@@ -622,9 +613,8 @@ mod tests {
             ("elo0=-1.75,elo1=0.25", [127, 4883, 10311 + 401, 5150, 104], 3.01),
             ("elo0=0.5,elo1=2.5,model=logistic", [223, 9863, 20279 + 1000, 10037, 246], -3.07),
             ("elo0=0,elo1=2,model=logistic", [871, 26175, 55003 + 980, 26678, 821], -4.98),
-            // By hand: if all pairs were won, a distribution of strength t has only wins and losses of both
-            // games, `(1 + u) / 2` of them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 ·
-            // ln(1 + u).
+            // If all pairs were won, a distribution of strength t has only wins and losses, `(1 + u) / 2` of
+            // them wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 · ln(1 + u).
             ("elo0=0,elo1=5", [0, 0, 0, 0, 104], 2.0954),
         ] {
             let found = llr(text, pairs);
@@ -671,8 +661,6 @@ mod tests {
         }
     }
 
-    /// Between two players there is nothing to weigh: the difference is that of the match, and so is its
-    /// error.
     #[test]
     fn two_players_are_as_far_apart_as_their_match_says() {
         let games = tally([34, 54, 63, 64, 75]);
@@ -680,15 +668,13 @@ mod tests {
         let elo = Elo::of(&games).unwrap();
         assert!((found[0].elo - found[1].elo - elo.elo).abs() < 1e-6, "{found:?}");
         assert!((found[0].elo + found[1].elo).abs() < 1e-6, "{found:?}");
-        // Each is off by half of what the difference is off by. The interval of the match is not quite
-        // symmetric.
+        // Each error is half the difference's. The match's interval is not quite symmetric.
         assert!((2.0 * found[0].elo_error - (elo.high - elo.low) / 2.0).abs() < 0.4, "{found:?} {elo:?}");
         assert_eq!((found[0].games, found[1].games), (580, 580));
         assert!((found[0].score + found[1].score - 1.0).abs() < 1e-12);
     }
 
-    /// A beats B by 3:1 and B beats C by 3:1. With 9:1 between A and C, the odds multiply and all three
-    /// agree.
+    /// A beats B and B beats C by 3:1. With 9:1 between A and C, the odds multiply.
     #[test]
     fn odds_multiply() {
         let (three, nine) = (tally([0, 0, 20, 0, 20]), tally([0, 0, 8, 0, 32]));

@@ -1,5 +1,5 @@
-//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of
-//! several matches are ranked in one list.
+//! A match's result so far, from its rows: as JSON, text, and one line. Players of several matches are ranked
+//! together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,23 +11,22 @@ use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, rati
 use crate::report::{Align, Table};
 pub use zeitnot_engine::time::StopReason;
 
-/// Fewest players that are ranked: with two, a list says no more than their match.
+/// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
 
-/// The part that smart pruning had in the moves of one side: how many it ended, and how much time that saved.
+/// Smart pruning in one side's moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PruningCounts {
-    /// Moves with a clock, and those of them that smart pruning ended.
+    /// Moves with a clock, and those that smart pruning ended.
     moves: u64,
     pruned: u64,
     used_ms: f64,
-    /// Time that the budgets of pruned moves had left, ms.
+    /// What the budgets of pruned moves had left.
     saved_ms: f64,
 }
 
 impl PruningCounts {
-    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the
-    /// limit.
+    /// Skips moves without a clock, where smart pruning is off.
     pub(super) fn add(&mut self, row: &MatchMoveRow) {
         let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
         self.moves += 1;
@@ -38,24 +37,24 @@ impl PruningCounts {
         }
     }
 
-    /// Returns the share of the moves that smart pruning ended, or `None` without moves.
+    /// Share of the moves that smart pruning ended.
     pub(crate) fn pruned(&self) -> Option<f64> {
         (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
     }
 
-    /// Returns the time that this saved as a share of the time used, or `None` where none was used.
+    /// Saved time as a share of the time used.
     pub(crate) fn saved(&self) -> Option<f64> {
         (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
     }
 }
 
-/// The counts over all games of a match, from A's point of view.
+/// Over all games, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct MatchCounts {
     pub tally: ResultTally,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
-    /// Moves of A and B, and the new nodes that they searched.
+    /// Moves of A and B, and their new nodes.
     moves: [u64; 2],
     nodes: [u64; 2],
     pruning: [PruningCounts; 2],
@@ -79,7 +78,7 @@ impl MatchCounts {
     }
 }
 
-/// The result of a match. Its fields are the keys of the JSON document.
+/// The fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct MatchSummary {
     a: String,
@@ -88,17 +87,17 @@ pub struct MatchSummary {
     wins: u64,
     draws: u64,
     losses: u64,
-    /// Pairs by points: 0, ½, 1, 1½, 2.
+    /// By points: 0, ½, 1, 1½, 2.
     pairs: [u64; 5],
     unpaired_games: u64,
     /// Points of A per game of a pair.
     score: Option<f64>,
-    /// Elo of A, and its interval of 95 %: half its width, and its ends. What is infinite is `null`.
+    /// Elo of A, half its 95 % interval, and the ends. Infinite values are `null`.
     elo: Option<f64>,
     elo_error: Option<f64>,
     elo_low: Option<f64>,
     elo_high: Option<f64>,
-    /// What the interval says: `ahead`, `behind`, or `undecided` with 0 in it.
+    /// `ahead`, `behind`, or `undecided` with 0 in the interval.
     verdict: Option<Verdict>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
@@ -106,22 +105,21 @@ pub struct MatchSummary {
     sprt: Option<SprtState>,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],
-    /// New nodes per move of A and B.
+    /// New nodes of A and B.
     nodes_per_move: [f64; 2],
-    /// Shares of the moves of A and B that smart pruning ended, or `null` without clocks, and in reports on
-    /// rows of games alone.
+    /// Shares of the moves of A and B that smart pruning ended. `null` without clocks, and in reports on rows
+    /// of games alone.
     pruned: [Option<f64>; 2],
-    /// Time that this saved A and B, as shares of the time that they used.
+    /// Time that this saved A and B, as shares of the time used.
     pruning_saved: [Option<f64>; 2],
-    /// New nodes that this run searched, without games that were there before. Absent in reports on rows.
+    /// New nodes searched in this run. Absent in reports on rows.
     nodes: Option<u64>,
     seconds: Option<f64>,
     nps: Option<u64>,
 }
 
 impl MatchSummary {
-    /// Computes the summary of a match between engines with these `names`, A and B. `speed` has nodes and
-    /// seconds of this run, if it played.
+    /// `names` are A's and B's. `speed` has nodes and seconds of this run, if it played.
     pub fn new(
         names: [&str; 2],
         counts: &MatchCounts,
@@ -166,15 +164,14 @@ impl MatchSummary {
         [&self.a, &self.b]
     }
 
-    /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of
-    /// them.
+    /// Name, share of pruned moves and share of time saved of each player, if all had clocks.
     fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
-    /// Elo of A, infinite if one side has won all games.
+    /// Infinite if one side has won all games.
     fn elo(&self) -> String {
         match (self.elo, self.score) {
             (Some(elo), _) => format!("{elo:+.1}"),
@@ -200,7 +197,6 @@ impl MatchSummary {
         }
     }
 
-    /// The result as a figure and a sentence.
     pub(super) fn key_figure(&self) -> (String, String) {
         let MatchSummary { a, b, games, wins, draws, losses, .. } = self;
         let of_games = format!("{games} games: {wins} won, {draws} drawn, {losses} lost by {a}.");
@@ -230,7 +226,6 @@ impl MatchSummary {
         matches!(self.verdict, Some(Verdict::Ahead | Verdict::Behind))
     }
 
-    /// What the sequential test says, if there is one.
     pub(super) fn sprt_in_words(&self) -> Option<String> {
         let sprt = self.sprt.as_ref()?;
         Some(format!(
@@ -331,7 +326,7 @@ pub fn table(matches: &[MatchSummary]) -> Table {
     table
 }
 
-/// Returns the table of what smart pruning did to each player's moves, or `None` where no clocks ran.
+/// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
     let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
     let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
@@ -345,7 +340,7 @@ pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
     (!sides.is_empty()).then_some(table)
 }
 
-/// Players by strength, the strongest first.
+/// The strongest first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Ranking {
@@ -360,8 +355,7 @@ struct RankedPlayer {
 }
 
 impl Ranking {
-    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer
-    /// than three, or if some cannot be compared with the others.
+    /// Ranks players by name. `None` with fewer than three, or if some cannot be compared.
     pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
         let mut place = |name: &'a str| {
@@ -387,7 +381,6 @@ impl Ranking {
         Some(Ranking { players })
     }
 
-    /// The name of the first.
     pub(super) fn best(&self) -> String {
         self.players.first().map_or(String::new(), |player| player.name.clone())
     }
@@ -420,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {
-        // So near to all points that the interval reaches them.
+        // The interval reaches all points.
         let mut counts = MatchCounts::default();
         for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
             counts.tally.add(pair, half_points);
@@ -450,7 +443,7 @@ mod tests {
         for row in [
             row(Some(300.0), 300.0, StopReason::Budget),
             row(Some(100.0), 250.0, StopReason::SmartPruning),
-            // Late by a little: nothing was saved.
+            // Slightly late: nothing was saved.
             row(Some(201.0), 200.0, StopReason::SmartPruning),
             row(Some(199.0), 900.0, StopReason::OnlyMove),
             row(None, 900.0, StopReason::SmartPruning),

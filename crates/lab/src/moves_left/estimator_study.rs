@@ -1,5 +1,5 @@
-//! A study: estimators against the truth, computed from rows. A first pass learns what the second needs (the
-//! best function of the ply, fits). The second adds up figures by group.
+//! Compares estimators with the truth in rows. A first pass learns the best function of the ply and the fits,
+//! the second adds up figures by group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,44 +18,41 @@ use crate::pgn::Ending;
 use crate::rows::MergedGames;
 use crate::{LabError, Phase};
 
-/// The estimators to be compared, and the rows to compare them on.
 #[derive(Clone, Debug)]
 pub struct Study {
     pub files: Vec<PathBuf>,
-    /// The estimators, the one that others are compared with first. Those of searches are left out where rows
-    /// have none.
+    /// The first one is the baseline. Estimators of searches are left out where rows have none.
     pub estimators: Vec<Estimator>,
-    /// True to fit estimators to the games, too.
+    /// Fits estimators to the games, too.
     pub is_fit: bool,
 }
 
 #[derive(Debug)]
 pub struct StudyReport {
-    /// Games with at least one row.
+    /// With at least one row.
     pub(super) games: u64,
     pub positions: u64,
     pub(super) events: usize,
-    /// Games that the rules of chess ended.
+    /// Ended by the rules of chess.
     pub(super) played_out: u64,
     pub(super) unit: Unit,
     pub(super) notes: Vec<String>,
-    /// Names of the estimators. The last is the best function of the ply, if there are enough games.
+    /// The last is the best function of the ply, if there are enough games.
     pub(super) names: Vec<String>,
-    /// Figures by group, in the order of dimensions and places.
+    /// In the order of dimensions and places.
     pub(super) groups: Vec<GroupFigures>,
-    /// Differences of any two estimators. That of head and pieces is the first.
+    /// Every pair, head against pieces first.
     pub(super) differences: Vec<PairDifference>,
     /// Estimates against truth, by estimator.
     pub(super) joints: Vec<Joint>,
-    /// Use of the clock by estimator, empty where positions of the games are missing.
+    /// By estimator, empty if positions are missing.
     pub(super) clocks: Vec<ClockUse>,
     /// Coverage of the truth by the tree's spread.
     pub(super) spread: SpreadCoverage,
-    /// Fitted estimators, if they were asked for.
+    /// If requested.
     pub(super) fits: Option<Vec<Fit>>,
 }
 
-/// How far two estimators differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct PairDifference {
     pub(super) name: String,
@@ -63,30 +60,29 @@ pub(super) struct PairDifference {
     pub(super) against: String,
     #[serde(flatten)]
     pub(super) all: Difference,
-    /// Over those of games that were played out, if there are any.
+    /// Over the played-out games.
     pub(super) played_out: Option<Difference>,
 }
 
-/// A fit and what it is worth on games that it was not fitted to.
+/// A fit and its error on games outside of the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Fit {
-    /// The text to paste as `TimeManager`, or `None` where the fit does not beat the defaults.
+    /// Text for the option `TimeManager`, `None` where the fit does not beat the defaults.
     pub(super) time_manager: Option<String>,
     pub(super) estimator: String,
     /// Mean absolute error across the halves, full moves.
     pub(super) mae: f64,
-    /// That of the same estimator with its defaults.
+    /// The same with default parameters.
     pub(super) default_mae: f64,
     /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
     pub(super) versus_default_ci: Interval,
 }
 
-/// Figures of a group, by estimator.
 #[derive(Clone, Debug)]
 pub(super) struct GroupFigures {
     pub(super) group: Group,
     pub(super) positions: u64,
-    /// Figures in the order of [`StudyReport::names`], or `None` where one could not estimate.
+    /// In the order of [`StudyReport::names`], `None` where one could not estimate.
     pub(super) figures: Vec<Option<EstimatorFigures>>,
 }
 
@@ -130,7 +126,7 @@ impl Study {
         Ok(MergedGames::open(&self.files)?)
     }
 
-    /// Returns events if there are enough of them.
+    /// Events if there are enough of them.
     fn unit(&self) -> Result<Unit, LabError> {
         let mut events = BTreeSet::new();
         for game in self.games()? {
@@ -164,7 +160,7 @@ impl GroupCells {
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    /// With the sums of each, of the fitted one first.
+    /// With the sums of each, the fitted one first.
     fits: Vec<(FittedFamily, GroupCells)>,
     games: u64,
     positions: u64,
@@ -174,7 +170,7 @@ struct Accumulator {
     joints: Vec<Joint>,
     clocks: Vec<ClockUse>,
     spread: SpreadCoverage,
-    /// True if no game lacks a position.
+    /// No game lacks a position.
     is_complete: bool,
 }
 
@@ -203,7 +199,7 @@ impl Accumulator {
         self.positions += rows.len() as u64;
         self.played_out += u64::from(is_played_out(first));
         self.events.insert(first.event);
-        // Sums of this game alone, which its weights then multiply.
+        // Of this game alone, to be multiplied by its weights.
         let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
         let estimates: Vec<Vec<Option<f64>>> = rows
             .iter()
@@ -238,7 +234,7 @@ impl Accumulator {
         self.play_clocks(rows, &estimates);
     }
 
-    /// Lets each estimator use a clock, each side its own. Only where no position is missing.
+    /// Lets each estimator use a clock for each side, if no position is missing.
     fn play_clocks(&mut self, rows: &[PositionRow], estimates: &[Vec<Option<f64>>]) {
         self.is_complete &= rows.is_sorted_by(|a, b| b.ply == a.ply + 1)
             && rows.last().is_none_or(|last| last.plies_left == 1);
@@ -295,7 +291,7 @@ impl Accumulator {
         }
     }
 
-    /// The differences of any two estimators, each to those before it. That of head and pieces is the first.
+    /// Every pair, head against pieces first.
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: Dimension, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
@@ -319,7 +315,7 @@ impl Accumulator {
     }
 }
 
-/// Adds up the errors of an estimator over the positions of a game.
+/// Errors over the positions of a game.
 fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
     let mut sums = Sums::default();
     for row in rows {
@@ -328,23 +324,23 @@ fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
     sums
 }
 
-/// The property by which positions are grouped.
+/// Groups positions by a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dimension {
     All,
-    /// Positions of games that the rules of chess ended.
+    /// Of games that the rules of chess ended.
     PlayedOut,
-    /// Plies played, in chunks of 20.
+    /// In chunks of 20.
     ByPly,
     ByPhase,
     ByPieces,
-    /// Distance of the network's Q from 0, for either side.
+    /// |Q| of the network.
     ByEvaluation,
     ByTermination,
 }
 
 impl Dimension {
-    /// Those by which all positions are divided.
+    /// Those that divide all positions.
     pub(super) const GROUPED: [Dimension; 5] = [
         Dimension::ByPly,
         Dimension::ByPhase,
@@ -374,12 +370,11 @@ impl Dimension {
     }
 }
 
-/// Plies of a group of [`Dimension::ByPly`].
+/// Width of [`Dimension::ByPly`].
 pub(super) const PLIES: u32 = 20;
-/// The ply from which on all plies are one group.
+/// Later plies are one group.
 const LAST_PLY: u32 = 300;
 
-/// A group: its dimension, its place among the dimension's groups, its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) dimension: Dimension,
@@ -397,7 +392,7 @@ impl Group {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }
 
-    /// The groups that a position belongs to: at most one of each dimension.
+    /// At most one group of each dimension.
     fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [
             Some(Group::new(Dimension::All, 0, "all")),
@@ -456,8 +451,7 @@ mod tests {
     use crate::moves_left::MovesLeftSource;
     use crate::rows::RowWriter;
 
-    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what
-    /// `mle-legacy` says.
+    /// 60 games, each its own event, with lengths around `factor` times `mle-legacy`.
     fn study(factor: f64) -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
@@ -475,7 +469,7 @@ mod tests {
         Study { files: vec![path], estimators: vec![legacy], is_fit: true }.run().unwrap()
     }
 
-    /// A regression: any fit was printed to be pasted, also one that was worse than what it was to replace.
+    /// A regression: any fit was offered, also one worse than the defaults.
     #[test]
     fn only_fits_that_beat_their_defaults_on_other_games_are_offered() {
         let [same, longer] = [1.0, 1.5].map(|factor| study(factor).fits.unwrap().remove(0));
@@ -500,8 +494,7 @@ mod tests {
         let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
         assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
     }
-    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third
-    /// one in the networks' card.
+    /// A regression: phases were defined differently here, in `timelab` and in the networks' card.
     #[test]
     fn groups_by_pieces_divide_phases() {
         for pieces in 2..32 {

@@ -1,8 +1,7 @@
-//! Estimators under test: those of the time managers, their fits to games, and the best function of the ply,
-//! which is the median of what was left at that ply: it has the least mean absolute error of all.
+//! Estimators under test: the time managers', their fits to games, and the best function of the ply, the
+//! median of what was left at that ply, which minimises the mean absolute error.
 //!
-//! Nothing is tried on what it was learnt from: each half of the events is measured with the medians and fits
-//! of the other half.
+//! Each half of the events is measured with the medians and fits of the other half.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +16,19 @@ use zeitnot_engine::time::estimators::moves_left::{
     estimator_from,
 };
 
-/// Plies that share one median, so that each rests on enough games.
+/// Plies that share one median.
 const WIDTH: u32 = 4;
-/// Fewer positions than this in a chunk count with the chunk before it.
+/// Chunks with fewer positions take the median before them.
 const FEWEST: u64 = 30;
-/// The fewest games of each half from which medians are worth comparing with: chance adds 0.2 moves to their
-/// error then.
+/// Per half. With fewer, chance adds more than 0.2 moves to the medians' error.
 const FEWEST_GAMES: u64 = 100;
-/// Larger numbers of plies count as this: no game is so long, but rows may come from a file that anybody
-/// wrote.
+/// Cap of plies, because rows may come from any file.
 const MOST_PLIES: u32 = 4000;
-/// Steps of M, per ply, in which positions are counted.
+/// Steps of M.
 const STEPS_PER_PLY: f32 = 2.0;
-/// Factor on a parameter at the beginning of the search for a fit, and where it ends.
+/// Factor on a parameter at the start of the search for a fit, and at its end.
 const FACTORS: (f64, f64) = (1.4, 1.001);
 
-/// The M that an estimator gets to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovesLeftSource {
     /// The head's output for the position alone.
@@ -41,10 +37,10 @@ pub enum MovesLeftSource {
     Search,
 }
 
-/// An estimator of the full moves that the side to move still has to make.
+/// Of the full moves that the side to move still has to make.
 #[derive(Clone, Debug)]
 pub struct Estimator {
-    /// Its text as in a `TimeManager` string, and which M it sees.
+    /// As in a `TimeManager` string, with its M.
     pub(super) name: String,
     rule: Rule,
 }
@@ -53,12 +49,12 @@ pub struct Estimator {
 enum Rule {
     Manager(MovesLeftEstimator, MovesLeftSource),
     PlyMedian(Arc<PlyMedian>),
-    /// For each half what was fitted to the other one.
+    /// For each half, the fit to the other one.
     Fitted(Unit, [MovesLeftEstimator; 2]),
 }
 
 impl Estimator {
-    /// Parses an estimator of the time managers, such as `mle-legacy(midpoint=45.2)`.
+    /// Such as `mle-legacy(midpoint=45.2)`.
     pub fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
         let rule = estimator_from("--estimator", &Params::parse(text)?)?;
         let rule = rule.ok_or_else(|| ParamError::Value {
@@ -73,7 +69,7 @@ impl Estimator {
         Ok(Estimator { name, rule: Rule::Manager(rule, source) })
     }
 
-    /// The yardstick: the best function of the ply, never fitted on the games it is tried on.
+    /// The best function of the ply, cross-fitted.
     pub(super) fn by_ply(medians: Arc<PlyMedian>) -> Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
@@ -82,7 +78,7 @@ impl Estimator {
         Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
     }
 
-    /// An estimator that was fitted to games, each half of the units tried with the fit to the other half.
+    /// Each half of the units uses the fit to the other half.
     fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
         let [first, second] = of_halves;
         Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
@@ -92,12 +88,12 @@ impl Estimator {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
 
-    /// Says whether the estimate depends on what a search made of the head's output.
+    /// The estimate depends on the head's output over a search.
     pub(super) fn uses_search(&self) -> bool {
         self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
     }
 
-    /// The estimate, full moves, or `None` where the M that it needs is missing.
+    /// Full moves, `None` where M is missing.
     pub(crate) fn estimate(&self, row: &PositionRow) -> Option<f64> {
         let (rule, input) = match &self.rule {
             Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
@@ -109,10 +105,10 @@ impl Estimator {
     }
 }
 
-/// For each value that an estimator looks at, counts of positions by the number of moves that were left.
+/// For each input value, counts of positions by the moves left.
 type ValueCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
-/// Counts of the positions of each half, from which medians and fits come. They do not grow with the games.
+/// Positions of each half, in fixed memory.
 #[derive(Clone, Debug)]
 pub(super) struct HalfCounts {
     unit: Unit,
@@ -144,8 +140,7 @@ impl HalfCounts {
         }
     }
 
-    /// The medians by ply, each half's from the other half. Where the games are too few, says what is
-    /// missing.
+    /// Medians by ply, cross-fitted. An error says how many games are missing.
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
         let medians = medians(&self.by_ply[1]).zip(medians(&self.by_ply[0]));
@@ -159,7 +154,7 @@ impl HalfCounts {
         Ok(PlyMedian { unit: self.unit, medians: [of_first, of_second] })
     }
 
-    /// Fits `mle-legacy`, `mle-pieces` and, where there is a head, `mle-mlh`.
+    /// Fits `mle-legacy`, `mle-pieces` and, with a head, `mle-mlh`.
     pub(super) fn fits(&self) -> Vec<FittedFamily> {
         let head = MovesLeftHead::default();
         let curve = LogLogistic::default();
@@ -216,7 +211,7 @@ impl HalfCounts {
     }
 }
 
-/// The median of each chunk of plies, with thin ones as those before them, or `None` if all are thin.
+/// The median of each chunk of plies, thin ones as those before them. `None` if all are thin.
 fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
     for (ply, counts) in by_ply {
@@ -236,7 +231,7 @@ fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     Some(medians.collect())
 }
 
-/// Medians by chunk of plies, for each half. Neither is empty.
+/// By chunk of plies, for each half, not empty.
 #[derive(Clone, Debug)]
 pub(super) struct PlyMedian {
     unit: Unit,
@@ -253,7 +248,7 @@ impl PlyMedian {
 
 #[derive(Clone, Debug)]
 pub(super) struct FittedFamily {
-    /// Named after the fit to all games, with the fits to the halves inside.
+    /// Named after the fit to all games, with the halves' fits inside.
     pub(super) tried: Estimator,
     pub(super) default: Estimator,
 }
@@ -261,9 +256,9 @@ pub(super) struct FittedFamily {
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],
-    /// The defaults, from which the search begins.
+    /// The defaults.
     start: Vec<f64>,
-    /// Smallest values of the parameters.
+    /// Lower bounds.
     least: Vec<f64>,
     make: fn(&[f64]) -> MovesLeftEstimator,
     input: fn(u32) -> MovesLeftInput,
@@ -287,7 +282,7 @@ impl Family {
         }
     }
 
-    /// Adds up the absolute errors of the estimator with these parameters.
+    /// Sum of the absolute errors with these parameters.
     fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> f64 {
         let estimator = (self.make)(parameters);
         let mut error = 0.0;
@@ -300,7 +295,7 @@ impl Family {
         error
     }
 
-    /// Searches for the parameters with the least error: steps up and down in each, finer when none helps.
+    /// Minimises the error by steps in each parameter, finer when none helps.
     fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
         let mut least = self.error(counts, &best);
@@ -344,12 +339,11 @@ mod tests {
         PositionRow { event, ply, moves_left, ..PositionRow::default() }
     }
 
-    /// An event of each half.
     fn events() -> [u64; 2] {
         [0, 1].map(|half| (1..).find(|&event| Unit::Event.half(&row(event, 0, 1)) == half).unwrap())
     }
 
-    /// A regression: such rows asked for more memory than there is.
+    /// A regression: such rows exhausted the memory.
     #[test]
     fn numbers_beyond_all_games_cost_no_memory() {
         let mut left = HalfCounts::new(Unit::Event);
@@ -372,8 +366,7 @@ mod tests {
         assert_eq!(at(one, 0), 50.0, "before all games the first one counts");
     }
 
-    /// A regression: where games were few all was taken to last one more move, which is no best function of
-    /// anything.
+    /// A regression: with few games the best function of the ply was one move.
     #[test]
     fn few_games_have_no_best_function_of_the_ply() {
         let [zero, one] = events();
@@ -390,8 +383,7 @@ mod tests {
         );
     }
 
-    /// The fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and
-    /// with defaults.
+    /// Mean absolute errors across the halves, fitted and with defaults. Each row is a unit.
     fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
         let mut fitter = HalfCounts::new(Unit::Game);
         rows.chunk_by(|a, b| a.game == b.game).for_each(|game| fitter.add_game(game));
@@ -410,7 +402,7 @@ mod tests {
         let mut rows = Vec::new();
         for game in 0..40 {
             for ply in (0..240).step_by(4) {
-                // Errors up and down alike leave the median where it is.
+                // Symmetric errors leave the median.
                 let left = truth.moves_left(GamePly(ply)) + [-3.0, 0.0, 3.0][game as usize % 3];
                 let moves_left = left.round().max(1.0) as u32;
                 rows.push(PositionRow { game, ply, moves_left, pieces: 32, ..PositionRow::default() });

@@ -1,5 +1,4 @@
-//! Measures games: which games and positions are taken, what the network and a search say of each position,
-//! and the settings that rows were made with.
+//! Measures games: the sample of games and positions, network and search for each, and the settings.
 
 use std::num::NonZero;
 
@@ -60,7 +59,7 @@ fn ending_of(name: &str) -> Result<Ending, String> {
 }
 
 impl Selection {
-    /// Returns those that were given, but for the sample, as on the command line.
+    /// The flags given, without the sample's.
     pub fn flags(&self) -> String {
         fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
             if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
@@ -106,10 +105,10 @@ impl Selection {
 
 pub struct Measurer<'a> {
     selection: &'a Selection,
-    /// The estimators whose answers stand in the rows themselves: `mle-legacy`, `mle-pieces`, `mle-mlh`.
+    /// Whose answers are columns: `mle-legacy`, `mle-pieces`, `mle-mlh`.
     estimators: [Estimator; 3],
     has_moves_left: bool,
-    /// The place of a game, and that of the row that a position belongs to.
+    /// Place of a game and of a position's row.
     batch: BatchEvaluator<(usize, usize)>,
     searcher: Option<Searcher>,
 }
@@ -134,7 +133,7 @@ impl<'a> Measurer<'a> {
         })
     }
 
-    /// The rows of each game. Batches go across games.
+    /// The rows of each game. Batches span games.
     pub fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
         let mut rows = Vec::with_capacity(games.len());
         for game in games {
@@ -151,7 +150,7 @@ impl<'a> Measurer<'a> {
         Ok(rows)
     }
 
-    /// Adds the rows of a game to the last of `rows`, and its positions to the batch.
+    /// Adds a game's rows to the last of `rows`, and its positions to the batch.
     fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
         let mut text = match game.tags.get("FEN") {
@@ -168,7 +167,7 @@ impl<'a> Measurer<'a> {
                 if let Some(searcher) = &mut self.searcher {
                     searcher.search(&text, &mut row)?;
                 }
-                // Without moves: the policy head is not asked.
+                // Without moves: the policy head is not needed.
                 self.batch.push((place, rows[place].len()), &history, &[]);
                 rows[place].push(row);
                 if self.batch.is_full() {
@@ -198,7 +197,7 @@ fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What is known of the position before the `i`-th move without any network or search.
+/// The columns of the position before move `i` without network and search.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -218,14 +217,13 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     }
 }
 
-/// An engine that searches for a fixed number of nodes.
 struct Searcher {
     engine: Engine,
     nodes: u64,
 }
 
 impl Searcher {
-    /// An engine of one thread that nothing but the number of nodes stops.
+    /// One thread, stopped by the number of nodes only.
     fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
         let mut settings = settings.clone();
         settings.network.threads = NonZero::new(1);
@@ -240,12 +238,11 @@ impl Searcher {
         self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
     }
 
-    /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree
-    /// says.
+    /// Fills the search columns of the position after `position` (as in UCI's `position`).
     fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
-        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would
-        // depend on where a run began.
+        // Cached evaluations of other positions would change batches and so the tree: rows would depend on
+        // the start of a run.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };

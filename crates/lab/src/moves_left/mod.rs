@@ -1,12 +1,11 @@
 //! The moves-left laboratory: how well estimators foresee the length of recorded games.
 //!
-//! [`Measurer`] writes a [`PositionRow`] for each position of a game, with what the network says of it.
-//! [`Study`] reads rows and compares [`Estimator`]s with the moves that were really left. `page` shows its
-//! findings. All figures come from rows, in the order of the games' numbers, so that rows of many machines
-//! give the very figures of one. The commands `movesleft` and `report` use it.
+//! [`Measurer`] writes a [`PositionRow`] for each position with the network's outputs. [`Study`] compares
+//! [`Estimator`]s with the moves really left. `page` shows its findings. All figures come from rows in the
+//! order of the games, so that many machines give the figures of one. Used by `movesleft` and `report`.
 //!
-//! Units: what the head says and `plies_left` are plies of both sides. All estimates and errors are **full
-//! moves of one side**.
+//! The head's output and `plies_left` are plies of both sides. Estimates and errors are **full moves of one
+//! side**.
 
 mod estimator_study;
 mod estimators;
@@ -25,42 +24,39 @@ use zeitnot_engine::time::GamePly;
 pub use zeitnot_engine::time::Plies;
 use zeitnot_engine::time::estimators::moves_left::MovesLeftInput;
 
-/// A position of a recorded game, what was really left of it, and what the network says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionRow {
-    /// The game's number in the stream of all files, from 1. Broken and filtered games count.
+    /// In the stream of all files, from 1. Broken and filtered games count.
     pub game: u64,
-    /// Plies played before this position, of both sides.
+    /// Played before, of both sides.
     pub(crate) ply: u32,
-    /// Plies that were still played, of both sides.
+    /// Still played, of both sides.
     pub(crate) plies_left: u32,
-    /// Full moves that the side to move still made: half of `plies_left`, rounded up.
+    /// Of the side to move: half of `plies_left`, rounded up.
     pub(crate) moves_left: u32,
-    /// Pieces and pawns on the board, kings included.
     pub(crate) pieces: u32,
-    /// 1, 0 or −1 for the side to move, or none for unknown results.
+    /// 1, 0 or −1 for the side to move.
     pub(crate) result: Option<i32>,
     pub(crate) ending: String,
-    /// A hash of the tag `Event`, which tells events apart.
+    /// Hash of the tag `Event`.
     pub(crate) event: u64,
-    /// The player's own evaluation in centipawns for the side to move, where the PGN has it.
+    /// The player's own evaluation for the side to move, from the PGN.
     pub(crate) centipawns: Option<i32>,
-    /// The network's win minus loss for the side to move.
+    /// Win minus loss for the side to move.
     pub(crate) q: Option<f32>,
-    /// The Moves Left Head's output for the position, plies.
+    /// The Moves Left Head's output.
     pub(crate) m_plies: Option<f32>,
-    /// Visit-weighted mean of the head over a searched tree, plies.
+    /// Visit-weighted mean of the head over a searched tree.
     pub(crate) m_search_plies: Option<f32>,
-    /// Standard deviation of the head over that tree, plies.
+    /// Standard deviation of the head over that tree.
     pub(crate) m_spread_plies: Option<f32>,
-    /// The estimate of `mle-legacy` with its defaults, full moves.
+    /// `mle-legacy` with its defaults, full moves.
     pub(crate) legacy_moves: f32,
-    /// The estimate of `mle-pieces` with its defaults, full moves.
+    /// `mle-pieces` with its defaults, full moves.
     pub(crate) pieces_moves: f32,
-    /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
+    /// `mle-mlh` with its defaults for `m_plies`, full moves.
     pub(crate) mlh_moves: Option<f32>,
-    /// The version of the program that wrote the row, see [`VERSION`](zeitnot_engine::VERSION), empty in rows
-    /// of before there was this column.
+    /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
 }
@@ -70,7 +66,7 @@ impl Row for PositionRow {
 }
 
 impl PositionRow {
-    /// What estimators may look at, with the head's raw output for M.
+    /// With the head's raw output for M.
     fn input(&self) -> MovesLeftInput {
         MovesLeftInput {
             game_ply: GamePly(self.ply),
@@ -80,7 +76,7 @@ impl PositionRow {
         }
     }
 
-    /// The same with M and its spread after the search.
+    /// With M and its spread after the search.
     fn searched_input(&self) -> MovesLeftInput {
         MovesLeftInput {
             m: self.m_search_plies.map(|m| Plies(m.into())),

@@ -1,10 +1,9 @@
-//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are sums
-//! that stream, in memory that does not grow with the games.
+//! Figures of an estimator: errors, rank correlation, the use of a clock, confidence intervals. All are
+//! streaming sums of fixed size.
 //!
-//! Confidence intervals go by events: neither positions of one game nor games of one event are independent.
-//! They come from a Poisson bootstrap: in each of many replicates every event counts k times, k drawn from a
-//! Poisson distribution of mean 1. The draws are the same on every machine. Where there are too few events,
-//! games take their place.
+//! Confidence intervals go by events, because the positions of a game and the games of an event are not
+//! independent. They come from a Poisson bootstrap: in each replicate an event counts k times, k drawn from a
+//! Poisson distribution of mean 1, the same on every machine. With too few events, games take their place.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +13,12 @@ use serde::Serialize;
 use super::PositionRow;
 use zeitnot_engine::chance::mix;
 
-/// Steps per full move in which medians and ranks are counted.
+/// Per full move, for medians and ranks.
 const STEPS: f64 = 10.0;
-/// Larger errors are counted as this, in steps.
+/// Cap of errors, in steps.
 const MOST_STEPS: usize = 4000;
 
-/// Sums over positions.
+/// Over positions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     count: f64,
@@ -63,7 +62,7 @@ impl Sums {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// The figures, without those that the bootstrap and ranks give.
+    /// Without intervals and ranks.
     fn figures(&self) -> EstimatorFigures {
         let mean = |sum: f64| sum / self.count;
         let scatter = self.truth_squared - self.truth * self.truth / self.count;
@@ -82,30 +81,29 @@ impl Sums {
     }
 }
 
-/// The quality of an estimator, in full moves except `r2` and `spearman`.
+/// In full moves except `r2` and `spearman`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct EstimatorFigures {
     pub(super) positions: u64,
     pub(super) mae: f64,
-    /// Root of the mean squared error.
+    /// Root mean squared error.
     pub(super) rmse: f64,
-    /// Mean of estimate minus truth: above 0 it thinks that games last longer than they do.
+    /// Mean of estimate minus truth.
     pub(super) bias: f64,
-    /// Median absolute error, to a tenth.
+    /// Of the absolute error, to a tenth.
     pub(super) median: f64,
-    /// Share of the truth's variance that it explains. Below 0 it is worse than the mean.
+    /// Explained share of the truth's variance, negative if worse than the mean.
     pub(super) r2: f64,
-    /// Rank correlation of estimate and truth, only for all positions.
+    /// Rank correlation, only for all positions.
     pub(super) spearman: Option<f64>,
     pub(super) mean_left: f64,
-    /// 95 % confidence interval of `mae`. Not finite where units are too few, as is the one below.
+    /// Of `mae`, 95 %. Like the next one, not finite with too few units.
     pub(super) ci: Interval,
-    /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better.
+    /// Of `mae` minus the first estimator's on the same games: below 0 this one is better.
     pub(super) versus_first_ci: Interval,
 }
 
-/// The median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½. They
-/// ascend.
+/// The median of ascending numbers n with counts, each spread evenly over n ± ½.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
     let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -119,18 +117,17 @@ pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option
     None
 }
 
-/// The fewest units from which an interval comes: with fewer their scatter is not known.
+/// Fewest units for an interval.
 pub(super) const FEWEST_UNITS: usize = 10;
 
 const REPLICATES: usize = 400;
 
-/// What counts as one observation: the unit that the bootstrap draws, and of which halves are made.
+/// The independent observation that the bootstrap draws, and that halves consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unit {
-    /// All games of an event.
     Event,
-    /// A game, where there are too few events.
+    /// Where there are too few events.
     Game,
 }
 
@@ -142,7 +139,7 @@ impl Unit {
         }
     }
 
-    /// Which half of the units a position belongs to, 0 or 1.
+    /// Which half a position belongs to, 0 or 1.
     pub(super) fn half(self, row: &PositionRow) -> usize {
         (mix(self.of(row)) & 1) as usize
     }
@@ -155,7 +152,7 @@ impl Unit {
     }
 }
 
-/// A 95 % confidence interval.
+/// 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Interval {
     pub(super) low: f64,
@@ -169,8 +166,8 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// The interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape
-    /// `[REPLICATES]`, if there are enough units for one.
+    /// From the 2.5 % to the 97.5 % point of a statistic in the replicates, shape `[REPLICATES]`, if there
+    /// are enough units.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
             return Interval::NONE;
@@ -183,13 +180,13 @@ impl Interval {
     }
 }
 
-/// The number of times that a unit counts in each replicate, shape `[REPLICATES]`.
+/// How often a unit counts in each replicate, shape `[REPLICATES]`.
 pub(super) fn bootstrap_weights(unit: u64) -> Array1<f64> {
     let mut random = fastrand::Rng::with_seed(mix(unit));
     Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64()))
 }
 
-/// Draws from the Poisson distribution of mean 1 by inverting its distribution function at `uniform`.
+/// Inverts the distribution function at `uniform`, for mean 1.
 fn poisson(uniform: f64) -> f64 {
     let (mut k, mut probability) = (0.0, (-1.0f64).exp());
     let mut sum = probability;
@@ -201,11 +198,11 @@ fn poisson(uniform: f64) -> f64 {
     k
 }
 
-/// Sums over the positions of one estimator in one group, from which intervals come, too.
+/// Sums of one estimator in one group, with those for intervals.
 #[derive(Clone, Debug)]
 pub(super) struct GroupSums {
     sums: Sums,
-    /// Positions and absolute errors in each replicate, shape `[REPLICATES]`.
+    /// Positions and absolute errors, shape `[REPLICATES]`.
     counts: Array1<f64>,
     absolutes: Array1<f64>,
 }
@@ -217,16 +214,16 @@ impl Default for GroupSums {
     }
 }
 
-/// The difference of two mean absolute errors on the same games, full moves.
+/// Of two mean absolute errors on the same games, full moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Difference {
-    /// Below 0 the first of the two is better.
+    /// Below 0 the first is better.
     pub(super) difference: f64,
     pub(super) ci: Interval,
 }
 
 impl GroupSums {
-    /// Adds the sums of a game, which counts as often as its unit.
+    /// Adds a game, weighted like its unit.
     pub(super) fn add(&mut self, game: &Sums, weights: &Array1<f64>) {
         self.sums.merge(game);
         self.counts.scaled_add(game.count, weights);
@@ -241,15 +238,13 @@ impl GroupSums {
         self.sums.absolute / self.sums.count
     }
 
-    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so
-    /// many units.
+    /// Difference of the mean absolute errors on the same positions.
     pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
         let ci = Interval::of(units, self.replicated_mae() - other.replicated_mae());
         Difference { difference: self.mae() - other.mae(), ci }
     }
 
-    /// The figures of an estimator in a group of so many units. `first` are the sums of the estimator that
-    /// others are compared with.
+    /// `first` are the sums of the baseline estimator.
     pub(super) fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
         EstimatorFigures {
             ci: Interval::of(units, self.replicated_mae()),
@@ -263,7 +258,7 @@ impl GroupSums {
     }
 }
 
-/// Counts of estimate and truth together, in steps of the estimate.
+/// Joint counts of estimate and truth, in steps of the estimate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Joint {
     counts: BTreeMap<(u32, u32), u64>,
@@ -274,14 +269,14 @@ impl Joint {
         *self.counts.entry(((estimate * STEPS).round() as u32, truth)).or_default() += 1;
     }
 
-    /// Returns `(estimate, truth, positions)`, the first two in full moves.
+    /// `(estimate, truth, positions)`, the first two in full moves.
     pub(super) fn points(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         self.counts
             .iter()
             .map(|(&(step, truth), &count)| (f64::from(step) / STEPS, f64::from(truth), count as f64))
     }
 
-    /// Returns Spearman's rank correlation. Equal numbers share their mean rank.
+    /// Spearman's rank correlation. Ties share their mean rank.
     pub(super) fn spearman(&self) -> Option<f64> {
         let (mut by_estimate, mut by_truth) = (BTreeMap::new(), BTreeMap::new());
         for (&(step, truth), &count) in &self.counts {
@@ -311,15 +306,14 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     counts.iter().map(rank).collect()
 }
 
-/// Shares of positions (in plies) whose truth lay within the spread that the searched tree gave.
+/// Shares of positions whose truth (plies) lay within the tree's spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct SpreadCoverage {
-    /// Positions with a spread.
+    /// With a spread.
     pub(super) positions: u64,
-    /// Share of them whose error was at most one spread. It is 0.68 if errors were normal and the spread
-    /// their deviation.
+    /// Error of at most one spread: 0.68 for normal errors.
     pub(super) within_one: f64,
-    /// Share with at most two. 0.95.
+    /// At most two: 0.95.
     pub(super) within_two: f64,
 }
 
@@ -334,14 +328,14 @@ impl SpreadCoverage {
     }
 }
 
-/// A move is starved if it gets less than this share of an even share of the clock.
+/// A move is starved below this fraction of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
-/// Points of a curve over a game.
+/// Of a curve over a game.
 const POINTS: usize = 20;
-/// The fewest moves of a side that tell something about the use of a clock.
+/// Of a side, to judge its use of the clock.
 const FEWEST_MOVES: usize = 10;
 
-/// Sums over sides of games.
+/// Over sides of games.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClockUse {
     sides: u64,
@@ -350,25 +344,25 @@ pub(super) struct ClockUse {
     starved: u64,
     variation: f64,
     largest: f64,
-    /// Sums of the clock at k/20 of the moves.
+    /// Clock at k/20 of the moves.
     curve: [f64; POINTS + 1],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
     pub(super) sides: u64,
-    /// Share of the clock left at the end of the game, mean.
+    /// Mean share of the clock left at the end.
     pub(super) unused: f64,
-    /// Share of moves with less than a third of an even share (clock ÷ moves of the game).
+    /// Share of starved moves (even share: clock ÷ moves of the game).
     pub(super) starved: f64,
-    /// Coefficient of variation of the times of a game's moves, mean: 0 if all were equal.
+    /// Mean coefficient of variation of a game's move times.
     pub(super) variation: f64,
-    /// The longest move as a share of the clock, mean.
+    /// Mean share of the clock for the longest move.
     pub(super) largest: f64,
 }
 
 impl ClockUse {
-    /// Plays one side's moves with these estimates, full moves, at least 1 each.
+    /// One side's moves with these estimates, full moves, at least 1 each.
     pub(super) fn play(&mut self, estimates: &[f64]) {
         if estimates.len() < FEWEST_MOVES {
             return;
@@ -397,7 +391,7 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    /// The means, or `None` if nothing was played.
+    /// `None` if nothing was played.
     pub(super) fn figures(&self) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
@@ -409,7 +403,7 @@ impl ClockUse {
         })
     }
 
-    /// The mean clock over the game: `(share of the moves played, share of the clock left)`.
+    /// `(share of the moves played, mean share of the clock left)`.
     pub(super) fn curve(&self) -> Vec<(f64, f64)> {
         let sides = self.sides.max(1) as f64;
         self.curve.iter().enumerate().map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides)).collect()
@@ -460,7 +454,7 @@ mod tests {
 
     #[test]
     fn intervals_of_a_mean_have_the_width_that_theory_says() {
-        // 2,000 games of one position each, half 0 and half 10: deviation 5, standard error 5/√2000 = 0.112.
+        // 2,000 games of one position each, half 0 and half 10: standard error 5/√2000 = 0.112.
         let mut all = GroupSums::default();
         for game in 0..2000 {
             let mut sums = Sums::default();

@@ -1,4 +1,4 @@
-//! The findings as a JSON document, as tables for the terminal, and as a page with plots.
+//! The findings as JSON, as tables for the terminal, and as a page with plots.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,11 @@ use super::statistics::{Difference, EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::RowError;
 
-/// Smallest share of all positions that a plotted group has. Smaller groups show only noise.
+/// Smallest share of all positions for a plotted group.
 const FEWEST: f64 = 0.005;
 
 impl StudyReport {
-    /// The document. Its keys are a contract. All errors are in full moves.
+    /// The keys are a contract. All errors are in full moves.
     pub fn to_json(&self) -> Value {
         let named = |figures: &[Option<EstimatorFigures>]| -> Vec<Value> {
             let known =
@@ -58,7 +58,7 @@ impl StudyReport {
         document
     }
 
-    /// Writes the page and its plots: tables, plots, and where the rows come from.
+    /// Writes the page with tables, plots, and the origins of the rows.
     pub fn write_page(&self, origins: &[Origin], folder: &Path) -> Result<PathBuf, RowError> {
         let plots = plots(self);
         for (name, plot, _) in plots.iter().filter(|(_, plot, _)| plot.has_data()) {
@@ -109,7 +109,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
     origins.iter().fold(page.heading("How this was made"), Page::origin)
 }
 
-/// The estimator with the smallest error over all positions, and whether it is the best for certain.
+/// The estimator with the smallest error, and whether its lead is significant.
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
     let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All)?;
     let known = report.names.iter().zip(&all.figures).filter_map(|(name, figures)| Some((name, (*figures)?)));
@@ -147,7 +147,7 @@ fn extent(report: &StudyReport) -> String {
 }
 
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
-    // Those of games that were played out, if these are some and not all.
+    // Only if some but not all games were played out.
     let some = 0 < report.played_out && report.played_out < report.games;
     let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
     let overall = dimensions.map(|dimension| errors(report, dimension)).chain(differences(report));
@@ -198,7 +198,6 @@ fn interval(interval: Interval) -> String {
     if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
 }
 
-/// The table of the differences of any two estimators, or `None` if there is but one.
 fn differences(report: &StudyReport) -> Option<Table> {
     let caption = format!(
         "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
@@ -230,7 +229,7 @@ fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     table
 }
 
-/// The table of what the estimators would have done to the clock, or `None` where positions are missing.
+/// `None` where positions are missing.
 fn clock(report: &StudyReport) -> Option<Table> {
     let clocks = report.clock_figures()?;
     let mut table = Table::of_columns(
@@ -251,7 +250,7 @@ fn clock(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// The table of how often the spread covers the truth, or `None` without searches.
+/// `None` without searches.
 fn spread(report: &StudyReport) -> Option<Table> {
     let spread = report.spread;
     let caption = format!(
@@ -264,7 +263,7 @@ fn spread(report: &StudyReport) -> Option<Table> {
     (spread.positions > 0).then_some(table)
 }
 
-/// The table of fitted estimators, or `None` if none were asked for.
+/// `None` if not requested.
 fn fits(report: &StudyReport) -> Option<Table> {
     let units = report.unit.plural();
     let caption = format!(
@@ -284,7 +283,7 @@ fn fits(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// A plot with the name of its file and what it shows.
+/// A plot with its file name and caption.
 type NamedPlot = (&'static str, Plot, &'static str);
 
 fn plots(report: &StudyReport) -> Vec<NamedPlot> {
@@ -333,8 +332,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// The chunks of plies that have enough positions to be plotted. The last chunk has no upper end and so no
-/// place on an axis.
+/// Chunks of plies with enough positions. The open-ended last one has no place on an axis.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     let of_plies =
@@ -342,7 +340,7 @@ fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
 }
 
-/// A figure of an estimator over the plies, `(ply, value)`.
+/// `(ply, value)`.
 fn over_plies<T>(
     report: &StudyReport,
     place: usize,
@@ -364,7 +362,7 @@ fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) ->
     names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
 }
 
-/// The plot of the paired differences to the first estimator, with their bands.
+/// Paired differences to the first estimator, with their bands.
 fn differences_by_ply(report: &StudyReport) -> Plot {
     let first = over_plies(report, 0, |f| f.mae);
     let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");

@@ -315,7 +315,7 @@ mod tests {
         );
         assert_eq!(used("1/86400", &[85_803.0, 85_090.0]), [Some(597.0), Some(1310.0)]);
         assert_eq!(used("60", &[60.4, 90.0, 80.0]), [Some(0.0), None, Some(10.0)], "by other rules");
-        assert_eq!(used("60+30", &[10.0, 1.0]), [Some(60.0), None], "more than the clock had");
+        assert_eq!(used("60+30", &[30.0, 25.0]), [Some(60.0), None], "more than the clock had");
     }
 
     /// Base time and increment of both sides, s, the first clock of each, s, and the notes.

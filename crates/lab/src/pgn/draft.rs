@@ -8,7 +8,7 @@ use super::control::settle_time;
 use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
-use zeitnot_engine::chess::{Color, Position, Variant, is_en_passant_sign, is_mark, is_null_move};
+use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_mark, is_null_move};
 use zeitnot_engine::files::decode;
 
 /// Begins the figures in comments and variations of an analysis.
@@ -54,8 +54,6 @@ struct Movetext {
     position: Position,
     moves: Vec<RecordedMove>,
     commands: Commands,
-    /// The side that made the last of `moves`.
-    mover: Color,
     /// The result that follows the moves.
     result: Option<&'static str>,
     /// The last number of a move.
@@ -65,15 +63,8 @@ struct Movetext {
     shift: Option<i64>,
     is_behind_number: bool,
     is_behind_empty_line: bool,
-    /// The game before its last word, if that is `0-0`: castling, or the result.
-    before_zeros: Option<BeforeZeros>,
-}
-
-struct BeforeZeros {
-    position: Position,
-    moves: usize,
-    has_fault: bool,
-    is_behind_number: bool,
+    /// Set if the last word is `0-0`, castling or the result: whether it stands behind a number.
+    zeros: Option<bool>,
 }
 
 impl Draft {
@@ -182,7 +173,7 @@ impl Draft {
 
     fn take_comment(&mut self, text: &str) {
         match self.movetext.as_mut().filter(|movetext| !movetext.moves.is_empty()) {
-            Some(movetext) => movetext.commands.apply(text, movetext.mover, &mut movetext.moves),
+            Some(movetext) => movetext.commands.apply(text, !movetext.position.turn(), &mut movetext.moves),
             None => self.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty())),
         }
     }
@@ -198,7 +189,7 @@ impl Draft {
         if self.depth > 0 {
             self.add_to_variation("(");
         } else if let Some(movetext) = &mut self.movetext {
-            movetext.before_zeros = None;
+            movetext.zeros = None;
         }
         self.depth += 1;
     }
@@ -241,7 +232,7 @@ impl Draft {
         let may_be_mark = !is_written_out || LETTERS.contains(&text);
         if may_be_mark && (LETTERS.contains(&text) || is_mark(text) || self.is_unknown_mark(text)) {
             if let Some(movetext) = &mut self.movetext {
-                movetext.before_zeros = None;
+                movetext.zeros = None;
             }
             return Taken::Inside;
         }
@@ -253,12 +244,8 @@ impl Draft {
         self.begin_movetext();
         if let Some(movetext) = &mut self.movetext {
             movetext.is_behind_empty_line = false;
-            movetext.before_zeros = (result == Some(NEITHER_SCORES)).then(|| BeforeZeros {
-                position: movetext.position.clone(),
-                moves: movetext.moves.len(),
-                has_fault: self.fault.is_some(),
-                is_behind_number: movetext.is_behind_number,
-            });
+            let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
+            movetext.zeros = may_be_result.then_some(movetext.is_behind_number);
             if result.is_some_and(|result| result != NEITHER_SCORES) {
                 movetext.result = result;
                 return Taken::Last;
@@ -326,7 +313,6 @@ impl Draft {
         });
         self.movetext = Some(Movetext {
             position: start.clone(),
-            mover: start.turn(),
             shift: self.tags.get("FEN").is_none().then_some(0),
             start,
             variant,
@@ -336,30 +322,31 @@ impl Draft {
             number: None,
             is_behind_number: false,
             is_behind_empty_line: false,
-            before_zeros: None,
+            zeros: None,
         });
     }
 
     /// Decides what the last word means if that is `0-0`. As a result it is taken back.
     fn settle_zeros(&mut self) {
         let Some(movetext) = &mut self.movetext else { return };
-        let Some(before) = movetext.before_zeros.take().filter(|before| !before.has_fault) else { return };
+        let Some(is_behind_number) = movetext.zeros.take() else { return };
         let is_legal = self.fault.is_none();
         let is_result = match self.tags.written_result() {
-            Some(NEITHER_SCORES) => !(is_legal && before.is_behind_number),
-            Some("*") | None => !before.is_behind_number && !(is_legal && self.tags.is_empty()),
-            Some(_) => !before.is_behind_number && !is_legal,
+            Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
+            Some("*") | None => !(is_behind_number || is_legal && self.tags.is_empty()),
+            Some(_) => !is_behind_number && !is_legal,
         };
         if !is_result {
             return;
         }
         self.fault = None;
         movetext.result = Some(NEITHER_SCORES);
-        movetext.position = before.position;
-        let taken_back: Vec<_> =
-            movetext.moves.drain(before.moves..).flat_map(|last| last.comments).collect();
-        let comments = movetext.moves.last_mut().map_or(&mut self.comments, |last| &mut last.comments);
-        comments.extend(taken_back);
+        if is_legal {
+            movetext.position = movetext.before_last();
+            let last = movetext.moves.pop().map(|last| last.comments).unwrap_or_default();
+            let comments = movetext.moves.last_mut().map_or(&mut self.comments, |last| &mut last.comments);
+            comments.extend(last);
+        }
     }
 
     fn take_move(&mut self, text: &str) {
@@ -367,7 +354,6 @@ impl Draft {
         movetext.is_behind_number = false;
         match movetext.position.read_move(text) {
             Ok(played) => {
-                movetext.mover = movetext.position.turn();
                 movetext.position = movetext.position.play(played);
                 movetext.moves.push(RecordedMove::new(played));
             }
@@ -398,12 +384,14 @@ impl Movetext {
         })
     }
 
-    /// Says whether the last move captured en passant.
+    /// The position before the last move.
+    fn before_last(&self) -> Position {
+        let before = &self.moves[..self.moves.len().saturating_sub(1)];
+        before.iter().fold(self.start.clone(), |position, played| position.play(played.r#move))
+    }
+
     fn ends_en_passant(&self) -> bool {
-        let Some((last, before)) = self.moves.split_last() else { return false };
-        let position =
-            before.iter().fold(self.start.clone(), |position, played| position.play(played.r#move));
-        position.is_en_passant(last.r#move)
+        self.moves.last().is_some_and(|last| self.before_last().is_en_passant(last.r#move))
     }
 }
 

@@ -34,7 +34,6 @@ use zeitnot_engine::chess::{Move, Position, Variant};
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;
 
-/// A game as it was recorded.
 #[derive(Clone, Debug)]
 pub struct RecordedGame {
     /// Its place in the stream, from 1. Broken games count.

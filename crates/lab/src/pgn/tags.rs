@@ -36,7 +36,6 @@ const CHESS960: &str = "chess960 960 fischerandom fischerrandom fischerrandomche
                         chess960fischerrandom chess960frc frc dfrc doublefischerrandom \
                         doublefischerrandomchess doublechess960 chess9lx freestyle freestylechess wildfr";
 
-/// The tags of a game.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags {
     pairs: Vec<(String, String)>,

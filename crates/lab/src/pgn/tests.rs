@@ -247,7 +247,6 @@ fn clocks_are_read_over_line_breaks() {
     assert_eq!(clocks, [Some(60_000.0), Some(59_000.0)]);
 }
 
-/// Evaluations in centipawns, and the notes.
 fn evaluations(text: &str) -> (Vec<Option<i16>>, String) {
     let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
     (game.moves.iter().map(|played| played.centipawns).collect(), game.notes.join(" "))

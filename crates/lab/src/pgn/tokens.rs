@@ -217,7 +217,6 @@ fn whole_comment(text: &[u8]) -> Token<'_> {
     }
 }
 
-/// Returns the length of the result at the start of a line, if there is one.
 fn result_length(line: &[u8]) -> Option<usize> {
     const LONGEST_RESULT: usize = 24;
     // `½` begins with 0xc2.

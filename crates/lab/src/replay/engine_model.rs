@@ -1,5 +1,5 @@
-//! The modelled engine: how fast it searches, how much of its tree survives a move, and how score and best
-//! move fluctuate while a tree grows. [`VirtualSearch`] is one search of it, in virtual time.
+//! The modelled engine: its speed, how much of its tree survives a move, and how score and best move
+//! fluctuate while a tree grows. [`VirtualSearch`] is one search in virtual time.
 
 use zeitnot_engine::time::{Chain, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats};
 pub use zeitnot_engine::time::{Hints, StopReason};
@@ -7,13 +7,11 @@ pub use zeitnot_engine::time::{Hints, StopReason};
 use super::ReplayMove;
 use zeitnot_engine::chance::{GOLDEN, mix};
 
-/// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal
-/// positions make endgames faster.
+/// New nodes per second, linear in the pieces on the board: cache hits and terminal positions make endgames
+/// faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
-    /// With all pieces on the board.
     pub opening: f64,
-    /// With the kings alone.
     pub endgame: f64,
 }
 
@@ -28,30 +26,28 @@ impl Speed {
     }
 }
 
-/// An engine on a machine. All figures are means. `replay` scatters them from move to move.
+/// All figures are means, which `replay` scatters from move to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineModel {
     pub speed: Speed,
-    /// Scatter of the speed from move to move, as a share of it.
+    /// From move to move, as a share.
     pub nps_scatter: f64,
-    /// Largest batch.
     pub batch: u32,
-    /// Time that a batch takes whatever its size, ms.
+    /// Fixed cost of a batch.
     pub batch_latency_ms: f64,
-    /// Share of the tree that survives our move and the opponent's expected answer.
+    /// Share of the tree that survives our move and the expected reply.
     pub reuse: f64,
-    /// Probability that the opponent surprises, so that hardly anything survives.
+    /// Probability of a surprising reply, after which hardly anything survives.
     pub surprise: f64,
-    /// True if score and best move change within a search as in recorded ones, see [`Fluctuation`].
+    /// Score and best move change as recorded, see [`Fluctuation`].
     pub fluctuates: bool,
-    /// Time from the end of the search to the GUI's clock, ms.
+    /// From the end of the search to the GUI's clock.
     pub lag_ms: f64,
-    /// Time from the deadline to `bestmove` while a batch is in flight, ms.
+    /// From the deadline to `bestmove` with a batch in flight.
     pub reaction_ms: f64,
 }
 
 impl Default for EngineModel {
-    /// A small network on one GPU.
     fn default() -> Self {
         EngineModel {
             speed: Speed { opening: 10_000.0, endgame: 16_000.0 },
@@ -67,23 +63,22 @@ impl Default for EngineModel {
     }
 }
 
-/// The nodes that a search finds in the tree.
+/// Nodes in the tree at the start of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptNodes {
-    /// Those of our earlier searches.
+    /// From our earlier searches.
     pub(super) searched: u64,
-    /// Those made while the opponent thought.
+    /// Made while the opponent thought.
     pub(super) pondered: u64,
 }
 
-/// Share of the visits that each further root move has of what the ones before it left.
+/// Each further root move's share of the visits left by those before it.
 const TAIL_SHARE: f64 = 0.5;
-/// Root moves that get visits at all.
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// What survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made
-    /// while the opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
+    /// What survives of `nodes` after both moves, and of the nodes pondered for `opponent_ms`, of which only
+    /// the opponent's move takes its share.
     pub(super) fn kept_nodes(
         &self,
         nodes: u64,
@@ -98,12 +93,12 @@ impl EngineModel {
         KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
     }
 
-    /// Draws the speed during one move with this many pieces on the board, new nodes per second.
+    /// Draws the speed of one move, new nodes per second.
     pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
-    /// Spreads `nodes` over root moves, most visited first.
+    /// Most visited first.
     pub(super) fn root_visits(nodes: u64, legal_moves: u32) -> Vec<u32> {
         let moves = (legal_moves as usize).min(VISITED_MOVES);
         let mut left = nodes as f64;
@@ -117,16 +112,15 @@ impl EngineModel {
     }
 }
 
-/// The chain is asked again when this share of the time to the deadline has passed, …
+/// Share of the time to the deadline after which the chain is asked again, …
 const ASK_TIME: f64 = 1.0 / 64.0;
-/// … or the search has made this share of new nodes, whichever comes first. A real search asks after every
-/// batch. Far from any limit that only costs time.
+/// … or share of new nodes, whichever comes first. A real search asks after every batch, which would cost
+/// time here.
 const ASK_NODES: f64 = 1.0 / 16.0;
 
-/// Share of the moves at which two moves are about equally good.
+/// Share of moves with two about equally good candidates.
 const CONTESTED: f64 = 0.4;
-/// Share of the new visits that a move gets more, and the other of the two less, when it has become the
-/// favourite and is to overtake.
+/// Share of the new visits that shifts to a new favourite while it overtakes.
 const CATCHING_UP: f64 = 0.05;
 
 #[derive(Debug)]
@@ -134,16 +128,16 @@ pub(super) struct VirtualSearch<'a> {
     model: &'a EngineModel,
     stats: SearchStats,
     nps: f64,
-    /// Shares of new visits that go to the favourite and the other of the two leading moves.
+    /// Shares of new visits of the favourite and the other leading move.
     best_share: f64,
     second_share: f64,
-    /// New visits of the two leading moves.
+    /// Of the two leading moves.
     new_visits: [f64; 2],
     reused_visits: Vec<u32>,
     root: RootEvaluation,
     /// See [`ReplayMove::plies_to_mate`].
     plies_to_mate: Option<u32>,
-    /// `None` if score and best move stay as they are.
+    /// `None` if score and best move stay.
     fluctuation: Option<Fluctuation>,
     random: &'a mut ReplayRandom,
 }
@@ -184,7 +178,7 @@ impl<'a> VirtualSearch<'a> {
         &self.stats
     }
 
-    /// Searches until the chain wants to stop. A batch that is still out at the deadline is abandoned.
+    /// Searches until the chain stops. A batch in flight at the deadline is abandoned.
     pub(super) fn run(&mut self, chain: &mut Chain) -> StopReason {
         let mut hints = Hints::default();
         loop {
@@ -240,26 +234,26 @@ impl<'a> VirtualSearch<'a> {
     }
 }
 
-/// The size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies
-/// on 40 positions each, see `docs/results/time-management.md`.
+/// Tree size at which half of the mates in as many plies are found. Measured from 2 to 7 plies on 40
+/// positions each, see `docs/results/time-management.md`.
 fn nodes_to_find_mate(plies: u32) -> Nodes {
     Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
 
-/// The evaluation with Q moved by `drift`. The probability of a draw stays possible.
+/// Q moved by `drift`, with d kept possible.
 fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
     let q = (root.q + drift).clamp(-1.0, 1.0);
     RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }
 }
 
-/// Standard deviation of the change of Q in one doubling of the nodes, …
+/// Standard deviation of the change of Q per doubling of the nodes, …
 const DRIFT: f64 = 0.017;
-/// … and in those that find something, …
+/// … and in doublings that find something, …
 const JUMP: f64 = 0.085;
-/// … which are this share of all. The distribution has a longer tail than a normal one.
+/// … which are this share: the distribution has a long tail.
 const JUMPS: f64 = 0.08;
 
-/// A share that falls in a straight line with the number of doublings.
+/// Falls linearly with the number of doublings.
 #[derive(Clone, Copy, Debug)]
 struct FallingShare {
     at_16_nodes: f64,
@@ -267,46 +261,45 @@ struct FallingShare {
 }
 
 impl FallingShare {
-    /// The share in a tree of 2^`number` nodes. Beyond the recorded ends the nearest counts.
+    /// In a tree of 2^`number` nodes, clamped to the recorded range.
     fn at(self, number: u32) -> f64 {
         let way = (f64::from(number.clamp(4, 14)) - 4.0) / 10.0;
         self.at_16_nodes + (self.at_16384_nodes - self.at_16_nodes) * way
     }
 }
 
-/// Share of the doublings in which another move becomes the most visited one.
+/// Share of doublings in which the most visited move changes.
 const CHANGES: FallingShare = FallingShare { at_16_nodes: 0.28, at_16384_nodes: 0.11 };
-/// Share of the doublings at whose end the most visited move is not the best by Q, beside those in which a
-/// new favourite has yet to overtake it.
+/// Share of doublings after which the most visited move is not the best by Q, without those in which a new
+/// favourite still has to overtake it.
 const DISAGREEMENTS: FallingShare = FallingShare { at_16_nodes: 0.12, at_16384_nodes: 0.02 };
 
-/// Factors on the share of changes for positions in which two moves are about equally good and for others:
-/// half of the recorded positions see one change at most, some see five.
+/// Factors on the changes in contested positions and in others: half of the recorded positions see one change
+/// at most, some see five.
 const CONTESTED_FACTOR: f64 = 1.7;
 const CLEAR_FACTOR: f64 = 0.53;
 
 /// How score and best move have changed within one search.
 ///
-/// The figures above are of recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC
-/// games, searched with `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, looked at each time the
-/// nodes had doubled.
+/// The figures above come from recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC
+/// games, searched with `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, sampled at each doubling.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fluctuation {
     is_contested: bool,
-    /// The number of the last doubling, log2 of the nodes.
+    /// log2 of the nodes at the last doubling.
     number: Option<u32>,
     /// Change of Q since the first evaluation, at the last doubling and at the next.
     drifts: [f64; 2],
-    /// Change of Q since the first evaluation, now.
+    /// The current change.
     drift: f64,
-    /// Index of the move that gets most of the new visits: 0 or 1.
+    /// Gets most of the new visits: 0 or 1.
     favourite: usize,
-    /// Index of the move with the best Q: 0 or 1, or `None` where nothing is said of it.
+    /// 0 or 1, `None` if unknown.
     best_by_q: Option<usize>,
 }
 
 impl Fluctuation {
-    /// Goes on to a tree of `nodes`.
+    /// To a tree of `nodes`.
     fn advance(&mut self, nodes: u64, random: &mut ReplayRandom) {
         let Some(number) = nodes.checked_ilog2() else { return };
         let passed = self.number.replace(number).map_or(number..=number, |last| last + 1..=number);
@@ -318,8 +311,8 @@ impl Fluctuation {
         self.drift = from + (to - from) * way;
     }
 
-    /// Draws what comes to light between 2^`number` nodes and twice as many: the score goes there evenly, the
-    /// favourite begins to catch up.
+    /// Draws the events between 2^`number` nodes and twice as many: the score drifts evenly, the favourite
+    /// begins to catch up.
     fn begin_doubling(&mut self, number: u32, random: &mut ReplayRandom) {
         let deviation = if random.unit() < JUMPS { JUMP } else { DRIFT };
         self.drifts = [self.drifts[1], self.drifts[1] + deviation * random.normal()];
@@ -343,7 +336,7 @@ impl ReplayRandom {
         ReplayRandom { state: seed }
     }
 
-    /// A number in `0.0..1.0`.
+    /// In `0.0..1.0`.
     pub(super) fn unit(&mut self) -> f64 {
         let mixed = mix(self.state);
         self.state = self.state.wrapping_add(GOLDEN);
@@ -354,7 +347,7 @@ impl ReplayRandom {
         low + (high - low) * self.unit()
     }
 
-    /// A number around 0 with standard deviation 1: the sum of twelve uniform ones, close to normal.
+    /// Standard normal: the sum of twelve uniform numbers.
     pub(super) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -377,7 +370,7 @@ mod tests {
         assert!(EngineModel::root_visits(1_000, 0).is_empty());
     }
 
-    /// As recorded: in 300 positions from 64 to 16,384 nodes Q changed by more than 0.02 in 28 % of the
+    /// Recorded in 300 positions from 64 to 16,384 nodes: Q changed by more than 0.02 in 28 % of the
     /// doublings, by more than 0.1 in 1.7 %.
     #[test]
     fn scores_drift_as_recorded() {

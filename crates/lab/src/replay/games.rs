@@ -1,5 +1,5 @@
-//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look
-//! at, and what the network says of each.
+//! Recorded games for replays: the moves of one side after the book, with the inputs of time managers and the
+//! network's evaluations.
 
 use super::ReplayMove;
 use crate::pgn::ending;
@@ -10,18 +10,16 @@ use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
 pub use zeitnot_engine::time::RootEvaluation;
 use zeitnot_engine::time::{Plies, TimeControl};
 
-/// Most positions of a batch.
 const MAX_BATCH: usize = 256;
 
-/// The moves of one side of a recorded game.
+/// The moves of one side.
 #[derive(Clone, Debug)]
 pub struct GameToReplay {
-    /// Its number among the games that are replayed, from 1.
+    /// Among the replayed games, from 1.
     pub number: u64,
-    /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their
-    /// turn.
+    /// White in odd-numbered games, Black in even ones.
     pub(super) side: Color,
-    /// The moves, at first without the network's evaluations.
+    /// At first without evaluations.
     pub(super) moves: Vec<ReplayMove>,
     recorded: RecordedGame,
     /// Plies before the first of `moves`. The others follow every second ply.
@@ -30,9 +28,8 @@ pub struct GameToReplay {
 }
 
 impl GameToReplay {
-    /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side
-    /// follow the book, or if the game is unfinished or ended by time, crash or resignation, so that its
-    /// length says nothing.
+    /// `None` with fewer than `min_moves` moves after the book, or for a game that is unfinished or ended by
+    /// time, crash or resignation, whose length says nothing.
     pub fn new(number: u64, recorded: RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
@@ -42,7 +39,7 @@ impl GameToReplay {
         let first_to_move =
             if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
         let first_ply = after_book + usize::from(first_to_move != side);
-        // Managers are asked about games with one rule throughout.
+        // One rule for the whole game.
         let control = RecordedControl::of(&recorded, side)
             .filter(|control| control.later().is_empty() && !control.is_per_move())
             .map(|control| control.first());
@@ -51,14 +48,14 @@ impl GameToReplay {
         is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
     }
 
-    /// The recorded time control, if it is one rule for the whole game and every move has a clock.
+    /// If it is one rule for the whole game and every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
         self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
 }
 
 impl ReplayMove {
-    /// A move in `position`, of which no network or clock is known.
+    /// Without evaluation and clock.
     fn of(position: &Position) -> ReplayMove {
         let legal = position.legal_moves();
         ReplayMove {
@@ -71,12 +68,12 @@ impl ReplayMove {
     }
 }
 
-/// The recorded time control of White, or the first of its periods.
+/// Of White, or the first of its periods.
 pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
     RecordedControl::of(game, Color::White).map(|control| control.first())
 }
 
-/// The moves of the side that makes the move after `first_ply` plies, with the clock before each.
+/// The moves of the side that moves after `first_ply` plies, with the clock before each.
 pub(crate) fn recorded_moves(
     recorded: &RecordedGame,
     first_ply: usize,
@@ -86,7 +83,7 @@ pub(crate) fn recorded_moves(
     let mut moves: Vec<ReplayMove> = Vec::new();
     for (ply, played) in recorded.moves.iter().enumerate() {
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
-            // The clock before a move is what it showed after our last one. Before the first it is full.
+            // The clock before a move is the one after our last move. Before the first it is full.
             let before = match ply.checked_sub(2) {
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time.0),
@@ -102,11 +99,10 @@ pub(crate) fn recorded_moves(
     moves
 }
 
-/// Asks the network for the root evaluations of games.
 pub struct NetworkHeads {
     has_wdl: bool,
     has_moves_left: bool,
-    /// The place of a game, and that of the move that was made in the position.
+    /// Place of a game and of the move made in the position.
     batch: BatchEvaluator<(usize, usize)>,
 }
 
@@ -120,7 +116,7 @@ impl NetworkHeads {
         })
     }
 
-    /// Fills in what the network says of every move of `games`, in full batches.
+    /// Evaluates the root of every move of `games`, in full batches.
     pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         for place in 0..games.len() {
             let recorded = &games[place].recorded;
@@ -128,7 +124,7 @@ impl NetworkHeads {
             for ply in 0..games[place].recorded.moves.len() {
                 let after_book = ply.checked_sub(games[place].first_ply);
                 if let Some(past) = after_book.filter(|past| past.is_multiple_of(2)) {
-                    // Without moves: the policy head is not asked.
+                    // Without moves: the policy head is not needed.
                     self.batch.push((place, past / 2), &history, &[]);
                     if self.batch.is_full() {
                         self.evaluate(games)?;

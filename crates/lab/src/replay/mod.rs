@@ -1,11 +1,10 @@
-//! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of
-//! games in seconds.
+//! Plays whole games in virtual time, to see how a manager would have used the clock: thousands of games in
+//! seconds.
 //!
-//! A `ReplayMove` is plain numbers, taken from a recorded game ([`GameToReplay`]). An `EngineModel` says how
-//! fast the engine searches, how much of its tree survives, and how score and best move fluctuate. `replay`
-//! plays the engine's moves through a `Timekeeper` with the clock of a time control and says what became of
-//! each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`](fn@page) shows. Tests
-//! and the command `timelab` use this. Nothing here waits or asks for the time.
+//! A `ReplayMove` holds the numbers of a recorded game's move ([`GameToReplay`]), an `EngineModel` describes
+//! the engine's speed, tree reuse and fluctuation. `replay` plays the moves through a `Timekeeper` with a
+//! clock. The rows feed [`ReplayStudy`], which [`page`](fn@page) shows. Used by tests and the command
+//! `timelab`. Nothing here waits or reads the time.
 
 mod engine_model;
 mod games;
@@ -26,85 +25,80 @@ use engine_model::{KeptNodes, ReplayRandom, VirtualSearch};
 use zeitnot_engine::time::{GameClock, Millis, MoveFacts, Nodes, SearchEnd, TimeControl, Timekeeper};
 pub use zeitnot_engine::time::{GamePly, RootEvaluation, StopReason, StopperOptions, TimeManager};
 
-/// One move of ours: the position before it, as far as time managers look at it.
+/// The position before one of our moves, as time managers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReplayMove {
     pub(crate) game_ply: u32,
     pub(crate) pieces: u32,
     pub(crate) legal_moves: u32,
-    /// Legal moves that capture, promote or give check.
+    /// Captures, promotions and checks.
     pub(crate) tactical_moves: u32,
-    /// Plies to the mate with which the game ended: odd where we gave it. `None` where it ended otherwise.
+    /// Plies to the mate that ended the game: odd where we gave it. `None` for other ends.
     pub(crate) plies_to_mate: Option<u32>,
-    /// The network's evaluation of the position, or `None` if it was not asked.
+    /// `None` if the network was not asked.
     pub(crate) root: Option<RootEvaluation>,
-    /// Our clock before it in the recorded game, ms.
+    /// Our clock before it in the recorded game.
     pub(crate) clock_ms: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ReplayedMove {
-    /// Our clock before it, ms.
+    /// Our clock before it.
     pub(crate) clock_ms: f64,
-    /// The manager's budget as last revised, ms.
+    /// As last revised.
     pub(crate) budget_ms: f64,
-    /// Time that the clock lost, lag included, ms.
+    /// With lag.
     pub(crate) used_ms: f64,
-    /// Nodes in the tree at its end.
+    /// At its end.
     pub(crate) nodes: u64,
-    /// Those of them that were new.
     pub(crate) new_nodes: u64,
     pub(crate) reason: StopReason,
     pub(crate) had_choice: bool,
-    /// Full moves left as the manager estimated, if it does.
+    /// The manager's estimate, full moves.
     pub(crate) moves_left: Option<f64>,
     pub(crate) game_ply: u32,
     pub(crate) pieces: u32,
-    /// Our moves that were really left in the game, or to the time control if that came first, this one
-    /// included.
+    /// Our moves to the game's end or the time control, this one included.
     pub(crate) really_left: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReplayedGame {
-    /// Every move that was made on time, and the late one if there was one.
+    /// All moves on time, and the late one if any.
     pub(crate) moves: Vec<ReplayedMove>,
-    /// All the time that the clock was given, ms.
+    /// All time given.
     pub(crate) given_ms: f64,
-    /// The clock at the end, ms, negative after a loss on time.
+    /// Negative after a loss on time.
     pub(crate) final_clock_ms: f64,
-    /// The clock that the manager saw.
     pub(crate) clock_source: ClockSource,
 }
 
 /// The clock that the manager sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockSource {
-    /// One that runs down by what the manager itself uses.
+    /// Runs down by the manager's own use.
     #[default]
     Running,
-    /// The recorded one, where a move has it: what would this manager have done in that situation?
+    /// The recorded clock, where a move has it.
     Recorded,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     pub control: TimeControl,
-    /// The periods behind the first one, if the control has several.
+    /// Periods behind the first one.
     pub later: Vec<TimeControl>,
     pub clock_source: ClockSource,
     pub model: EngineModel,
     pub overhead_ms: f64,
-    /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its
-    /// last one.
+    /// Thinks on the opponent's clock, who takes as long as for its last move.
     pub ponders: bool,
     pub stoppers: StopperOptions,
-    /// The seed of the random numbers. The same seed gives the same game.
+    /// The same seed gives the same game.
     pub seed: u64,
 }
 
-/// Plays our moves of a game, from the first one after the book, with `manager` and a clock. Ends early if
-/// the flag falls.
+/// Plays our moves after the book with `manager` and a clock, until the end or a fallen flag.
 pub(crate) fn replay(
     moves: &[ReplayMove],
     manager: Box<dyn TimeManager>,

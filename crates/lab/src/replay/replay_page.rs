@@ -1,5 +1,3 @@
-//! The findings of replays as tables, and as a page with plots.
-
 use std::fmt;
 
 use super::replay_rows::ReplayMoveRow;
@@ -50,7 +48,6 @@ fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, 
     Some((best.1, best.0.0))
 }
 
-/// Says in a line what a manager does with a clock, in seconds.
 fn in_words(figures: &ManagerFigures) -> String {
     let ManagerFigures { manager, control, summary, .. } = figures;
     let name = if manager == DEFAULT_MANAGER { "the default" } else { manager };
@@ -113,10 +110,9 @@ fn table(study: &ReplayStudy, control: &str) -> Table {
     table
 }
 
-/// A plot over the move numbers: its title, what its axis shows, and the quantity.
+/// Title, axis and quantity over the move numbers.
 type MovePlot<Of, Quantity> = (&'static str, &'static str, fn(&Of) -> Quantity);
 
-/// Means over the games by move number.
 const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
     ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
     ("Clock before a move", "ms, mean", |point| point.clock_ms),
@@ -124,7 +120,7 @@ const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
     ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
 ];
 
-/// The moves of a single game, where the quantity is known.
+/// Of a single game.
 const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
     ("Budget", "ms", |row| Some(row.budget_ms)),
     ("Time used", "ms", |row| Some(row.used_ms)),
@@ -134,7 +130,7 @@ const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
 ];
 const MOVES_LEFT: &str = "Moves left, estimated";
 
-/// The page: for each time control the table and the mean curves, then the sample games.
+/// For each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games");
     let managers = study.names();
@@ -166,7 +162,7 @@ pub fn page(study: &ReplayStudy) -> Page {
     page
 }
 
-/// A plot over the moves with a line for each name of which anything is known.
+/// A line for each name with data.
 fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
     let plot = Plot::new(title, "move", label).y_from(0.0);
     lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))

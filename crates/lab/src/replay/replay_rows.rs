@@ -1,4 +1,4 @@
-//! The rows that replays write: one per game under one manager at one time control, and one per move.
+//! Rows of replays: one per game under one manager at one time control, and one per move.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,59 +10,53 @@ use zeitnot_engine::chess::Color;
 pub use zeitnot_engine::time::StopReason;
 use zeitnot_engine::time::{TimeControl, manager_from};
 
-/// A move with a choice that takes less than this share of an even share of the clock is an insta-move.
+/// A move with a choice below this fraction of an even share is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
-/// The moves over which an even share of the clock is computed.
+/// For an even share of the clock.
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
-/// The figures of one game under one manager at one time control.
+/// One game under one manager at one time control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplayGameRow {
-    /// The game's number among those that were replayed, from 1, whatever the shard.
+    /// Among the replayed games, from 1, whatever the shard.
     pub(crate) game: u64,
-    /// True if White's moves were made, false if Black's.
     pub(crate) white: bool,
     pub(crate) manager: String,
-    /// The time control, or `recorded`.
+    /// Or `recorded`.
     pub(crate) control: String,
     pub(crate) moves: u32,
     pub(crate) lost: bool,
-    /// All the time that the clock was given, ms.
+    /// All time given, ms.
     pub(crate) given_ms: f64,
     pub(crate) final_clock_ms: f64,
-    /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the
-    /// recorded player has run down, the sum of what the manager used, which may be more than was given.
+    /// Share of all time given. With recorded clocks the sum of what the manager used, which may be more than
+    /// was given.
     pub(crate) time_used: f64,
-    /// Smallest clock after any move, before its increment, ms, negative if the flag fell. `None` with
-    /// recorded clocks or without a move.
+    /// Smallest clock after any move, before its increment, negative if the flag fell. `None` with recorded
+    /// clocks or without a move.
     pub(crate) min_clock_ms: Option<f64>,
-    /// Time of the slowest move, ms.
     #[serde(default)]
     pub(crate) max_used_ms: f64,
-    /// Moves that were made at once though there was a choice and nothing was proven.
+    /// Instant moves with a choice and nothing proven.
     pub(crate) instamoves: u32,
-    /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move
-    /// that had a choice, or 0 for fewer than two.
+    /// Coefficient of variation of the final tree sizes of moves with a choice, 0 for fewer than two.
     pub(crate) nodes_cv: f64,
-    /// Moves that smart pruning ended.
     pub(crate) pruned: u32,
-    /// Time that their budgets had left, as a share of the time that all moves used.
+    /// What their budgets had left, as a share of all time used.
     pub(crate) pruning_saved: f64,
-    /// Moves of each phase with an estimate of the moves left, and the sum of their absolute errors, full
-    /// moves.
+    /// Per phase: moves with an estimate of the moves left, and the sum of absolute errors, full moves.
     pub(crate) opening_estimates: u32,
     pub(crate) opening_error_moves: f64,
     pub(crate) middlegame_estimates: u32,
     pub(crate) middlegame_error_moves: f64,
     pub(crate) endgame_estimates: u32,
     pub(crate) endgame_error_moves: f64,
-    /// The version of the program that wrote the row, see [`VERSION`], empty in rows of before there was this
-    /// column.
+    /// See [`VERSION`], empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
 }
 
-/// The columns that all rows of a replay have in common.
+/// Columns common to all rows of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayKey<'a> {
     pub(super) game: u64,
@@ -106,7 +100,7 @@ impl ReplayGameRow {
         }
     }
 
-    /// Returns moves with an estimate and the sum of their errors, in the order of [`Phase::ALL`].
+    /// Moves with an estimate and the sum of errors, in the order of [`Phase::ALL`].
     pub(super) fn moves_left(&self) -> [(u32, f64); 3] {
         [
             (self.opening_estimates, self.opening_error_moves),
@@ -134,8 +128,7 @@ fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
 }
 
 impl ReplayedMove {
-    /// Says whether the move was made at once without need. A move that smart pruning ends at once is one,
-    /// too: that is what an estimate of nps or of the nodes to come does that is too low.
+    /// Includes moves that smart pruning ends at once, because of a low estimate of nps or remaining nodes.
     fn is_instamove(&self) -> bool {
         use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
         let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);
@@ -148,24 +141,24 @@ impl ReplayedMove {
 pub struct ReplayMoveRow {
     pub(crate) game: u64,
     pub(crate) manager: String,
-    /// The time control, or `recorded`.
+    /// Or `recorded`.
     pub(crate) control: String,
-    /// Counts the moves that the manager made, from 1.
+    /// Counts the manager's moves, from 1.
     pub(crate) number: u32,
     pub(crate) ply: u32,
     pub(crate) pieces: u32,
     pub(crate) clock_ms: f64,
-    /// The manager's budget, as last revised, ms.
+    /// As last revised.
     pub(crate) budget_ms: f64,
-    /// Time that the move cost the clock, lag included, ms.
+    /// With lag.
     pub(crate) used_ms: f64,
     pub(crate) nodes: u64,
     pub(crate) new_nodes: u64,
     pub(crate) had_choice: bool,
     pub(crate) end: String,
-    /// Full moves left as the manager estimated.
+    /// The manager's estimate, full moves.
     pub(crate) moves_left: Option<f64>,
-    /// Full moves really left, or those to the time control if that came first.
+    /// Full moves to the game's end or the time control.
     pub(crate) really_left: u32,
 }
 
@@ -225,23 +218,21 @@ impl RowOfGame for ReplayMoveRow {
 
 pub type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
-/// The rows of one game under one manager at one time control. Those of moves if they are kept.
+/// Moves only if they are kept.
 pub type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
 
-/// Replays games under several managers and time controls.
 #[derive(Clone, Debug)]
 pub struct Replayer<'a> {
-    /// The time managers, as in the option `TimeManager`. Those that cannot be parsed are left out.
+    /// As in the option `TimeManager`. Invalid ones are left out.
     pub managers: &'a [String],
-    /// With [`ClockSource::Recorded`] the recorded one takes their place.
+    /// Replaced by the recorded one with [`ClockSource::Recorded`].
     pub controls: &'a [TimeControl],
-    /// Rows of moves are kept of the games up to this number.
+    /// Moves are kept up to this game.
     pub kept_games: u64,
     pub options: ReplayOptions,
 }
 
 impl Replayer<'_> {
-    /// Replays one game under every time control and manager.
     pub fn replay(&self, game: &GameToReplay) -> Vec<ReplayRows> {
         let recorded: Vec<TimeControl> = game.recorded_control().into_iter().collect();
         let controls = if self.is_recorded() { &recorded } else { self.controls };
@@ -298,7 +289,7 @@ mod tests {
         ];
         let clock_source = ClockSource::Running;
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
-        // A regression: with recorded clocks these were figures of the recorded player.
+        // A regression: with recorded clocks these were the recorded player's.
         let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
         let clock_source = ClockSource::Recorded;
         let recorded = ReplayGameRow::new(key, &ReplayedGame { clock_source, ..game.clone() });
@@ -306,7 +297,7 @@ mod tests {
         assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
         let row = ReplayGameRow::new(key, &game);
         assert!((row.time_used - 0.8).abs() < 1e-12);
-        // A regression: whatever smart pruning ended counted as proven.
+        // A regression: all that smart pruning ended counted as proven.
         assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");
         assert_eq!((row.min_clock_ms, row.max_used_ms), (Some(39_010.0), 990.0));
         // Mean 200, variance (100² + 100² + 0)/5 = 4,000, deviation 63.25

@@ -1,4 +1,4 @@
-//! The findings from the rows of replays. Rows may come in any order and from any number of machines.
+//! Findings from the rows of replays, in any order and from any number of machines.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,15 +9,14 @@ use super::replay_rows::{ReplayGameRow, ReplayMoveRow, ReplayRows};
 use crate::Phase;
 use crate::rows::{MergedGames, RowError, files_of};
 
-/// Move numbers that the mean curves cover.
+/// Covered by the mean curves.
 const CURVE_MOVES: usize = 120;
-/// Games whose own curves are shown: those with the smallest numbers.
+/// Shown with their own curves: those with the smallest numbers.
 const SAMPLE_GAMES: usize = 3;
-/// Fewest games that a mean is shown for. Over fewer it is noise.
+/// For a mean.
 const FEWEST_GAMES: u64 = 5;
 
-/// A mean whose sum is kept in whole steps of 2⁻⁶⁰: it is the same in whatever order and portions the parts
-/// are added.
+/// Kept in whole steps of 2⁻⁶⁰, so that it does not depend on the order of the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExactMean {
     steps: i128,
@@ -28,7 +27,7 @@ const STEPS_PER_UNIT: f64 = (1u64 << 60) as f64;
 
 impl ExactMean {
     pub(super) fn add(&mut self, sum: f64, count: u32) {
-        // A float that is no number becomes 0 here and one beyond all bounds the largest step.
+        // NaN becomes 0, infinity the largest step.
         self.steps = self.steps.saturating_add((sum * STEPS_PER_UNIT) as i128);
         self.count += u64::from(count);
     }
@@ -37,7 +36,6 @@ impl ExactMean {
         self.count
     }
 
-    /// `None` without values.
     pub(super) fn value(&self) -> Option<f64> {
         (self.count > 0).then(|| self.steps as f64 / STEPS_PER_UNIT / self.count as f64)
     }
@@ -49,24 +47,22 @@ impl Serialize for ExactMean {
     }
 }
 
-/// Figures over many games. Their order makes no difference, not even in the last digit.
+/// Does not depend on the order of the games.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ReplaySummary {
     pub(super) games: u64,
-    /// Means over the games of the columns of [`ReplayGameRow`].
+    /// Means of the columns of [`ReplayGameRow`].
     pub(super) time_used: ExactMean,
-    /// Smallest clock after any move, ms, or `None` without a move.
+    /// Smallest clock after any move.
     pub(super) min_clock_ms: Option<f64>,
-    /// Time of the slowest move, ms.
     pub(super) max_used_ms: f64,
     pub(super) losses: u64,
     pub(super) instamoves: u64,
     pub(super) nodes_cv: ExactMean,
-    /// Share of all moves that smart pruning ended.
+    /// Share of all moves.
     pub(super) pruned: ExactMean,
     pub(super) pruning_saved: ExactMean,
-    /// Mean absolute errors of the estimates of moves left over all moves of a phase, in the order of
-    /// [`Phase::ALL`].
+    /// Mean absolute errors over all moves of a phase, in the order of [`Phase::ALL`].
     #[serde(rename = "moves_left_mae", serialize_with = "by_phase")]
     pub(super) moves_left: [ExactMean; 3],
 }
@@ -97,13 +93,12 @@ impl ReplaySummary {
 /// Means over the games at one move number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReplayCurvePoint {
-    /// Clock before the move, ms.
+    /// Before the move.
     pub(super) clock_ms: ExactMean,
-    /// Time used, ms.
     pub(super) used_ms: ExactMean,
-    /// Nodes in the tree.
+    /// In the tree.
     pub(super) nodes: ExactMean,
-    /// Absolute error of the estimated moves left, full moves.
+    /// Absolute error of the moves left, full moves.
     pub(super) error_moves: ExactMean,
 }
 
@@ -114,13 +109,13 @@ pub(super) struct ManagerFigures {
     pub(super) control: String,
     #[serde(flatten)]
     pub(super) summary: ReplaySummary,
-    /// Means by move number.
+    /// By move number.
     #[serde(skip)]
     curve: Vec<ReplayCurvePoint>,
 }
 
 impl ManagerFigures {
-    /// A mean quantity by move number, where enough games have a move of that number.
+    /// A mean by move number, where enough games have that move.
     pub(super) fn curve(&self, quantity: impl Fn(&ReplayCurvePoint) -> ExactMean) -> Vec<(f64, f64)> {
         let points = self.curve.iter().map(quantity).zip(1u32..);
         let known = points.filter(|(mean, _)| mean.count() >= FEWEST_GAMES);
@@ -128,22 +123,18 @@ impl ManagerFigures {
     }
 }
 
-/// The findings of replays. The keys of its JSON form are a contract. Its text form is a table for each time
-/// control.
+/// The keys of the JSON form are a contract. The text form is a table for each time control.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReplayStudy {
-    /// Figures by manager and time control, in the order in which they first came.
+    /// By manager and time control, in the order of appearance.
     pub(super) managers: Vec<ManagerFigures>,
-    /// All moves of the sample games, by the game's number.
+    /// All moves of the sample games, by number.
     #[serde(skip)]
     pub(super) samples: BTreeMap<u64, Vec<ReplayMoveRow>>,
 }
 
 impl ReplayStudy {
-    /// Reads files of rows of games and of moves, in any order.
-    ///
-    /// # Errors
-    /// [`RowError`] if a file cannot be read or two of them hold the same replay.
+    /// Reads rows of games and moves, in any order. Two files with the same replay are an error.
     pub fn read(files: &[PathBuf]) -> Result<ReplayStudy, RowError> {
         let mut study = ReplayStudy::default();
         for game in MergedGames::<ReplayGameRow>::open(&files_of::<ReplayGameRow>(files)?)? {
@@ -165,7 +156,7 @@ impl ReplayStudy {
     }
 
     pub(super) fn add_move(&mut self, row: ReplayMoveRow) {
-        // Rows may come from a file that anybody wrote.
+        // Rows may come from any file.
         let index = (row.number as usize).saturating_sub(1);
         if let Some(point) = self.figures(&row.manager, &row.control).curve.get_mut(index) {
             point.clock_ms.add(row.clock_ms, 1);
@@ -181,7 +172,6 @@ impl ReplayStudy {
         }
     }
 
-    /// Says whether there is no game.
     pub fn is_empty(&self) -> bool {
         self.managers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Puts every manager through many games, and checks what they were made for.
+//! Replays many games with every manager.
 
 use super::replay_rows::{ReplayGameRow, ReplayKey};
 use super::replay_study::ReplaySummary;
@@ -15,22 +15,18 @@ const CONTROLS: [TimeControl; 4] = [
     TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) },
 ];
 
-/// Median length of a game, full moves, and the steepness of its log-logistic distribution.
+/// Full moves, log-logistic.
 const MEDIAN_MOVES: f64 = 60.0;
 const STEEPNESS: f64 = 4.0;
-/// Shortest and longest game, full moves.
 const SHORTEST: f64 = 15.0;
 const LONGEST: f64 = 200.0;
-/// Pieces at the end of a game of median length.
+/// After a game of median length.
 const FINAL_PIECES: f64 = 8.0;
-/// Share of draws in what is still open.
 const DRAWN: f64 = 0.3;
-/// Share of positions with a single legal move.
 const FORCED: f64 = 0.03;
 
-/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some
-/// moves are forced, M is the true distance to its end with some error, and the expected result comes ever
-/// nearer to the real one.
+/// Log-logistic length, vanishing pieces, some forced moves, M with some error, and a result that approaches
+/// the real one.
 fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
     let mut random = ReplayRandom::new(seed);
     let odds = random.between(0.01, 0.99);
@@ -92,8 +88,7 @@ fn no_manager_loses_on_time_or_moves_at_once() {
         let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
         for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
-            // At long time controls the lead that a kept tree gives a move may be out of reach as soon as
-            // smart pruning may act.
+            // With much time the lead of a kept tree may be out of reach when smart pruning may act.
             let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
             assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
             assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
@@ -101,9 +96,8 @@ fn no_manager_loses_on_time_or_moves_at_once() {
     }
 }
 
-/// A regression: a move that smart pruning ended was never an insta-move. It makes them where it expects too
-/// few visits to come, as with an estimate of the speed that is far too low. Here with a factor that divides
-/// them by a hundred.
+/// A regression: a move ended by smart pruning was never an insta-move. With a speed estimate far too low it
+/// is. Here a factor divides the expected visits by a hundred.
 #[test]
 fn moves_that_smart_pruning_ends_at_once_are_seen() {
     let instamoves = |smart_pruning_factor| {
@@ -120,7 +114,6 @@ fn moves_that_smart_pruning_ends_at_once_are_seen() {
     assert!(hasty > 5 * usual && hasty > 50, "{hasty} instead of {usual}");
 }
 
-/// The even trees are what smooth was invented for.
 #[test]
 fn smooth_keeps_trees_more_even_than_legacy() {
     for control in &CONTROLS[..3] {
@@ -140,7 +133,7 @@ fn smooth_uses_most_of_the_clock() {
     }
 }
 
-/// Moves at which more is at stake get more: the opening's trees are larger than those of decided endgames.
+/// Openings get larger trees than decided endgames.
 #[test]
 fn stakes_take_time_from_decided_moves() {
     let nodes_late = |manager| {
@@ -156,14 +149,13 @@ fn stakes_take_time_from_decided_moves() {
     );
 }
 
-/// A regression: score and best move stayed the same within a move, so that nothing that watches them ever
-/// acted.
+/// A regression: score and best move never changed, so that nothing acted on them.
 #[test]
 fn managers_that_watch_score_and_best_move_act() {
     let played = |manager: &str, fluctuates: bool| {
         run(manager, CONTROLS[0], &EngineModel { fluctuates, ..EngineModel::default() }, 5)
     };
-    // Managers without what is to act, beside those with it. Where nothing fluctuates they are the same.
+    // With and without what acts. They agree where nothing fluctuates.
     let pairs = [
         ("falling score", "stockfish", "stockfish(fail-low-q=2)"),
         ("rising score", "stockfish", "stockfish(fail-high-q=2)"),
@@ -181,7 +173,7 @@ fn managers_that_watch_score_and_best_move_act() {
     assert!(played("argo", true) != played("argo", false), "difficulty");
 }
 
-/// The visits of modelled searches: as often as in recorded ones another move becomes the most visited.
+/// The most visited move changes as often as in recorded searches.
 #[test]
 fn the_best_move_changes_as_often_as_recorded() {
     let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
@@ -206,13 +198,12 @@ fn the_best_move_changes_as_often_as_recorded() {
         }
     }
     let share = |count: i32| f64::from(count) / f64::from(doublings);
-    // Recorded: 16 % of the doublings from 64 to 16,384 nodes. At the ends of 26 % of them the best by Q is
-    // another one.
+    // Recorded from 64 to 16,384 nodes: 16 % of the doublings. In 26 % the best by Q differs.
     assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
     assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
 }
 
-/// A device with half a second per batch in a game of one second.
+/// Half a second per batch in a game of one second.
 #[test]
 fn a_slow_device_is_never_late() {
     let model = EngineModel {
@@ -226,7 +217,7 @@ fn a_slow_device_is_never_late() {
         let summary = summary_of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
-    // Without increment there is no end to how long a game may last. Twenty moves must be possible.
+    // Without increment a game may last for ever. Twenty moves must be possible.
     let control = TimeControl { inc: Millis::ZERO, ..control };
     let mut game = synthetic_game(1);
     game.truncate(20);
@@ -271,8 +262,7 @@ fn periods_are_paid_in() {
 
 #[test]
 fn recorded_clocks_can_drive_a_manager() {
-    // The budget is 12 % of the clock. A regression: where the recorded engine took longer than that, it
-    // counted as our lag.
+    // The budget is 12 % of the clock. A regression: longer moves of the recorded engine counted as our lag.
     for (control, clocks, budgets) in [
         (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
         (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),
@@ -287,7 +277,7 @@ fn recorded_clocks_can_drive_a_manager() {
     }
 }
 
-/// A regression: no replayed search ever found a mate.
+/// A regression: no replayed search found a mate.
 #[test]
 fn mates_that_ended_the_game_are_found_in_time() {
     let position = |plies_to_mate| ReplayMove {

@@ -103,7 +103,6 @@ impl Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }
 
-    /// The same for bars.
     pub fn bar_plot(self, plot: &BarPlot, caption: &str) -> Page {
         if plot.has_data() { self.figure(&plot.to_svg(), caption) } else { self }
     }

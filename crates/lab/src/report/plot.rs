@@ -316,7 +316,6 @@ impl Axis {
         Axis { label, scale: AxisScale::Linear, low: None, high: None }
     }
 
-    /// Returns a number's position. Not finite if it has none.
     fn position(&self, value: f64) -> f64 {
         match self.scale {
             AxisScale::Linear => value,

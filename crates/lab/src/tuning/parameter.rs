@@ -28,7 +28,6 @@ pub enum ParameterError {
     Entry(String),
 }
 
-/// Where a parameter is set.
 #[derive(Clone, Debug, PartialEq)]
 enum Place {
     /// It is an option as a whole.

@@ -1,8 +1,8 @@
 //! The viewer of games: a board to step through, what is said of the moves, graphs, and where the time went.
 //!
 //! [`ViewedGame`] holds what its program (`viewer.js`, `viewer.css`) shows of a game. The program finds out
-//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of [`matches`](crate::matches)
-//! hold the viewer.
+//! where the time went, and what many games have in common. The pages of [`analysis`](crate::analysis) and of
+//! [`matches`](crate::matches) hold the viewer.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -109,6 +109,9 @@ pub(crate) struct ViewedMove {
     /// True if there is something better than it, to be pointed at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_better: bool,
+    /// What the source says of it: comments, and variations in brackets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) source: Vec<String>,
 }
 
 impl ViewedGame {

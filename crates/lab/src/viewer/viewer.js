@@ -383,6 +383,7 @@
       const chances = here.wdl ? `: White wins ${(here.wdl[0] / 10).toFixed(0)} %, draws ${(here.wdl[1] / 10).toFixed(0)} %, loses ${(here.wdl[2] / 10).toFixed(0)} %` : '';
       const note = played ? played.note : 'The first position.';
       said.append(make('p', { class: `note ${played ? KINDS[played.mark] || '' : ''}` }, kept(note || main.moves[ply - 1][1])), make('p', {}, kept(evaluation + (evaluation && chances))));
+      (played && played.source ? played.source : []).forEach((text) => said.append(make('p', { class: 'told' }, text)));
       if (played && played.used !== undefined) {
         const plan = played.planned === undefined ? '' : `, planned ${seconds(played.planned)}`;
         said.append(make('p', {}, `Time ${seconds(played.used)}${plan}`));

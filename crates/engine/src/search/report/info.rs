@@ -36,8 +36,8 @@ pub struct PvLine {
 const SURE_RESULT: f32 = 0.996;
 
 impl PvLine {
-    /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a score
-    /// that continues it.
+    /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a
+    /// score that continues it.
     pub fn mean_advantage(&self) -> f64 {
         let fallback = 45.0 * (1.567_280_716_28 * f64::from(self.wl)).tan();
         match self.mu {

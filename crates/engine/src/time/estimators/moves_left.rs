@@ -43,7 +43,6 @@ trait Estimate {
 /// Declares the estimators: an enum with a variant for each, and their table.
 macro_rules! estimators {
     ($($variant:ident($Type:ty),)+) => {
-        /// A moves-left estimator.
         #[derive(Clone, Debug, PartialEq)]
         pub enum MovesLeftEstimator {
             $(#[doc = concat!("[`", stringify!($Type), "`]")] $variant($Type),)+
