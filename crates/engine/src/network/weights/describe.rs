@@ -111,7 +111,6 @@ impl Network {
 }
 
 impl Cost {
-    /// A layer of `parameters` numbers and `macs` multiplications.
     fn layer(&mut self, parameters: usize, macs: usize) {
         self.parameters += parameters as u64;
         self.macs += macs as u64;
@@ -122,7 +121,6 @@ impl Cost {
         self.layer(weights + layer.bias.len(), weights * SQUARES);
     }
 
-    /// A dense layer applied to `rows` vectors.
     fn dense(&mut self, layer: &Dense, rows: usize) {
         let weights = layer.weights.len();
         self.layer(weights + layer.bias.len(), weights * rows);

@@ -18,7 +18,6 @@ pub struct NetworkFormat {
     pub(crate) smolgen_activation: Activation,
     /// In feed-forward parts. `None` means that of the surrounding part.
     pub(crate) ffn_activation: Option<Activation>,
-    /// Of an attention body without a tower.
     pub embedding: EmbeddingKind,
 }
 
@@ -31,11 +30,9 @@ pub enum BodyKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
-    /// Convolution and a dense layer.
     Classical,
     /// Two convolutions, mapped to moves.
     Convolution,
-    /// Attention of from-squares to to-squares.
     Attention,
 }
 
@@ -43,7 +40,6 @@ pub enum PolicyKind {
 pub enum ValueKind {
     /// One output through tanh.
     Classical,
-    /// Win, draw, loss.
     Wdl,
 }
 

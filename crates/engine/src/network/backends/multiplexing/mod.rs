@@ -41,7 +41,7 @@ pub struct Device {
     pub is_alive: AtomicBool,
 }
 
-/// Joins at least one device into one backend, after `notes` such as on missing devices. Fails if the devices
+/// Joins at least one device, after `notes` such as on missing devices. Fails if the devices
 /// want different encodings, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     Ok(Arc::new(Dispatch::new(DevicePool::new(name, devices, notes))?))
