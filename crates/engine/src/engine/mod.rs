@@ -1,7 +1,7 @@
-//! The engine: ties options, network, game and search together.
+//! The engine ties options, network, game and search together.
 //!
-//! Commands return at once. A search runs on its own threads and reports to a [`Listener`]. Settings, game
-//! and process survive any failure.
+//! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
+//! failure.
 
 mod game;
 mod go;

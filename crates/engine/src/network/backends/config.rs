@@ -1,6 +1,5 @@
-//! Reads the texts of `Backend` and `BackendOptions`, in Lc0's grammar: `key=value` for one backend. Several
-//! devices have a list each, as in `(gpu=0),(gpu=1)`, which inherits the values beside it and may be several
-//! devices itself.
+//! Reads `Backend` and `BackendOptions` in Lc0's grammar: `key=value` for one backend. Several devices have a
+//! list each, as in `(gpu=0),(gpu=1)`, which inherits the values beside it and may be several devices itself.
 
 use std::ops::Deref;
 

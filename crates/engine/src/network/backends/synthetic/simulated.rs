@@ -2,17 +2,15 @@
 //!
 //! All evaluators share one device. It computes one batch at a time, in order of arrival, and needs
 //! `per-position-ns` per position, where `step` positions take as long as one. A batch's way to the device
-//! and back adds `latency-us`, and `copy-ns` per position. Meanwhile the device computes other batches. At
-//! most `queues` batches are in flight. So a lone evaluator gets `n / (latency + n * (copy + per_position))`
-//! evaluations a second with batches of `n`, and several together at most `1 / per_position`.
+//! and back adds `latency-us`, and `copy-ns` per position. Meanwhile the device computes other batches, at
+//! most `queues` in flight. So a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations
+//! a second with batches of `n`, and several together at most `1 / per_position`. The device is *busy* while
+//! it computes, not while a batch travels. After `fail-after` positions it fails for good.
 //!
-//! With `fail-after` the device fails for good, as one that overheats or falls off the bus.
-//!
-//! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep
-//! meanwhile, and the operating system wakes them some 50 µs late, as with a real device. Before a batch
-//! leaves, its thread packs the inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)),
-//! so that the host's work limits the device as it would there. With `clock=virtual` evaluators answer at
-//! once, and the search counts their time, with `host-ns` for each of its own visits.
+//! With `clock=real` evaluators sleep meanwhile, and wake some 50 µs late, as with a real device. Before a
+//! batch leaves, its thread packs the inputs as for a real GPU
+//! ([`packed_planes`](crate::network::packed_planes)), so that the host's work counts. With `clock=virtual`
+//! evaluators answer at once, and the search counts their time, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
 use std::sync::Arc;
