@@ -20,7 +20,6 @@ use crate::time::{
 /// How long an analysis waits for the last search's batches in flight.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a search uses beside its game's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
     pub(super) settings: &'a Settings,
@@ -52,7 +51,6 @@ pub(super) struct GameState {
 #[derive(Debug)]
 struct Side {
     timekeeper: Timekeeper,
-    /// With a clock running.
     moves_made: u32,
 }
 
@@ -162,7 +160,6 @@ impl GameState {
             tree.advance(history.clone(), past, &self.reclaimer, move || wait_for(draining))
         });
         if let Some(Err(TreeFull)) = advanced {
-            // An empty tree is better than no search.
             self.release_tree();
         }
         let tree = match &mut self.tree {
@@ -269,7 +266,6 @@ impl GameState {
     }
 }
 
-/// Whether both games have the same positions at shared plies.
 fn agree(a: &History, b: &History) -> bool {
     let first = |game: &History| game.position(0).game_ply();
     let start = first(a).max(first(b));
@@ -281,7 +277,6 @@ fn agree(a: &History, b: &History) -> bool {
 struct SearchTarget {
     /// Up to the position to search.
     game: History,
-    /// While pondering, the opponent's expected move.
     expected_move: Option<Move>,
     /// Empty means all.
     root_moves: Vec<Move>,
@@ -320,7 +315,7 @@ fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     if is_analysis && are_idle { Past::Keep } else { Past::Release }
 }
 
-/// New visits for a root that has `reused`, where the rules allow `affordable`.
+/// New visits for a root with `reused`, up to `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
     let asked = limits
         .nodes
@@ -332,7 +327,7 @@ fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable:
     visits.max((reused == Nodes(0)).into())
 }
 
-/// Waits briefly for workers that may still touch the tree. True if none can any more.
+/// Waits briefly. True if no worker can touch the tree any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
     searches
@@ -351,7 +346,6 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
     manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
-/// Visits of a position and its replies before pondering.
 #[derive(Debug)]
 struct BeforePondering {
     /// Positions in the game up to the pondered one.

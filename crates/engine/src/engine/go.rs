@@ -1,5 +1,5 @@
-//! A search from `go` to its answer: a [`GoRequest`] says what to search, a [`Listener`] hears of it, a
-//! [`SearchAnswer`] ends it. [`ActiveSearch`] is the running search with its watching thread.
+//! A search from `go` ([`GoRequest`]) over its reports ([`Listener`]) to its answer ([`SearchAnswer`]).
+//! [`ActiveSearch`] is the running search with its watching thread.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,25 +26,22 @@ pub struct GoRequest {
     pub limits: GoLimits,
     /// Empty means all.
     pub root_moves: Vec<Move>,
-    /// When the command came: the clock runs from then.
+    /// The clock runs from then.
     pub received: Instant,
 }
 
 impl GoRequest {
-    /// A command given now, for all moves.
     pub fn new(limits: GoLimits) -> GoRequest {
         GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
     }
 }
 
-/// UCI's `bestmove`, and the search's result.
 #[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
     /// `None` only without a legal move, or if the search failed before it had evaluated anything. No move is
     /// made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
     pub ponder: Option<Move>,
-    /// `None` if there was no search.
     pub result: Option<SearchResult>,
 }
 
@@ -169,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Ends the running search, whose answer goes out at once.
+    /// Its answer goes out at once.
     pub fn stop(&mut self) {
         self.send_pending_answer();
         if let Some(active) = &self.active {
@@ -211,8 +208,7 @@ impl Engine {
         self.wait();
     }
 
-    /// Ends the running search without an answer, since another position takes its place. One that was told
-    /// to stop still answers.
+    /// Another position takes the search's place. One that was told to stop still answers.
     pub(super) fn drop_search(&mut self) {
         self.pending_answer = None;
         match self.active.take_if(|active| !active.is_ending()) {
@@ -222,7 +218,6 @@ impl Engine {
     }
 }
 
-/// A position with a legal move, and its limits.
 #[derive(Clone, Debug)]
 struct SearchOrder {
     position: History,
@@ -245,7 +240,6 @@ pub(super) struct SearchEnd {
     unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
 }
 
-/// The running search. Its thread owns the game until it ends.
 pub(super) struct ActiveSearch {
     search: Arc<Search>,
     thread: JoinHandle<SearchEnd>,
@@ -382,7 +376,6 @@ impl SearchReporter {
         let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
         let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
         if let Some(mut info) = last_info {
-            // Append the pondered reply.
             info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
             self.listener.info(position, &info);
         }
@@ -442,7 +435,6 @@ impl Listener for AnswerCollector {
     }
 
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        // The receiver waits for it.
         let _ = self.answers.send((answer, std::mem::take(&mut self.notes)));
     }
 }

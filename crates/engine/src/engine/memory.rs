@@ -24,7 +24,6 @@ option_group! {
     }
 }
 
-/// The cache takes at most `RamLimitMb` divided by this.
 const CACHE_DIVISOR: usize = 4;
 
 /// A search's bytes beside tree, cache and batches: game, reports …

@@ -1,7 +1,7 @@
-//! The engine: ties options, network, game and search together.
+//! The engine ties options, network, game and search together.
 //!
-//! Commands return at once. A search runs on its own threads and reports to a [`Listener`]. Settings, game
-//! and process survive any failure.
+//! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
+//! failure.
 
 mod game;
 mod go;
@@ -51,7 +51,6 @@ pub struct Engine {
     network_refusal: Option<(NetworkOptions, String)>,
     tables: TablesInForce,
     cache: Arc<EvalCache>,
-    /// As when the cache was made.
     cache_settings: CacheSettings,
     /// `None` before its first search, and while a search has it.
     game: Option<GameState>,
@@ -198,7 +197,6 @@ impl Engine {
         self.wants_empty_tree = true;
     }
 
-    /// Drops all cached evaluations.
     pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
@@ -261,7 +259,6 @@ impl Drop for Engine {
 }
 
 impl Settings {
-    /// Checks what types and ranges cannot.
     pub fn check(&self) -> Result<(), EngineError> {
         game::time_manager(&self.time)?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
@@ -270,7 +267,6 @@ impl Settings {
     }
 }
 
-/// One line on the backend and the search threads.
 pub(crate) fn in_force(backend: &BackendInfo, threads: usize) -> String {
     let word = if threads == 1 { "thread" } else { "threads" };
     let is_small = discover::is_built_in(&backend.description);

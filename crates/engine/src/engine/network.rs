@@ -1,4 +1,4 @@
-//! The network in force: its backend, the threads that search with it, and what it alone makes of a position.
+//! The loaded network with its backend, and its evaluation of a single position.
 
 use std::fmt;
 use std::num::NonZero;
@@ -42,11 +42,11 @@ option_group! {
     }
 }
 
-/// The value of `WeightsFile` by which Lc0 means that the file is to be found.
+/// Lc0's value of `WeightsFile` for a search of the file.
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// Returns the network file that is named, or `None` if it is to be found.
+    /// `None` if it is to be discovered.
     pub fn named_file(&self) -> Option<&Path> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
@@ -65,11 +65,10 @@ pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError
     discover::load(options.named_file(), options.heads())
 }
 
-/// A backend with what identifies its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
     pub backend: Arc<dyn Backend>,
-    /// SHA-256 of the network's file, in hexadecimal, or `None` without a network.
+    /// In hexadecimal, `None` without a network.
     pub network_sha256: Option<String>,
 }
 
@@ -85,8 +84,8 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
-/// Does the same for a game, in which a wrong parameter must not cost the network: all are left out then,
-/// with an error among the backend's notes.
+/// In a game a wrong parameter must not cost the network: all are left out then, with an error among the
+/// backend's notes.
 fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let error = match open_backend(options) {
         Err(EngineError::Backend(BackendError::Params(error))) if !options.backend_options.is_empty() => {
@@ -130,16 +129,16 @@ impl LoadedNetwork {
     }
 }
 
-/// The evaluation of one position, from the point of view of the side to move.
+/// One position, from the point of view of the side to move.
 #[derive(Clone, Debug, Serialize)]
 pub struct PositionEvaluation {
     q: f32,
     w: f32,
     d: f32,
     l: f32,
-    /// Plies to the end, or `None` without a Moves Left Head.
+    /// Plies to the end, `None` without a Moves Left Head.
     m: Option<f32>,
-    /// Legal moves, likeliest first.
+    /// Likeliest first.
     policy: Vec<MovePolicy>,
 }
 
@@ -194,7 +193,7 @@ impl fmt::Display for PositionEvaluation {
 }
 
 impl Engine {
-    /// Returns what the network in force makes of the present position, or `None` if there is no network.
+    /// `None` without a network.
     pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };

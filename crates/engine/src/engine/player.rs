@@ -1,9 +1,9 @@
-//! One side of a game, searched step by step on the caller's thread beside many others.
+//! One side of a game, searched step by step on the caller's thread beside many others, for matches and for
+//! positions without a game.
 //!
-//! An [`EngineSetup`] holds options, network and tables for any number of games. An [`EnginePlayer`] plays
-//! one side of one: [`EnginePlayer::begin_move`], [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in
-//! turn until the search is over, [`EnginePlayer::end_move`]. [`EnginePlayer::begin_pondering`] starts the
-//! same steps before that. Matches use it, and `serve` for positions without a game.
+//! An [`EngineSetup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
+//! [`EnginePlayer::begin_move`] or [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and
+//! [`SharedBatch::evaluate`] in turn until the search is over, [`EnginePlayer::end_move`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,6 @@ use crate::search::{NextStep, PACE_WAIT, SearchInfo, SearchResult, SteppedSearch
 use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
-/// Shared by many games.
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
@@ -31,7 +30,6 @@ pub struct EngineSetup {
 }
 
 impl EngineSetup {
-    /// Opens network and tables.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let opened = open_backend(&settings.network)?;
@@ -43,7 +41,7 @@ impl EngineSetup {
         EngineSetup::with_opened(settings, other.opened.clone())
     }
 
-    /// Opens the tables, with the backend `opened`.
+    /// Opens the tables for a backend.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let mut tables = TablesInForce::default();
@@ -92,7 +90,6 @@ impl EngineSetup {
     }
 }
 
-/// The caller drives it step by step.
 #[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
@@ -199,7 +196,6 @@ impl EnginePlayer {
         Ok(())
     }
 
-    /// Searches until the next evaluation or the end.
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
@@ -210,7 +206,7 @@ impl EnginePlayer {
         stepped.advance()
     }
 
-    /// Likewise, for at most `rounds` gatherings: `None` if there is more to gather.
+    /// As [`EnginePlayer::advance`], for at most `rounds` gatherings. `None` if there is more to gather.
     pub(crate) fn advance_within(&mut self, rounds: u32) -> Option<NextStep> {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
@@ -229,13 +225,12 @@ impl EnginePlayer {
         self.stepped.iter().for_each(|stepped| stepped.search().request_stop());
     }
 
-    /// The current state with every root move, or `None` before the root is evaluated.
+    /// With every root move. `None` before the root is evaluated.
     pub(crate) fn report(&self) -> Option<SearchInfo> {
         self.stepped.as_ref()?.report()
     }
 
-    /// The move of the finished search, from which the time manager then learns. `None` before the first
-    /// search.
+    /// The time manager learns from the move. `None` before the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
@@ -256,10 +251,8 @@ impl EnginePlayer {
     }
 }
 
-/// The leaves of many players' searches, for one network.
 #[derive(Debug, Default)]
 pub struct SharedBatch {
-    /// Reused, grows to the largest batch.
     slots: Vec<EvalSlot>,
 }
 
@@ -292,7 +285,6 @@ impl SharedBatch {
     }
 }
 
-/// Exchanges the waiting positions of all `searches` for `slots`.
 fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
     let mut rest = slots;
     for search in searches {

@@ -1,6 +1,5 @@
-//! Chooses a move without a search, where no evaluation has come back in time or there is no network.
-//!
-//! It takes a mate by checks, else what the cache thinks of the position, else the best capture.
+//! Chooses a move without a search, for want of time or of a network: a mate by checks, else the cache's
+//! best, else the best capture.
 
 use std::time::Duration;
 
@@ -12,21 +11,18 @@ use crate::network::cache::EvalCache;
 use crate::search::{PvLine, SearchInfo};
 use crate::time::expected_result;
 
-/// The longest mate that is looked for, moves.
+/// In moves.
 const MATE_MOVES: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
     pub(super) mv: Move,
-    /// The worth of the position to the side to move: what the cache knows, or the material after the
-    /// move as a score.
+    /// For the side to move: from the cache, or from the material after the move.
     value: Evaluation,
-    /// The moves of the engine until a mate.
     mate: Option<u32>,
 }
 
 impl QuickLook {
-    /// Returns what is told of the move, `time` after `go`: a GUI or a match runner expects a score before
-    /// each move.
+    /// Reports the move `time` after `go`, because GUIs and match runners expect a score before each move.
     pub(super) fn info(&self, time: Duration) -> SearchInfo {
         let line = PvLine {
             q: self.value.q,
@@ -40,7 +36,7 @@ impl QuickLook {
     }
 }
 
-/// Returns a move for the last position of `game`, one of `allowed` unless that is empty.
+/// From `allowed` unless that is empty.
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
@@ -73,7 +69,7 @@ fn is_mate(position: &Position) -> bool {
     position.is_check() && position.legal_moves().is_empty()
 }
 
-/// Returns what `mv` wins of material, centipawns, less the piece if it can be taken in turn.
+/// Material won, in centipawns, less the piece if it can be recaptured.
 fn gain(position: &Position, mv: Move) -> i32 {
     let after = position.play(mv);
     let replies = after.legal_moves();
@@ -104,7 +100,6 @@ fn balance(position: &Position) -> i32 {
     Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
 }
 
-/// Returns how much nearer to the centre a knight or pawn comes.
 fn placement(position: &Position, mv: Move) -> i32 {
     match position.board().role_at(mv.from_square()) {
         Some(Role::Knight | Role::Pawn) => centrality(mv.to_square()) - centrality(mv.from_square()),
@@ -160,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A regression: where there was no evaluation, the first legal move was played.
+    /// A regression: without an evaluation the first legal move was played.
     #[test]
     fn it_is_not_the_first_of_the_list() {
         let start = History::start();

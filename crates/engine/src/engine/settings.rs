@@ -19,6 +19,7 @@ use crate::time::managers::MANAGERS;
 use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
 option_group! {
+    /// The values of all options.
     pub struct Settings {
         /// The network that is loaded, and what evaluates it.
         network: NetworkOptions;
@@ -97,7 +98,7 @@ impl Settings {
             .then(|| parameters.into_iter().map(|spec| OptionSpec { flag: "", ..spec }).collect())
     }
 
-    /// The answer to `uci`, with the present values as defaults, for options up to visibility `least`.
+    /// With the present values as defaults, for options up to visibility `least`.
     pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
@@ -106,7 +107,7 @@ impl Settings {
         })
     }
 
-    /// Finds an option by UCI name or alias, in any case, or by flag.
+    /// By UCI name or alias, in any case, or by flag.
     pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
@@ -118,7 +119,7 @@ impl Settings {
         spec.name == "StrictTiming" || InfoOptions::declared().iter().any(|of_info| of_info.name == spec.name)
     }
 
-    /// Sets an option, named as for [`Settings::spec`]. The value may be quoted.
+    /// Named as for [`Settings::spec`]. The value may be quoted.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
     }
@@ -136,7 +137,6 @@ impl Settings {
             .collect()
     }
 
-    /// Adds some options' flags to `command`, all shown in the help.
     pub fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
         add_flags(command, wanted, Visibility::Hidden, check_value)
@@ -282,7 +282,7 @@ const LEVELS: [Level; 5] = [
 const SURE_ELO: u32 = 1800;
 
 impl StrengthOptions {
-    /// How much to weaken the move in `position`, or `None` for full strength.
+    /// `None` for full strength.
     pub(super) fn weakening(&self, position: &History, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
             return None;

@@ -93,7 +93,6 @@ impl EvalCache {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Bytes of a full cache.
     pub(crate) fn full_bytes(capacity: usize) -> usize {
         // A shard's table is a power of two, at most seven eighths full. With insertions and removals it
         // doubles unless less than half of that is taken. Shards fill unevenly.

@@ -1,6 +1,4 @@
-//! Finds the network to use where the user names none.
-//!
-//! Tools and engine use it before they make a backend. It uses `weights` to see whether a file is a network.
+//! Finds the network where the user names none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,38 +9,34 @@ use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
 use crate::note::Note;
 
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
-/// The size from which on a file of another name may be a network, bytes. It is Lc0's.
+/// Lc0's least size of a network file with another name, in bytes.
 const LEAST_SIZE: u64 = 500_000;
-/// The folders beside the program where networks may lie.
+/// Beside the program.
 pub const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
 
-/// The network in the program itself: the name of its file, and the file's content. `build.rs` finds it.
+/// The network in the program: file name and content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
 
-/// What a built-in network has behind its name.
 const BUILT_IN_MARK: &str = " (built in)";
 
-/// Returns whether the description of a backend is that of one with a network that is built in.
 pub fn is_built_in(description: &str) -> bool {
     description.contains(BUILT_IN_MARK)
 }
 
-/// A network, and what was passed over, if the user named none.
+/// `passed_over` is empty if a network was named.
 #[derive(Debug)]
 pub struct Discovered {
     pub network: NetworkFile,
-    /// Says of newer files beside the program why they cannot be used.
+    /// Why newer files cannot be used.
     pub passed_over: Vec<Note>,
 }
 
-/// Reads the network `named`, or where none is named the newest file that can be read.
+/// Reads the network `named`, or else the newest readable file.
 ///
-/// As with Lc0 files are looked for beside the program and in the folders `networks`, `weights` and `models`
-/// there. If there is none, the network that is built into the program is taken. [`NetworkFile::path`] names
-/// the file that was read.
+/// As in Lc0 the search covers the program's folder and `networks`, `weights` and `models` there. Without a
+/// file it takes the built-in network. [`NetworkFile::path`] names the file.
 ///
-/// # Errors
-/// Returns [`NetworkError`] if the network that was named, or that was built in, cannot be used.
+/// Fails if the named or built-in network cannot be used.
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
         Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
@@ -57,7 +51,6 @@ fn folders_beside_the_program() -> Vec<PathBuf> {
     })
 }
 
-/// Returns the newest network in `folders` that can be read, else the built-in one.
 fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discovered, NetworkError> {
     let mut passed_over = Vec::new();
     for path in candidates(folders) {
@@ -71,8 +64,7 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
     Ok(Discovered { network, passed_over })
 }
 
-/// Returns the files in `folders` that are called like networks, or that are as large as one and begin like
-/// one, newest first.
+/// Files in `folders` named like networks, or large enough and beginning like one, newest first.
 fn candidates(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
     let mut files: Vec<(SystemTime, PathBuf)> = entries

@@ -22,7 +22,6 @@ use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
 use crate::options::option_choice;
 
-/// Including the current one.
 const BOARDS: usize = 8;
 const PLANES_PER_BOARD: usize = 13;
 const REPETITION: usize = 12;
@@ -104,8 +103,7 @@ option_choice! {
     }
 }
 
-/// Writes all input planes of the current position into `planes`. The transform applied to the boards is for
-/// [`policy_map::index`](super::policy_map::index).
+/// Fills all of `planes`. The boards' transform is for [`policy_map::index`](super::policy_map::index).
 pub fn encode(
     history: &History,
     format: InputFormat,

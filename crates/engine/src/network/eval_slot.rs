@@ -10,7 +10,6 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Backend, BackendError, BackendInfo, Evaluation, Evaluator, InputPlanes, MAX_MOVES, policy_map};
 use crate::chess::{History, Move};
 
-/// How positions become planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
     /// The network's, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
@@ -82,7 +81,7 @@ impl EvalSlot {
         Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 
-    /// The softmax of the logits at temperature 1, in the order of `moves`.
+    /// Softmax at temperature 1, in the order of `moves`.
     pub fn policy(&self) -> ArrayVec<f32, MAX_MOVES> {
         let mut policy = self.logits.clone();
         softmax(&mut policy, 1.0);
@@ -176,7 +175,6 @@ impl<Tag> BatchEvaluator<Tag> {
         self.tags.len() == self.slots.len()
     }
 
-    /// Tags of the waiting positions, in the order added.
     pub fn waiting(&self) -> &[Tag] {
         &self.tags
     }

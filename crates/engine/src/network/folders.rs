@@ -1,16 +1,12 @@
-//! The folders where this program looks for files and keeps what it made.
-//!
-//! The network finder and the ONNX Runtime backend use them. This module uses nothing else of the crate.
+//! Folders where this program looks for files and keeps its cache.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
-/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the
-/// platform's cache folder.
-///
-/// This is `None` if the variables that would say so are not set. The folder need not exist.
+/// The cache folder, which need not exist: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's cache folder.
+/// `None` if neither is set.
 pub fn cache() -> Option<PathBuf> {
     set(CACHE_VARIABLE).or_else(|| platform_cache().map(|folder| folder.join("zeitnot")))
 }
@@ -25,12 +21,11 @@ fn platform_cache() -> Option<PathBuf> {
     }
 }
 
-/// Returns the folder of the running program.
 pub fn executable() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_path_buf)
 }
 
-/// Returns the path in an environment variable, made absolute, if the variable is set and not empty.
+/// An environment variable's path, made absolute, if set and not empty.
 fn set(variable: &str) -> Option<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty())?;
     std::path::absolute(value).ok()

@@ -1,6 +1,5 @@
-//! Backends around a backend. One has instruments: how busy the processors are, whether the outputs are
-//! numbers. The engine puts them on the backend in force, whichever it is. The other has notes on how the
-//! backend came about.
+//! Wrappers of backends. One measures busy time and checks that outputs are numbers: the engine puts it on
+//! every backend. The other adds notes.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 use crate::note::Note;
 
-/// A backend that passes everything on to another one and measures it.
 #[derive(Debug)]
 pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
@@ -19,7 +17,6 @@ pub(crate) struct Instrumented {
 }
 
 impl Instrumented {
-    /// Returns `backend` with instruments.
     pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
         let busy = Arc::new(BusyMeter::new(backend.info().processor, Instant::now()));
         Instrumented { backend, busy }
@@ -68,7 +65,7 @@ impl Drop for InstrumentedEvaluator {
     }
 }
 
-/// An evaluation that is counted as long as this lives, also if it panics.
+/// Counts as an evaluation while it lives, even after a panic.
 struct BusyGuard<'a>(&'a BusyMeter);
 
 impl Drop for BusyGuard<'_> {
@@ -77,8 +74,7 @@ impl Drop for BusyGuard<'_> {
     }
 }
 
-/// Adds up the time for which evaluators are at work, as seen from outside: by when they are asked and when
-/// they answer.
+/// Adds up the time in which evaluators work, seen from outside: from call to answer.
 #[derive(Debug)]
 struct BusyMeter {
     processor: Processor,
@@ -87,10 +83,9 @@ struct BusyMeter {
 
 #[derive(Debug)]
 struct BusyState {
-    /// Evaluators that exist, and how many of them are at work.
     evaluators: u32,
     active: u32,
-    /// The instant up to which `busy` counts.
+    /// `busy` counts up to this instant.
     until: Instant,
     busy: Duration,
 }
@@ -106,9 +101,8 @@ impl BusyMeter {
         let passed = now.saturating_duration_since(state.until);
         state.until = state.until.max(now);
         let busy = match self.processor {
-            // Each evaluator has a core for itself.
+            // Each evaluator has a core.
             Processor::Cpu => passed * state.active / state.evaluators.max(1),
-            // All share one device.
             Processor::Accelerator => passed * state.active.min(1),
         };
         state.busy += busy;
@@ -116,15 +110,14 @@ impl BusyMeter {
     }
 }
 
-/// A backend that passes everything on to another one, and has notes of its own.
 #[derive(Debug)]
 struct WithNotes {
     backend: Arc<dyn Backend>,
-    /// Taken once, before those of the backend itself.
+    /// Taken once, before the backend's.
     notes: Mutex<Vec<Note>>,
 }
 
-/// Returns `backend` with `notes` that come before its own.
+/// `notes` precede the backend's own.
 pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
     if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
 }
@@ -156,7 +149,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Returns the busy time of two evaluators: one at work from 0 to 10 ms, the other from 6 to 16 ms.
+    /// The busy time of two evaluators at work from 0 to 10 ms and from 6 to 16 ms.
     fn overlapping(processor: Processor) -> Duration {
         let start = Instant::now();
         let meter = BusyMeter::new(processor, start);
@@ -174,7 +167,7 @@ mod tests {
         assert_eq!(overlapping(Processor::Accelerator), 16 * MS);
     }
 
-    /// A device whose last output is what it says.
+    /// Its last output is the number.
     #[derive(Debug)]
     struct Damaged(Arc<dyn Backend>, f32);
 

@@ -1,6 +1,6 @@
 //! Networks: files, input planes, policy indices, and the backends that evaluate.
 //!
-//! The search knows this module only through [`Backend`] and [`Evaluator`]: Nothing here knows of the search.
+//! The search knows this module only through [`Backend`] and [`Evaluator`]. Nothing here knows of the search.
 //!
 //! | module | job |
 //! |---|---|
@@ -40,9 +40,7 @@ use crate::params::ParamError;
 pub use eval_slot::{BatchEvaluator, EvalSlot, PositionEncoding, approximate_softmax};
 pub(crate) use timetable::DevicePace;
 
-/// Planes of a network's input.
 pub const PLANES: usize = 112;
-/// Outputs of a network's policy head.
 pub const POLICY_SIZE: usize = 1858;
 /// Above 218, the most legal moves of any chess position.
 pub const MAX_MOVES: usize = 256;
@@ -99,7 +97,6 @@ pub struct BackendInfo {
     /// The smallest batch with about the best throughput, as far as known.
     pub preferred_batch: usize,
     pub processor: Processor,
-    /// The search threads it needs.
     pub(crate) preferred_threads: usize,
     /// Batches in flight while the search goes on, or 0 if evaluation occupies the calling thread's core.
     pub queues: usize,
@@ -131,7 +128,6 @@ pub fn without_folder(description: &str) -> String {
 pub enum Processor {
     /// The search and the evaluation compete for the cores.
     Cpu,
-    /// A GPU or the like.
     Accelerator,
 }
 
@@ -145,12 +141,10 @@ pub fn cores() -> usize {
 
 #[derive(Debug, Error)]
 pub enum BackendError {
-    /// A wrong name or option of the backend.
     #[error(transparent)]
     Params(#[from] ParamError),
     #[error("the backend {backend} needs a network (option WeightsFile, flag --weights)")]
     NoNetwork { backend: String },
-    /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
     #[error("{backend} cannot evaluate: {reason}")]
@@ -173,7 +167,6 @@ impl BackendError {
 
 /// A network on a device, shared by all threads.
 pub trait Backend: Send + Sync + Debug {
-    /// Never changes.
     fn info(&self) -> &BackendInfo;
 
     /// An evaluator for one thread, with its own session and buffers. Fails if the device has no room for it.

@@ -1,23 +1,19 @@
-//! Input planes in 896 bytes in place of 28 KB of floats, for devices that expand them themselves.
+//! Input planes in 896 bytes instead of 28 KB of floats, for devices that expand them.
 //!
-//! The tensor is `[112, 8]`: a byte for each rank of each plane, bit 0 is the a-file. The plane of the
-//! fifty-move counter is 0 or all of one value: there each byte is the counter in plies, 255 at most. A
-//! device expands a byte by looking it up in a table of rows of 8 numbers: its bits, or for the counter's
-//! plane, further down, its value. What comes out is what [`InputPlanes::write_dense`] writes, to the last
-//! bit. Backends pack. [`super::onnx`] puts table and look-up into a model.
+//! The tensor is `[112, 8]`: a byte per rank of each plane, bit 0 is the a-file. In the fifty-move plane each
+//! byte is the counter in plies, 255 at most. A device looks each byte up in a table of rows of 8 numbers:
+//! its bits, or further down the counter's value. The result equals [`InputPlanes::write_dense`] to the last
+//! bit.
 
 use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};
 
 pub(crate) const PLANE_BYTES: usize = 8;
-/// Bytes of a position.
 pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;
-/// Rows of the table for each of its halves.
 const ROWS: usize = 256;
 
 impl InputPlanes {
-    /// Writes the packed tensor `[112, 8]` of planes that were encoded in `format` into `out`, which must
-    /// hold [`PACKED_BYTES`].
+    /// Packs planes encoded in `format` as `[112, 8]` into `out`, at least [`PACKED_BYTES`] long.
     pub fn write_packed(&self, format: InputFormat, out: &mut [u8]) {
         let is_plain = |(plane, &value): (usize, &f32)| plane == RULE_50 || value == 1.0;
         debug_assert!(self.values.iter().enumerate().all(is_plain), "no other plane has a value");
@@ -25,20 +21,20 @@ impl InputPlanes {
         for (bytes, mask) in ranks.iter_mut().zip(&self.masks) {
             *bytes = mask.to_le_bytes();
         }
-        // A conversion to u8 saturates.
+        // Conversion to u8 saturates.
         let plies = (self.values[RULE_50] * format.rule50_unit()).round() as u8;
         ranks[RULE_50] = if self.masks[RULE_50] == 0 { [0; _] } else { [plies; _] };
     }
 }
 
-/// Returns the table `[512, 8]` by which a device expands bytes.
+/// `[512, 8]`, expands bytes.
 pub(super) fn table(format: InputFormat) -> Vec<f32> {
     let bits = (0..ROWS).flat_map(|byte| (0..8).map(move |bit| (byte >> bit & 1) as f32));
     let counters = (0..ROWS).flat_map(|plies| [plies as f32 / format.rule50_unit(); 8]);
     bits.chain(counters).collect()
 }
 
-/// Returns for each plane the row of the table at which its bytes begin to count.
+/// Per plane, the table row of byte 0.
 pub(super) fn first_rows() -> Vec<i32> {
     (0..PLANES).map(|plane| if plane == RULE_50 { ROWS as i32 } else { 0 }).collect()
 }
@@ -49,7 +45,6 @@ mod tests {
     use crate::chess::{History, Variant};
     use crate::network::encode::{HistoryFill, encode};
 
-    /// Expands as a device does.
     fn expand(bytes: &[u8], format: InputFormat) -> Vec<f32> {
         let (table, first_rows) = (table(format), first_rows());
         let row = |(place, &byte): (usize, &u8)| {

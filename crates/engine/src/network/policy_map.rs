@@ -10,14 +10,11 @@ use super::POLICY_SIZE;
 use super::encode::Transform;
 use crate::chess::{Color, Move, Role, Square};
 
-/// All but promotions to queen, rook and bishop.
 const PLAIN_MOVES: usize = 1792;
-/// Cells of the attention policy before the promotions.
 const ATTENTION_PLAIN: usize = 64 * 64;
 /// Planes that [`CONVOLUTION_CELLS`] uses. Files have 80.
 pub(crate) const CONVOLUTION_PLANES: usize = 73;
 
-/// As the side to move sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyMove {
     pub(crate) from: Square,

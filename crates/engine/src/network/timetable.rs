@@ -28,7 +28,6 @@ impl DevicePace {
     }
 }
 
-/// All times have the same origin.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     pace: DevicePace,
@@ -38,7 +37,6 @@ pub(crate) struct Timetable {
     bus_free_at: Duration,
     /// When the device has computed them.
     free_at: Duration,
-    /// Total computing time of submitted batches.
     submitted: Duration,
     positions: u64,
 }
@@ -72,9 +70,8 @@ impl Timetable {
         self.positions
     }
 
-    /// The device's computing time until `now`.
-    ///
-    /// Subtracts the work ahead as if it had no gaps, which is exact up to half a latency.
+    /// Computing time until `now`. The work ahead is subtracted as if it had no gaps, which is exact up to
+    /// half a latency.
     pub(crate) fn busy_until(&self, now: Duration) -> Duration {
         self.submitted.saturating_sub(self.free_at.saturating_sub(now))
     }

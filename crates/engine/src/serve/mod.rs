@@ -1,11 +1,6 @@
-//! Many positions searched at once, which share the batches of one device.
-//!
-//! - `pool`: the search threads. Each has an evaluator and a batch of open searches, which it takes from one
-//!   queue. Whoever submits an [`Order`] hears of its search as a [`Listener`](crate::engine::Listener).
-//! - `searcher`: the pool with backend, options and cache.
-//!
-//! The analysis server takes orders from its clients. `analyse` and `solve` know all of their positions from
-//! the beginning.
+//! Many positions searched at once, which share the batches of one device. `pool` has the search threads and
+//! the queue of [`Order`]s, each with a [`Listener`](crate::engine::Listener). `searcher` adds backend,
+//! options and cache. The analysis server, `analyse` and `solve` use it.
 
 mod pool;
 mod searcher;

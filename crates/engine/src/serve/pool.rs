@@ -1,8 +1,8 @@
 //! The search threads and their queue.
 //!
-//! A thread lets each of its open searches gather leaves, evaluates all leaves together, and takes further
-//! searches between rounds. So batches are large though each search asks for few leaves. A search finds what
-//! it would find alone, except for shared cache entries.
+//! A thread lets its open searches gather leaves, evaluates all leaves together, and takes further searches
+//! between rounds. So batches are large, though each search finds what it would find alone, except for shared
+//! cache entries.
 //!
 //! A lone search cannot fill a device this way. Workers then search it as under UCI, with several batches in
 //! flight. On a CPU only a pool for one search at a time does so.
@@ -38,9 +38,7 @@ pub struct Order {
     /// Limits and root moves of each search, whose time counts from its beginning.
     pub request: GoRequest,
     pub setup: Arc<EngineSetup>,
-    /// Shared with other searches.
     pub cache: Arc<EvalCache>,
-    /// `None` asks for no reports.
     pub report_every: Option<Duration>,
     /// The largest is searched first.
     pub priority: i32,
@@ -54,14 +52,13 @@ pub struct Order {
 }
 
 impl Order {
-    /// The game up to the current position.
     pub(super) fn position(&self) -> History {
         let mut position = (*self.game).clone();
         position.truncate(position.len().min(self.plies.front().copied().unwrap_or_default() + 1));
         position
     }
 
-    /// Answers all remaining positions without a search.
+    /// Without a search.
     fn give_up(mut self, reason: Option<String>) {
         reason.map(Note::Error).into_iter().for_each(|note| self.listener.note(note));
         while !self.plies.is_empty() {
@@ -69,7 +66,6 @@ impl Order {
         }
     }
 
-    /// Answers the current position and moves to the next.
     fn answer(&mut self, answer: SearchAnswer) {
         self.listener.answer(&self.position(), answer);
         self.plies.pop_front();
@@ -81,9 +77,7 @@ pub struct PoolSize {
     pub threads: usize,
     /// Open orders in all threads together, at least one per thread.
     pub searches: usize,
-    /// Threads that search a lone search together.
     pub(crate) workers: usize,
-    /// Limit of waiting orders.
     pub(crate) queue: usize,
 }
 
@@ -129,7 +123,6 @@ struct PoolState {
 }
 
 impl PoolState {
-    /// Whether the search that begins is the only one.
     fn has_one_search(&self, size: &PoolSize) -> bool {
         size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
     }
@@ -315,7 +308,6 @@ impl SearchThread {
         }
     }
 
-    /// Begins an order's next search, or removes the order.
     fn begin(&mut self, place: usize) {
         let search = &mut self.open[place];
         let is_stopped = search.order.stop.load(Ordering::Relaxed);
@@ -380,7 +372,7 @@ impl SearchThread {
         })
     }
 
-    /// Answers a finished search and begins the order's next one.
+    /// Also begins the order's next search.
     fn close(&mut self, place: usize) {
         let mut search = self.open.remove(place);
         let OpenSearch { order, player, .. } = &mut search;
@@ -406,7 +398,6 @@ impl SearchThread {
         }
     }
 
-    /// Answers all open searches as failed.
     fn fail(&mut self, reason: &str) {
         self.shared.state.lock().status.searching -= self.open.len();
         for OpenSearch { order, player, .. } in self.open.drain(..) {

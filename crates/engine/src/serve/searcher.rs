@@ -44,7 +44,6 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
 #[derive(Debug)]
 pub struct Searcher {
     pub setup: Arc<EngineSetup>,
-    /// Shared by all searches.
     pub cache: Arc<EvalCache>,
     pub pool: SearchPool,
     pub size: PoolSize,
@@ -78,7 +77,6 @@ impl Searcher {
         Ok(Searcher { setup, cache, pool: SearchPool::new(backend, size)?, size, stop: Arc::default() })
     }
 
-    /// On network, backend and tables.
     pub fn notes(&self) -> Vec<Note> {
         self.setup.told(self.size.threads)
     }
@@ -124,7 +122,6 @@ impl Drop for Searcher {
 
 #[cfg(test)]
 impl Searcher {
-    /// One thread with random evaluations.
     pub(super) fn random(searches: usize, queue: usize) -> Searcher {
         let mut settings = Settings::default();
         for (name, value) in [("Backend", "random"), ("Threads", "1"), ("RamLimitMb", "64")] {

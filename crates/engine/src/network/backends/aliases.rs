@@ -1,5 +1,4 @@
-//! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved
-//! settings carry over.
+//! Short names for backends with options: ours, and Lc0's, so that saved settings carry over.
 
 use super::multiplexing::{DEMUX, MULTIPLEXING};
 use super::native::NativeParams;
@@ -9,22 +8,21 @@ use crate::note::Note;
 use crate::options::OptionGroup;
 use crate::params::{ParamEntry, Params};
 
-/// Names that stand for a backend with options.
 struct Alias {
-    /// Between spaces.
+    /// Separated by spaces.
     names: &'static str,
     backend: &'static str,
-    /// Keys and values that come before the user's options.
+    /// Precede the user's options.
     options: &'static [(&'static str, &'static str)],
 }
 
-/// Lc0's backend that gives each batch to the next device in turn, where ours gives it to a free one.
+/// Lc0 gives each batch to the next device in turn, we to a free one.
 pub(super) const ROUND_ROBIN: &str = "roundrobin";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 const FP16: (&str, &str) = ("precision", "fp16");
 
-/// Short names of our own. Some are Lc0's too, and mean the same device.
+/// Ours. Lc0 shares some, for the same device.
 const SHORT: [Alias; 5] = [
     Alias { names: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
     provider("cuda", &[CUDA]),
@@ -33,7 +31,7 @@ const SHORT: [Alias; 5] = [
     provider("openvino", &[("provider", "openvino")]),
 ];
 
-/// Names that only Lc0 has.
+/// Lc0's.
 const LC0: [Alias; 7] = [
     provider("cuda-auto cudnn-auto onnx-cuda onnx-trt", &[CUDA]),
     provider("cuda-fp16 cudnn-fp16", &[CUDA, FP16]),
@@ -44,8 +42,7 @@ const LC0: [Alias; 7] = [
     Alias { names: ON_CPU, backend: AUTO, options: &[] },
 ];
 const OTHER_GPUS: &str = "dx12 metal onnx-coreml onnx-dml onnx-migraphx onnx-rocm opencl sycl sycl-auto xla";
-/// `check` compares two other backends while it plays. `recordreplay` writes evaluations to a file, or reads
-/// them from one.
+/// `check` compares two other backends while it plays. `recordreplay` records or replays evaluations.
 const ON_CPU: &str = "blas eigen onednn tensorflow-cc tensorflow-cc-cpu check recordreplay";
 
 const fn provider(names: &'static str, options: &'static [(&'static str, &'static str)]) -> Alias {
@@ -55,21 +52,18 @@ const fn provider(names: &'static str, options: &'static [(&'static str, &'stati
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,
-    /// Notes for people on what the name was taken for.
     pub(super) notes: Vec<Note>,
 }
 
-/// Returns the short names, for texts that list what is valid.
 pub fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().flat_map(|alias| alias.names.split(' '))
 }
 
-/// Returns all names that stand for a backend, Lc0's included.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().chain(&LC0).flat_map(|alias| alias.names.split(' '))
 }
 
-/// Parameters of Lc0's backends. One that ours does not have is left out.
+/// Of Lc0's backends. Those that ours lacks are ignored.
 #[rustfmt::skip]
 const LC0_PARAMETERS: [&str; 50] = [
     "alt_layernorm", "alt_mish", "atol", "batch", "batch_size", "blas_cores", "cache_opt", "custom_winograd",
@@ -81,7 +75,7 @@ const LC0_PARAMETERS: [&str; 50] = [
     "tuner_file", "uniform", "value_head", "winograd",
 ];
 
-/// Returns the backend that `name` stands for. A name that is no alias stands for itself.
+/// A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     let is_meant = |alias: &&Alias| alias.names.split(' ').any(|own| own == name);
     let short = SHORT.iter().find(is_meant);
@@ -112,15 +106,15 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
 }
 
 impl Alias {
-    /// Returns `options` after those that the name stands for.
+    /// The alias's options, then `options`.
     fn before(&self, options: &Params) -> Params {
         let own = self.options.iter().fold(Params::default(), |own, (key, value)| own.with(key, value));
         options.inheriting(&own)
     }
 }
 
-/// Returns `options` without those of Lc0's backends that `backend`, one of ours, does not have, with a note
-/// if there are any. Beside `auto`, which nobody has named, whatever its choices do not have counts as Lc0's.
+/// Drops Lc0's parameters that `backend`, one of ours, lacks, with a note. Beside `auto`, which nobody has
+/// named, all that its choices lack counts as Lc0's.
 fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
     let own = match registered(backend) {
         _ if [DEMUX, MULTIPLEXING].contains(&backend) => return (options.clone(), Vec::new()),
@@ -141,7 +135,7 @@ fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
     (known, (!dropped.is_empty()).then(|| note.into()).into_iter().collect())
 }
 
-/// Returns the options of an Lc0 backend under our names, and those that have no counterpart in `backend`.
+/// Splits an Lc0 backend's options into those under our names, and those without a counterpart in `backend`.
 fn translate(backend: &str, options: &Params) -> (Params, Params) {
     let mut known = Params::default();
     let mut dropped = Params::default();

@@ -1,4 +1,4 @@
-//! The backend `auto`: the rule that chooses for the user. Nothing is measured and nothing is kept.
+//! The backend `auto`: the rule that chooses for the user.
 //!
 //! 1. The first of [`GPUS`] whose library is at hand, loads and finds a GPU. A renderer in software is no
 //!    GPU.
@@ -19,13 +19,13 @@ use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
 use crate::params::Params;
 
-/// The GPUs that are taken, best first.
+/// Best first.
 pub const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
 
-/// The parameters of a GPU, which Lc0's users set without a backend. They leave the choice to the rule.
+/// Lc0's users set them without a backend. They leave the choice to the rule.
 const OF_A_GPU: [&str; 2] = ["gpu", "threads"];
 
-/// Returns `config`, or in the place of `auto` the backend that the rule takes for `network`.
+/// Replaces `auto` by the rule's choice for `network`.
 pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,
@@ -36,16 +36,16 @@ pub(super) fn resolve<'a>(
     };
     let found = |provider| finder::is_at_hand(provider).then(|| Runtime::check_device(provider));
     let (name, why) = choose(is_for_native(network), found);
-    // Nobody has asked for a GPU: if it makes no session, the CPU will do.
+    // Nobody asked for a GPU: if it opens no session, the CPU will do.
     let mut chosen = BackendConfig::parse(name, &config.options.to_string())?.with_fallback(Fallback::Cpu);
     chosen.notes.extend(config.notes.iter().cloned());
-    // What was taken stands in the backend's description.
+    // The backend's description names the choice.
     chosen.notes.extend(why.map(|why| format!("backend auto selects {name}: {why}").into()));
     Ok(Cow::Owned(chosen))
 }
 
-/// Returns the name of the backend to take, and the reason where people may expect another one. `found` tells
-/// of a provider whose library is at hand whether it loads and finds its device.
+/// The chosen name, and the reason where people may expect another. `found` says of a provider with a library
+/// whether it loads and finds its device.
 fn choose(
     is_for_native: bool,
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,
@@ -65,7 +65,7 @@ fn choose(
     (name, (!refused.is_empty()).then(|| refused.join(", ")))
 }
 
-/// Makes `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
+/// `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     if !is_for_native(&network) || options.get("provider").is_some() {
         return onnx_runtime_backend(network, options);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::network::weights::HeadChoice;
 
-    /// Returns what is taken where the libraries of `at_hand` load, and those of `broken` find no device.
+    /// The choice if the libraries of `at_hand` load, and those of `broken` find no device.
     fn taken(
         is_for_native: bool,
         at_hand: &[Provider],

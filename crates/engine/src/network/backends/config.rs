@@ -1,6 +1,5 @@
-//! Reads the texts of `Backend` and `BackendOptions`, in Lc0's grammar: `key=value` for one backend. Several
-//! devices have a list each, as in `(gpu=0),(gpu=1)`, which inherits the values beside it and may be several
-//! devices itself.
+//! Reads `Backend` and `BackendOptions` in Lc0's grammar: `key=value` for one backend. Several devices have a
+//! list each, as in `(gpu=0),(gpu=1)`, which inherits the values beside it and may be several devices itself.
 
 use std::ops::Deref;
 
@@ -82,14 +81,12 @@ impl OptionValue for BackendName {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendConfig {
-    /// One of [`BACKENDS`](super::BACKENDS).
     pub name: String,
     pub options: Params,
     /// Empty for a single device.
     pub devices: Vec<DeviceConfig>,
     /// Nothing, unless [`BackendConfig::with_fallback`] changes it.
     pub fallback: Fallback,
-    /// How names and options were interpreted.
     pub notes: Vec<Note>,
 }
 
@@ -97,7 +94,6 @@ pub struct BackendConfig {
 pub struct DeviceConfig {
     pub(crate) label: String,
     pub backend: BackendConfig,
-    /// Concurrent batches.
     pub threads: usize,
     pub(crate) join_up_to: usize,
 }
@@ -125,7 +121,6 @@ impl BackendConfig {
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
         let asked = name;
-        // Any case, as in other options.
         let name = name.to_ascii_lowercase();
         let Resolved { name, options, notes } = aliases::resolve(&name, options);
         if registered(name).is_none() {
@@ -160,7 +155,6 @@ impl BackendConfig {
         self
     }
 
-    /// ONNX Runtime's provider on one device.
     fn provider(&self) -> Option<Provider> {
         let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
         name.and_then(Provider::named)

@@ -1,8 +1,7 @@
 //! The backends: everything that can evaluate a batch of positions, one folder or file each.
 //!
-//! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. A backend may use the
-//! rest of `network`, and no other backend, only [`create`] and `auto_backend`, which chooses for the user,
-//! know several of them.
+//! A backend may use the rest of `network`, and no other backend. Only [`create`] and `auto_backend`, which
+//! chooses for the user, know several of them.
 //!
 //! | name | what |
 //! |---|---|

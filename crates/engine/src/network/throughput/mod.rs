@@ -33,7 +33,6 @@ pub struct BatchSizeSeries {
     pub batch_ms: Vec<f64>,
 }
 
-/// Each thread has its own evaluator and positions.
 pub struct ThroughputMeter {
     threads: Vec<MeasuringThread>,
 }
@@ -49,7 +48,7 @@ impl ThroughputMeter {
         Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
     }
 
-    /// Wakes the device with batches of `size` positions from every thread.
+    /// With batches of `size` positions from every thread.
     pub fn warm_up(&mut self, size: usize) -> Result<(), BackendError> {
         self.run(size, RoundLength::Batches(WARM_UP_BATCHES)).map(drop)
     }
@@ -62,7 +61,6 @@ impl ThroughputMeter {
         Ok(BatchSizeSeries { size, first_ms, nps: Vec::new(), cpu_nps: Vec::new(), batch_ms: Vec::new() })
     }
 
-    /// Measures `rounds` rounds of each of `series`, in alternation.
     pub fn measure(
         &mut self,
         series: &mut [BatchSizeSeries],
@@ -97,7 +95,6 @@ impl ThroughputMeter {
     }
 }
 
-/// Evaluations per second from `batch_ms` of batches of `size`.
 fn nps(size: usize, batch_ms: &[f64]) -> f64 {
     let seconds: f64 = batch_ms.iter().sum::<f64>() / 1e3;
     (size * batch_ms.len()) as f64 / seconds.max(1e-9)
@@ -106,12 +103,10 @@ fn nps(size: usize, batch_ms: &[f64]) -> f64 {
 struct MeasuringThread {
     evaluator: Box<dyn Evaluator>,
     positions: Vec<EvalSlot>,
-    /// Index of the next batch's first position.
     next: usize,
 }
 
 impl MeasuringThread {
-    /// For `position`, or else positions of games.
     fn new(
         backend: &dyn Backend,
         index: usize,

@@ -1,7 +1,7 @@
-//! Opens a network file: recognises it, inflates it within bounds, and fingerprints it.
+//! Recognises a network file, inflates it within bounds, and fingerprints it.
 //!
-//! The protobuf parser frees the content's small chunks while it reads them, so that the inflated file and
-//! its layers are never both in memory as a whole.
+//! The protobuf parser frees the content's small chunks while it reads, so that the inflated file and its
+//! layers are never both in memory as a whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::files::{FileKind as OtherKind, TELLING, hex};
 
 /// Bytes, below the size from which glibc maps memory page by page, so that freed chunks are reused.
 const CHUNK: usize = 64 << 10;
-/// Every file may inflate to so many bytes.
+/// Bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// Beyond [`ALWAYS_ALLOWED`] a file may inflate by this factor: weights are close to random and hardly
 /// compress.
@@ -71,7 +71,6 @@ pub(crate) fn begins_as_network(path: &Path) -> bool {
     read(&mut start).is_ok() && start == NETWORK_START
 }
 
-/// Reads and inflates content of `size` bytes.
 pub(crate) fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf()?.starts_with(&GZIP_MAGIC);
@@ -132,7 +131,6 @@ impl ChunkCollector {
     }
 }
 
-/// Tells networks from files given by mistake.
 fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
@@ -176,8 +174,8 @@ impl<R: Read> Read for Fingerprint<R> {
 
 /// Steps of reading a network: fields cost two or more, each chunk of weights one.
 ///
-/// The largest known networks take 20,000. Small fields make large messages: without a bound a file of a few
-/// kilobytes could fill the memory with empty layers.
+/// The largest known networks take 20,000. Without a bound a file of a few kilobytes could fill the memory
+/// with empty layers.
 const MAX_STEPS: usize = 1 << 17;
 /// Given after too many steps: no message begins with it, so the parser stops.
 static NOTHING: [u8; 256] = [0; 256];

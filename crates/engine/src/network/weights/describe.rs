@@ -1,4 +1,4 @@
-//! A network in words and numbers, for people who want to know what they have: its parts, and what it costs.
+//! A network in words and numbers: its parts, and what it costs.
 
 use super::network::{
     AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward, HeadInput,
@@ -78,17 +78,15 @@ fn describe_attention(body: &AttentionBody) -> String {
     )
 }
 
-/// Size and work of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Weights and biases.
     pub parameters: u64,
-    /// Multiplications, each with its addition, for one position.
+    /// Multiplications with their additions, per position.
     pub macs: u64,
 }
 
 impl Network {
-    /// Counts parameters and work.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         match &self.body {
@@ -113,7 +111,6 @@ impl Network {
 }
 
 impl Cost {
-    /// Adds a layer of `parameters` numbers that does `macs` multiplications.
     fn layer(&mut self, parameters: usize, macs: usize) {
         self.parameters += parameters as u64;
         self.macs += macs as u64;
@@ -124,7 +121,6 @@ impl Cost {
         self.layer(weights + layer.bias.len(), weights * SQUARES);
     }
 
-    /// Adds a dense layer that is applied to `rows` vectors.
     fn dense(&mut self, layer: &Dense, rows: usize) {
         let weights = layer.weights.len();
         self.layer(weights + layer.bias.len(), weights * rows);
@@ -177,7 +173,7 @@ impl Cost {
         for layer in [&encoder.query, &encoder.key, &encoder.value, &encoder.output] {
             self.dense(layer, SQUARES);
         }
-        // Logits, and the mix of values that they weigh.
+        // Logits, and the values that they weigh.
         let pairs = SQUARES * SQUARES;
         self.layer(0, 2 * pairs * encoder.query.outputs);
         self.norm(&encoder.norm1);

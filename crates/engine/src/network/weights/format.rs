@@ -1,65 +1,52 @@
-//! The format fields of a network file, checked, with the defaults that old files need.
+//! The checked format fields of a network file, with defaults for old files.
 
 use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use super::network::Activation;
 use crate::network::encode::InputFormat;
 
-/// The format of a network as its file states it, after the corrections for old files.
+/// After the corrections for old files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkFormat {
-    /// The way positions become planes.
     pub input: InputFormat,
-    /// Tower or attention body.
     pub body: BodyKind,
-    /// The kind of policy head.
     pub policy: PolicyKind,
-    /// The kind of value head.
     pub value: ValueKind,
-    /// True if there is a Moves Left Head.
     pub moves_left: bool,
-    /// The activation where nothing else is said.
+    /// Where no other is named.
     pub activation: Activation,
     pub(crate) smolgen_activation: Activation,
-    /// The activation in feed-forward parts. `None` means the activation of the part they belong to.
+    /// In feed-forward parts. `None` means that of the surrounding part.
     pub(crate) ffn_activation: Option<Activation>,
-    /// The input that an attention body without a tower has for each square.
     pub embedding: EmbeddingKind,
 }
 
-/// The trunk of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
-    /// Residual tower, with or without squeeze and excitation per block.
+    /// With or without squeeze and excitation per block.
     Tower,
-    /// Encoder layers, possibly behind a tower.
     Attention,
 }
 
-/// The policy head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
-    /// Convolution and a dense layer.
     Classical,
-    /// Two convolutions.
+    /// Two convolutions, mapped to moves.
     Convolution,
-    /// Attention of from-squares to to-squares.
     Attention,
 }
 
-/// The value head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// One output through tanh.
     Classical,
-    /// Win, draw, loss.
     Wdl,
 }
 
-/// The input that an attention body has for each square besides the planes.
+/// What an attention body reads per square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmbeddingKind {
-    /// The file does not say: only possible behind a tower.
+    /// Not named: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
     Table,
@@ -67,7 +54,7 @@ pub enum EmbeddingKind {
     Pieces,
 }
 
-// Numbers of `NetworkFormat.network` in Lc0's proto.
+// `NetworkFormat.network` in Lc0's proto.
 const CLASSICAL: i32 = 1;
 const SE: i32 = 2;
 const CLASSICAL_WITH_HEADFORMAT: i32 = 3;
@@ -151,7 +138,7 @@ pub(crate) fn layers_format(
     })
 }
 
-/// Returns the input format that a number of Lc0's proto stands for.
+/// By the number in Lc0's proto.
 pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
     InputFormat::from_number(number).ok_or_else(|| {
@@ -159,7 +146,7 @@ pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkEr
     })
 }
 
-/// Corrects the format of files that were made before a field existed, or by tools that wrote it wrong.
+/// Corrects formats from before a field existed, or from tools that wrote it wrong.
 fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> message::NetworkFormat {
     let Some(mut fields) = declared else {
         return message::NetworkFormat {
@@ -197,7 +184,7 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
     fields
 }
 
-/// Returns the activation with this number, or `None` for "the default".
+/// `None` for "the default".
 fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, NetworkErrorKind> {
     match number.unwrap_or_default() {
         0 => Ok(None),

@@ -1,4 +1,4 @@
-//! Files may hold several policy and value heads. This picks one of each.
+//! Picks one of a file's policy heads and one of its value heads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,9 @@ use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 
-/// A policy head by Lc0's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyHeadName {
-    /// The plain policy. The only one in most files.
+    /// The only one in most files.
     #[default]
     Vanilla,
     /// Trained to look for better moves than the average shows.
@@ -48,14 +47,12 @@ option_choice! {
     }
 }
 
-/// The heads to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadChoice {
     pub policy: PolicyHeadName,
     pub value: ValueHeadName,
 }
 
-/// A name that is no head of any network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown head \"{name}\". Lc0's heads are {known}")]
 pub struct UnknownHead {
@@ -94,7 +91,7 @@ pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     present_heads(present.map(|head| head.is_some()))
 }
 
-/// Returns the heads that are `present`, a mark for each in the order of the file.
+/// Names the heads `present`, given in the file's order.
 fn present_heads<H: OptionChoice, const N: usize>(present: [bool; N]) -> Vec<H> {
     H::CHOICES.iter().zip(present).filter(|(_, is_present)| *is_present).map(|(choice, _)| choice.1).collect()
 }
@@ -113,7 +110,7 @@ fn require<H: OptionChoice>(kind: &'static str, wanted: H, present: &[H]) -> Res
     Err(NetworkErrorKind::Head { kind, wanted: wanted.name().into(), present })
 }
 
-/// Takes the layers of one policy head out of the file, wherever it keeps them, and drops the others.
+/// Takes one policy head's layers from the file, wherever they are, and drops the others.
 pub(crate) fn take_policy(
     weights: &mut Weights,
     name: PolicyHeadName,
@@ -147,7 +144,7 @@ pub(crate) fn take_policy(
     Ok(head)
 }
 
-/// Takes the layers of one value head out of the file, wherever it keeps them, and drops the others.
+/// Likewise for the value head.
 pub(crate) fn take_value(
     weights: &mut Weights,
     name: ValueHeadName,

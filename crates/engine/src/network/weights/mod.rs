@@ -56,7 +56,6 @@ pub struct NetworkFile {
 
 #[derive(Clone, Debug)]
 pub enum Model {
-    /// Checked against the format.
     Layers(Arc<Network>, NetworkFormat),
     Onnx(OnnxModel),
 }
@@ -124,7 +123,6 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
 }
 
-/// For a file with both layers and an ONNX model, or neither.
 fn one_body_only(has_both: bool) -> NetworkErrorKind {
     let part = "weights".to_owned();
     if has_both {

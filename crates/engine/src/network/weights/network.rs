@@ -77,9 +77,7 @@ impl Dense {
 /// A convolution over the board, stride 1, zero padding that keeps the size, batch norm folded in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
-    /// Input channels.
     pub inputs: usize,
-    /// Output channels.
     pub outputs: usize,
     /// 1 or 3.
     pub kernel: usize,
@@ -104,7 +102,7 @@ pub struct SqueezeExcite {
 pub struct ResidualBlock {
     pub conv1: Convolution,
     pub conv2: Convolution,
-    /// Applied after `conv2`, in some blocks only.
+    /// Applied after `conv2`. A network may have it in some blocks only.
     pub se: Option<SqueezeExcite>,
 }
 
@@ -157,7 +155,6 @@ pub struct Smolgen {
     pub output: Dense,
     /// Over `heads · generated`.
     pub norm2: LayerNorm,
-    /// After `hidden` and `output`.
     pub activation: Activation,
 }
 
@@ -202,7 +199,6 @@ pub enum Embedding {
     Table,
     /// The 112 planes and a dense layer's outputs from the twelve piece planes.
     Pieces(Box<PieceEmbedding>),
-    /// The channels of a residual tower.
     Tower(Box<Tower>),
 }
 
@@ -256,7 +252,6 @@ impl Body {
     }
 }
 
-/// From the body's output to 1858 logits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
     /// `dense(act(convolution(x)))`, where `dense` reads channel-major `[channels · 64]`.
@@ -281,19 +276,16 @@ pub enum PolicyHead {
 pub struct AttentionPolicy {
     /// Per square: body → policy embedding.
     pub embedding: Dense,
-    /// After `embedding`.
     pub activation: Activation,
     pub encoders: Vec<Encoder>,
     /// Policy embedding → width.
     pub query: Dense,
-    /// Policy embedding → width.
     pub key: Dense,
     /// `[4][width]`: queen, rook, bishop and a part common to all three, applied to the keys of the last
     /// rank. The sum is added to the logit without the division by `sqrt(width)`.
     pub promotion: Vec<f32>,
 }
 
-/// Turns the body's output into one vector for a head.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeadInput {
     /// 1x1, activation, flattened channel-major `[channels · 64]`.
@@ -327,7 +319,6 @@ pub struct Network {
     pub input_format: InputFormat,
     /// Where no other is named.
     pub activation: Activation,
-    /// The layers between planes and heads.
     pub body: Body,
     /// 1858 logits.
     pub policy: PolicyHead,

@@ -18,7 +18,6 @@ use crate::network::{PLANES, POLICY_SIZE};
 
 /// Added to variances before the square root.
 const BATCH_NORM_EPSILON: f32 = 1e-5;
-/// Logits of one attention head.
 const PAIRS: usize = SQUARES * SQUARES;
 /// Layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
@@ -103,7 +102,7 @@ impl Encoding {
     }
 }
 
-/// All numbers of a mandatory layer of any size.
+/// Mandatory, of any size.
 fn numbers(layer: Option<Layer>, part: &str) -> Read<Vec<f32>> {
     let layer = layer.unwrap_or_default();
     let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
@@ -147,8 +146,7 @@ fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
     }
 }
 
-/// The numbers of a mandatory layer with exactly `len` of `what`, such as weights. `words` say why, like
-/// `64→64 3x3`.
+/// Mandatory, with exactly `len` of `what`, such as weights. `words` say why, like `64→64 3x3`.
 fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Read<Vec<f32>> {
     let values = numbers(layer, part)?;
     if values.len() != len {
@@ -426,7 +424,6 @@ fn attention_policy(
     Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
 }
 
-/// Shared by the encoders of one stack.
 struct EncoderShape {
     width: usize,
     heads: u32,

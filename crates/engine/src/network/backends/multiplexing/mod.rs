@@ -5,8 +5,7 @@
 //! | `demux` | it is split over all devices |
 //! | `multiplexing` | it waits for the next device that is free, which takes others along |
 //!
-//! A device that fails drops out with a message, and the others evaluate what it leaves. Only when none is
-//! left does an evaluation fail.
+//! Only when none is left does an evaluation fail.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -32,7 +31,6 @@ pub const MULTIPLEXING: &str = "multiplexing";
 
 #[derive(Debug)]
 pub struct Device {
-    /// In messages.
     pub label: String,
     pub backend: Arc<dyn Backend>,
     /// Concurrent batches, each on a thread of its own.
@@ -43,9 +41,8 @@ pub struct Device {
     pub is_alive: AtomicBool,
 }
 
-/// Joins at least one device into one backend. `notes`, such as on missing devices, come first.
-///
-/// Fails if the devices want different encodings, or one has no room for its evaluators.
+/// Joins at least one device, after `notes` such as on missing devices. Fails if the devices
+/// want different encodings, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     Ok(Arc::new(Dispatch::new(DevicePool::new(name, devices, notes))?))
 }
@@ -88,7 +85,7 @@ struct DevicePool {
 }
 
 impl DevicePool {
-    /// Describes each of several devices in a note after `notes`.
+    /// `notes` come first, then a description of each of several devices.
     fn new(name: &str, devices: Vec<Device>, mut notes: Vec<Note>) -> Arc<DevicePool> {
         let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
         let describe =
@@ -101,7 +98,6 @@ impl DevicePool {
         Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
 
-    /// Describes all devices as one backend, with batch sizes for one that passes batches on whole.
     fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
         let infos = || self.devices.iter().map(|device| device.info());
         let refused =
@@ -151,7 +147,6 @@ impl DevicePool {
         }
     }
 
-    /// The error once no device is left.
     fn none_left(&self) -> BackendError {
         let reason = "all of its devices have failed, as the messages before this one explain".into();
         BackendError::Evaluation { backend: self.name.clone(), reason }
@@ -171,11 +166,9 @@ impl DevicePool {
     }
 }
 
-/// `demux` or `multiplexing`: device threads take positions from queues.
-///
-/// `demux` has a queue per device and splits a batch in proportion to the preferred batch sizes.
-/// `multiplexing` has one queue, from which a free device joins waiting batches. Positions that a failed
-/// device leaves are sent out again.
+/// Device threads take positions from queues. `demux` has a queue per device and splits a batch in proportion
+/// to the preferred batch sizes. `multiplexing` has one queue, from which a free device joins waiting
+/// batches. Positions that a failed device leaves are sent out again.
 #[derive(Debug)]
 struct Dispatch {
     info: BackendInfo,
@@ -190,7 +183,6 @@ struct DispatchState {
     turn: AtomicUsize,
 }
 
-/// A queue with its devices.
 #[derive(Debug)]
 struct Route {
     queue: Arc<Queue>,
@@ -200,7 +192,6 @@ struct Route {
 }
 
 impl Route {
-    /// A route to `devices`, served by `threads` threads.
     fn to(devices: &[Arc<Device>], threads: usize) -> Route {
         Route {
             queue: Arc::new(Queue::new(threads)),
@@ -278,7 +269,6 @@ impl Drop for DispatchState {
 
 struct Dispatcher {
     state: Arc<DispatchState>,
-    /// Returned slots, for reuse.
     spare: Vec<Vec<EvalSlot>>,
 }
 
@@ -300,7 +290,6 @@ impl Evaluator for Dispatcher {
                 slots.iter_mut().zip(&batch[range]).for_each(|(slot, asked)| slot.copy_inputs(asked));
                 route.queue.push(Request { slots, start, back: back.clone() });
             }
-            // The loop ends with the last answer.
             drop(back);
             for Response { slots, start, is_evaluated } in responses {
                 let range = start..start + slots.len();
@@ -334,7 +323,6 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'
     shares
 }
 
-/// Evaluates one queue's positions on one device.
 struct DeviceThread {
     pool: Arc<DevicePool>,
     device: Arc<Device>,
@@ -367,16 +355,14 @@ impl DeviceThread {
     }
 }
 
-/// A search thread waits for it.
 #[derive(Debug)]
 struct Request {
     slots: Vec<EvalSlot>,
-    /// Index of its first position in the batch.
+    /// In the batch.
     start: usize,
     back: Sender<Response>,
 }
 
-/// A request's positions on their way back.
 #[derive(Debug)]
 struct Response {
     slots: Vec<EvalSlot>,
@@ -388,7 +374,6 @@ struct Response {
 impl Request {
     fn answer(self, is_evaluated: bool) {
         let Request { slots, start, back } = self;
-        // The search thread may have stopped waiting.
         let _ = back.send(Response { slots, start, is_evaluated });
     }
 }

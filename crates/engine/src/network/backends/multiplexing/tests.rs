@@ -1,5 +1,4 @@
-//! Tests several devices with synthetic backends: the answers are those of one device, whatever fails on the
-//! way.
+//! Several synthetic devices must answer like one, whatever fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +18,6 @@ fn slots(count: usize) -> Vec<EvalSlot> {
     (0..count as u64).map(slot).collect()
 }
 
-/// Evaluates batches of `size` on two threads, and compares with `random`.
 fn assert_like_random(backend: &dyn Backend, size: usize, batches: usize) {
     let mut expected = slots(size);
     let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();

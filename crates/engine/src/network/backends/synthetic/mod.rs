@@ -1,9 +1,7 @@
-//! Backends without a network: for tests, for measuring the search alone, and for trying it against an
-//! accelerator.
+//! Backends without a network, for tests and for measuring the search alone or against an accelerator.
 //!
-//! [`super::create`] makes them. Their answers are computed with integers and exactly rounded float
-//! operations only, so that they are the same on every machine: whole searches can be compared by a
-//! signature.
+//! They compute with integers and exactly rounded floats only, so that whole searches can be compared by a
+//! signature on any machine.
 
 pub mod random;
 pub mod simulated;
@@ -12,7 +10,7 @@ pub mod trivial;
 use crate::network::encode::InputFormat;
 use crate::network::{BackendInfo, Processor, cores};
 
-/// The largest batch of a backend that has no limit of its own.
+/// For backends without a limit of their own.
 const MAX_BATCH: usize = 65_536;
 
 fn info(name: &str, description: String, has_wdl: bool, has_moves_left: bool) -> BackendInfo {
@@ -23,7 +21,7 @@ fn info(name: &str, description: String, has_wdl: bool, has_moves_left: bool) ->
         has_wdl,
         has_moves_left,
         max_batch: MAX_BATCH,
-        // It costs the search little and fills a vector machine. Any other would do as well.
+        // Cheap for the search, and fills a vector machine. Others would do as well.
         preferred_batch: 32,
         processor: Processor::Cpu,
         preferred_threads: cores(),

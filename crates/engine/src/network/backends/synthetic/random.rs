@@ -1,7 +1,7 @@
-//! The `random` backend: an evaluation drawn from a hash of the position, the same on every machine.
+//! The `random` backend: an evaluation drawn from a hash of [`EvalSlot::key`], the policy indices and `seed`,
+//! the same on every machine.
 //!
-//! Its answers depend on [`EvalSlot::key`], the policy indices and the parameter `seed`, and on nothing else.
-//! The policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
+//! The policy is as uneven as a real network's in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
@@ -10,14 +10,11 @@ use crate::params::Params;
 
 use super::info;
 
-/// The name as in `--backend`.
 pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
 const LOGIT_SPAN: f32 = 3.0;
-/// Moves left lie in `0..PLIES_SPAN`.
 const PLIES_SPAN: f32 = 200.0;
 
-/// The backend `random`.
 #[derive(Debug)]
 pub struct Random {
     info: BackendInfo,
@@ -34,10 +31,7 @@ option_group! {
 }
 
 impl Random {
-    /// Makes the backend. `options` are [`RandomParams`].
-    ///
-    /// # Errors
-    /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.
+    /// `options` are [`RandomParams`].
     pub fn new(options: &Params) -> Result<Random, BackendError> {
         let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
         let description = format!("numbers from a hash of the position, seed {seed}, no network");
@@ -81,7 +75,7 @@ impl Evaluator for Draw {
     }
 }
 
-/// Returns a number in `0..1` from the upper 24 bits of `hash`, which an `f32` holds exactly.
+/// In `0..1`, from the upper 24 bits of `hash`, which an `f32` holds exactly.
 fn unit(hash: u64) -> f32 {
     (hash >> 40) as f32 / (1u32 << 24) as f32
 }
@@ -98,7 +92,7 @@ mod tests {
         slot
     }
 
-    /// If these numbers change, every recorded signature of a search changes.
+    /// If they change, every recorded search signature changes.
     #[test]
     fn answers_are_fixed_for_all_time() {
         let slot = evaluate("", 0x1234_5678_9abc_def0, &[0, 1, 1857]);

@@ -1,22 +1,16 @@
-//! # The model
-//! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which
-//! batches arrive, and needs `per-position-ns` for each position, where `step` positions take as long as one.
-//! A batch's way to the device and back takes `latency-us` on top, and `copy-ns` for each position. While one
-//! batch is on its way the device computes others. At most `queues` batches are under way. So
+//! The `simulated` backend: the answers of another backend, at the pace of an accelerator.
 //!
-//! - a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations a second with batches of
-//!   `n`.
-//! - several evaluators together get up to `1 / per_position`, never more, whatever their batches.
-//! - a batch that finds others waiting takes longer by the time that they compute.
+//! All evaluators share one device. It computes one batch at a time, in order of arrival, and needs
+//! `per-position-ns` per position, where `step` positions take as long as one. A batch's way to the device
+//! and back adds `latency-us`, and `copy-ns` per position. Meanwhile the device computes other batches, at
+//! most `queues` in flight. So a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations
+//! a second with batches of `n`, and several together at most `1 / per_position`. The device is *busy* while
+//! it computes, not while a batch travels. After `fail-after` positions it fails for good.
 //!
-//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one
-//! can try what a search then does.
-//!
-//! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep
-//! meanwhile, as a thread does that waits for a real device. Before a batch leaves, its thread packs the
-//! inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a search on this device
-//! keeps it as busy as the host's work allows. With `clock=virtual` evaluators answer at once, and the search
-//! counts the time that they would have taken, with `host-ns` for each of its own visits.
+//! With `clock=real` evaluators sleep meanwhile, and wake some 50 µs late, as with a real device. Before a
+//! batch leaves, its thread packs the inputs as for a real GPU
+//! ([`packed_planes`](crate::network::packed_planes)), so that the host's work counts. With `clock=virtual`
+//! evaluators answer at once, and the search counts their time, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -35,7 +29,6 @@ use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
-/// As in `--backend`.
 pub const NAME: &str = "simulated";
 /// A mid-range GPU's, in microseconds.
 const DEFAULT_LATENCY: u64 = 1_000;
@@ -58,7 +51,6 @@ pub(crate) struct Simulated {
     fail_after: u64,
 }
 
-/// All evaluators share it.
 #[derive(Debug)]
 struct Device {
     started: Instant,
@@ -273,7 +265,6 @@ mod tests {
         Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 
-    /// Many evaluators share the device's throughput, and real time passes.
     #[test]
     fn threads_share_one_device() {
         let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");

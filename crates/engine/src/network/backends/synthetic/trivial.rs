@@ -1,17 +1,17 @@
-//! The `trivial` backend: counts material and finds all moves equally good.
+//! The `trivial` backend counts material and finds all moves equally good.
 //!
-//! It is the cheapest evaluation that still prefers winning a piece: a search with it measures the search.
+//! It is the cheapest evaluation that prefers winning a piece: a search with it measures the search.
 
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes};
 use crate::params::Params;
 
 use super::info;
 
-/// Pawn, knight, bishop, rook, queen in pawns, in the order of the input planes.
+/// Pawn to queen, in pawns, in the order of the input planes.
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
-/// The advantage in pawns that is worth an expected result of 0.5.
+/// An advantage in pawns worth an expected result of 0.5.
 const HALF_POINT: f32 = 4.0;
-/// Input planes of our pieces. The opponent's five begin at 6, after our king.
+/// The opponent's planes begin here, after our king.
 const THEIR_PIECES: usize = 6;
 
 #[derive(Debug)]
@@ -20,10 +20,7 @@ pub(crate) struct Trivial {
 }
 
 impl Trivial {
-    /// Makes the backend.
-    ///
-    /// # Errors
-    /// Fails if `options` is not empty: the backend has none.
+    /// Fails if `options` is not empty.
     pub fn new(options: &Params) -> Result<Trivial, BackendError> {
         options.allow_only("trivial", &[], &[])?;
         let description = "material, uniform policy, no network".into();
@@ -54,15 +51,14 @@ impl Evaluator for TrivialEvaluator {
     }
 }
 
-/// Returns our material less theirs, in pawns, on the newest board of `planes`.
+/// Ours less theirs, in pawns, on the newest board.
 fn material(planes: &InputPlanes) -> f32 {
     let count = |plane: usize| planes.masks[plane].count_ones() as f32;
     let balance = |(piece, value): (usize, &f32)| value * (count(piece) - count(THEIR_PIECES + piece));
     PIECE_VALUES.iter().enumerate().map(balance).sum()
 }
 
-/// Returns the expected result in `-1..1` for an advantage in pawns. A rational sigmoid, exact on every
-/// machine.
+/// The expected result in `-1..1`: a rational sigmoid, exact on every machine.
 fn expected_result(pawns: f32) -> f32 {
     pawns / (HALF_POINT + pawns.abs())
 }
