@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::game::MoveRecord;
+use super::record::MoveRecord;
 use crate::score::MoveScore;
 use crate::uci_process::{ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError};
 use zeitnot_engine::chess::{History, Move};

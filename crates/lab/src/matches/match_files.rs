@@ -5,8 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::game::{GameOutcome, GameRecord, MoveRecord, SideLimit, Termination};
+use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
 use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
+use super::record::MoveRecord;
 use super::summary::MatchCounts;
 use crate::LabError;
 use crate::pgn::{hours, tag, write_wrapped};

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Side;
-use super::game::{GameRecord, MoveRecord, SideLimit, Termination};
+use super::game::{GameRecord, SideLimit, Termination};
+use super::record::MoveRecord;
 use crate::rows::{GameFiles, Row, RowOfGame};
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;

@@ -18,6 +18,7 @@ mod match_rows;
 mod match_study;
 mod openings;
 mod play;
+mod record;
 pub(crate) mod statistics;
 mod summary;
 mod viewed;
