@@ -221,7 +221,6 @@ fn the_page_shows_the_games_with_both_evaluations_and_times() {
     for key in ["used", "planned", "clock"] {
         assert!(known(plies, key) + 10 > plies.len(), "{key}: {game}");
     }
-    assert!(game["time"][0][0]["text"].as_str().unwrap().starts_with("White used "), "{game}");
 }
 
 #[test]
