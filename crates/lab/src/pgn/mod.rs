@@ -217,7 +217,7 @@ impl Games<'_> {
     fn cut_off(&self, draft: &Draft, error: io::Error) -> GameError {
         let error = match draft.is_empty() {
             true => error,
-            false => io::Error::new(error.kind(), format!("{error}, within game {}", self.number + 1)),
+            false => io::Error::other(format!("{}, within game {}", in_our_words(&error), self.number + 1)),
         };
         GameError::Read { name: self.name.clone(), error }
     }
