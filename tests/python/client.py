@@ -24,7 +24,8 @@ import zeitnot
 from zeitnot import client
 
 PROGRAM = "zeitnot"
-FLAGS = ["--backend=random", "--threads=1"]
+# More at once than the default on a CPU, where two searches without end would leave the others no place.
+FLAGS = ["--backend=random", "--threads=1", "--concurrency=32"]
 LONG = 10_000_000
 
 
