@@ -212,7 +212,7 @@ fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     (is_library || (has_licences && is_licence)).then_some(name)
 }
 
-pub(super) fn sha256(path: &Path) -> io::Result<String> {
+pub(crate) fn sha256(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 16];

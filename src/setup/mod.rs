@@ -21,7 +21,7 @@ mod plan;
 mod processors;
 mod rule;
 
-pub(crate) use fetch::Fetcher;
+pub(crate) use fetch::{Fetcher, sha256};
 pub(crate) use machine::{Machine, Part, obstacle, with_remedy};
 pub(crate) use networks::{DownloadError, PublishedNetwork, choose, published};
 pub(crate) use plan::{NotFetched, Plan, missing};

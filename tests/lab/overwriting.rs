@@ -110,6 +110,24 @@ fn rows_of_other_runs_are_not_replaced() {
     succeed(&["report"], &[&all, out, &merged]);
 }
 
+/// A regression: other games under the same name were mixed into the rows of a run, or replaced its analysis.
+#[test]
+fn no_run_goes_on_with_other_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.pgn");
+    let other = GAME.replace("a6 1-0", "a6 4. Ba4 Nf6 1-0");
+    for command in
+        [&[&MOVES_LEFT[..], &["--pgn"]].concat(), &[&TIMELAB[..], &["--pgn"]].concat(), &ANALYSE.to_vec()]
+    {
+        let out = folder.path().join(command[0]);
+        let paths: [&Path; 3] = [&games, "--out".as_ref(), &out];
+        fs::write(&games, GAME).unwrap();
+        succeed(command, &paths);
+        fs::write(&games, &other).unwrap();
+        is_refused(&out, command, &paths, "another run");
+    }
+}
+
 /// A regression: runs went on with another network under the same name.
 #[test]
 fn no_run_goes_on_with_another_network() {

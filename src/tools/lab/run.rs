@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use super::game_args::GameArgs;
 use crate::setup::Machine;
+use crate::setup::sha256;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 use zeitnot_engine::VERSION;
@@ -229,9 +230,12 @@ impl RunId {
         self.add(openings.fingerprint().to_le_bytes());
     }
 
-    /// Adds the names of files of games, wherever they lie.
+    /// Adds what files of games hold, wherever they lie, and the names of pipes, which can be read once.
     pub(super) fn add_files(&mut self, files: &[PathBuf]) {
-        files.iter().for_each(|file| self.add(format!("{:?}\n", file.file_name())));
+        for file in files {
+            let content = file.is_file().then(|| sha256(file).ok()).flatten();
+            self.add(content.unwrap_or_else(|| format!("{}\n", file.display())));
+        }
     }
 
     /// Returns the identity as 12 hexadecimal digits.
