@@ -116,10 +116,13 @@ impl UciProcess {
         Ok((process, answer))
     }
 
+    /// Sends a line. That the engine has ended is told by the reading that follows, which knows what was wanted.
     pub fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
-        let sent = writeln!(input, "{line}").and_then(|()| input.flush());
-        sent.map_err(|_| self.fault("has ended".into()))
+        match writeln!(input, "{line}").and_then(|()| input.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.fault(error.to_string())),
+            _ => Ok(()),
+        }
     }
 
     pub fn new_game(&mut self) -> Result<(), UciProcessError> {
@@ -418,6 +421,11 @@ mod tests {
         assert!(mute.starts_with("/bin/sh has not said uciok and is silent for "), "{mute}");
         let died = fault("echo licence file missing >&2; echo id name x; exit 3");
         assert_eq!(died, "/bin/sh ended before it said uciok. Its last words: licence file missing");
+        // Whether the engine ended before or after `uci` was sent makes no difference.
+        assert_eq!(
+            fault("exec <&-; echo no licence >&2; sleep 0.2"),
+            "/bin/sh ended before it said uciok. Its last words: no licence"
+        );
         let missing = UciProcess::start(&ExternalCommand::new("/no/such/engine")).unwrap_err().to_string();
         assert!(missing.starts_with("/no/such/engine cannot be started"), "{missing}");
     }
