@@ -17,6 +17,7 @@
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //! | `viewer` | the page's board and graphs |
+//! | `move_rows` | the row of a played move, its curves |
 //! | `score` | the scales of evaluations: pawns, winning chances |
 //! | `uci_process` | external engines |
 //! | [`report`] | tables, plots and pages |
@@ -29,6 +30,7 @@
 
 pub mod analysis;
 pub mod matches;
+pub mod move_rows;
 pub mod moves_left;
 pub mod pgn;
 pub mod replay;

@@ -4,8 +4,10 @@ use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::search::PvLine;
 
-/// A mate in 0 moves, in centipawns.
-const MATE: i32 = 30_000;
+/// A mate in n plies is this minus n, in centipawns, being mated n minus this. Recorded games have the same.
+const MATE: i32 = 32_000;
+/// Most plies of a mate that are told apart.
+const LONGEST_MATE: i32 = 1000;
 
 /// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,20 +33,23 @@ impl MoveScore {
         }
     }
 
-    /// Returns the score in centipawns. Mates are worth more than anything else.
+    /// Mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
         match self {
-            MoveScore::Centipawns(score) => score,
-            MoveScore::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
+            MoveScore::Centipawns(score) => score.clamp(LONGEST_MATE - MATE + 1, MATE - LONGEST_MATE - 1),
+            MoveScore::Mate(moves) => {
+                let plies = moves.saturating_abs().saturating_mul(2).saturating_sub(1);
+                (MATE - plies.clamp(1, LONGEST_MATE)) * moves.signum()
+            }
         }
     }
 
-    /// Returns the score that [`MoveScore::centipawns`] has made so many of.
+    /// The score that [`MoveScore::centipawns`] has made so many of.
     pub(crate) fn of_centipawns(score: i32) -> MoveScore {
-        if score.abs() < MATE - 1000 {
+        if score.abs() < MATE - LONGEST_MATE {
             return MoveScore::Centipawns(score);
         }
-        MoveScore::Mate((MATE - score.abs()) * score.signum())
+        MoveScore::Mate((MATE + 1 - score.abs()) / 2 * score.signum())
     }
 
     /// Winning chances, percent, of the side whose score it is, by the formula that lichess publishes
@@ -100,9 +105,14 @@ mod tests {
         assert!((chances(100) - 59.10).abs() < 0.01 && (chances(-100) - 40.90).abs() < 0.01);
         assert_eq!((chances(5000), chances(-5000)), (chances(1000), chances(-1000)));
         assert_eq!([3, 0, -9].map(|moves| MoveScore::Mate(moves).win_percent()), [100.0, 0.0, 0.0]);
-        for score in [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(999)] {
+        for score in
+            [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(1), MoveScore::Mate(499)]
+        {
             assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
         }
+        // A regression: an engine's score of 999.99 pawns was shown as a mate.
+        let huge = MoveScore::of_centipawns(MoveScore::Centipawns(99_999).centipawns());
+        assert_eq!(huge, MoveScore::Centipawns(30_999));
     }
 
     /// A regression: Lc0's tangent of the expected result was shown as pawns, and taken for Stockfish's.

@@ -20,8 +20,7 @@ use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
     self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader,
-    MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt,
-    Team,
+    MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
 use zeitnot_lab::report::{Origin, Page};
 use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
@@ -187,7 +186,7 @@ impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         let row = MatchGameRow::new(self.header, game);
-        let moves = MatchMoveRow::of_game(self.header, game);
+        let moves = matches::rows_of_moves(self.header, game);
         self.counts.add(&row);
         moves.iter().for_each(|row| self.counts.add_move(row));
         self.nodes += row.a_nodes + row.b_nodes;

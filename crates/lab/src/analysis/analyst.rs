@@ -325,7 +325,7 @@ impl SpendingPlan {
             };
             let replayed = replay(&moves, manager, &options);
             for (own, played) in replayed.moves.iter().enumerate() {
-                spent[side + 2 * own] = Some(played.used_ms);
+                spent[side + 2 * own] = played.used_ms;
             }
         }
         spent

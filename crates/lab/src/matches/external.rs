@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::record::MoveRecord;
+use super::game::PlayedMove;
+use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
 use crate::uci_process::{ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError};
 use zeitnot_engine::chess::{History, Move};
@@ -45,7 +46,7 @@ impl ExternalPlayer {
 
     /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
     /// figures. The time it took, ms.
-    pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<MoveRecord>, f64), UciProcessError> {
+    pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<PlayedMove>, f64), UciProcessError> {
         let patience = match self.limits.time {
             Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
             None => self.game.patience(),
@@ -55,26 +56,23 @@ impl ExternalPlayer {
         let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
         let best = best.and_then(|text| game.parse_move(text).ok());
         let best = best.filter(|best| game.legal_moves().contains(best));
-        Ok((best.map(|best| record(best, used_ms, &lines)), used_ms))
+        Ok((best.map(|best| record(best, &lines)), used_ms))
     }
 }
 
 /// Returns the record of a move, from what the engine has said since `go`.
-fn record(mv: Move, used_ms: f64, lines: &[String]) -> MoveRecord {
+fn record(mv: Move, lines: &[String]) -> PlayedMove {
     let mut latest = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
     let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
-    MoveRecord {
-        mv,
-        clock_ms: None,
-        used_ms,
+    let score = latest_of_best(lines).and_then(|info| MoveScore::of_info(&info));
+    let row = MoveRow {
         nodes,
         new_nodes: nodes,
-        score: latest_of_best(lines).and_then(|info| MoveScore::of_info(&info)),
-        moves_left: None,
-        budget_ms: None,
-        managers_moves_left: None,
+        centipawns: score.map(MoveScore::centipawns),
         end: "bestmove".into(),
-    }
+        ..MoveRow::default()
+    };
+    PlayedMove { mv, clock_ms: None, row }
 }
 
 /// Returns the last information of the best line that has a score, bounds left out.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::external::ExternalPlayer;
 use super::openings::GameAssignment;
-use super::record::MoveRecord;
 use super::{Side, Team};
 use crate::LabError;
+use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
@@ -105,14 +105,24 @@ pub(crate) struct GameEnd {
     pub(super) termination: Termination,
 }
 
+/// A move, whoever made it.
+#[derive(Clone, Debug)]
+pub(crate) struct PlayedMove {
+    pub(crate) mv: Move,
+    /// The mover's clock after it, with increment, ms, or `None` where only nodes count.
+    pub(crate) clock_ms: Option<f64>,
+    /// What is known of it within the game. It has a time without a clock, too.
+    pub(crate) row: MoveRow,
+}
+
 #[derive(Clone, Debug)]
 pub struct GameRecord {
     pub(crate) assignment: GameAssignment,
     pub(crate) history: History,
     /// The engines' moves. Those of the opening are not among them.
-    pub(crate) moves: Vec<MoveRecord>,
+    pub(crate) moves: Vec<PlayedMove>,
     /// The move that came after the flag had fallen, which is none of the game.
-    pub(crate) late: Option<MoveRecord>,
+    pub(crate) late: Option<PlayedMove>,
     pub(crate) end: GameEnd,
 }
 
@@ -152,8 +162,8 @@ pub(super) struct OngoingGame {
     players: [Player; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
-    moves: Vec<MoveRecord>,
-    late: Option<MoveRecord>,
+    moves: Vec<PlayedMove>,
+    late: Option<PlayedMove>,
     activity: Activity,
 }
 
@@ -249,7 +259,7 @@ impl OngoingGame {
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limits = self.clocks[self.side_to_move()].limits();
         let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
-        let used = Millis(last.used_ms);
+        let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
         before.pop();
         match self.searcher() {
@@ -293,7 +303,7 @@ impl OngoingGame {
         let winner = !self.history.current().turn();
         let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
         let legal = self.history.legal_moves();
-        let pieces = self.history.current().piece_count();
+        let (pieces, ply) = (self.history.current().piece_count(), self.history.current().game_ply());
         let (played, used, node_time) = match &mut self.players[side] {
             Player::Own(player) => {
                 let rate = player.setup().nodes_per_ms(pieces);
@@ -312,14 +322,25 @@ impl OngoingGame {
         let Some(played) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
+        let player = self.mover().name().into();
         let clock = &mut self.clocks[side].clock;
+        let row = MoveRow {
+            player,
+            number: self.moves.len() as u32 / 2 + 1,
+            ply,
+            pieces: pieces as u32,
+            had_choice: legal.len() > 1,
+            clock_ms: clock.map(|clock| clock.left().0),
+            used_ms: Some(used.0),
+            ..played.row
+        };
         let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
-        let played = MoveRecord { clock_ms: clock.map(|clock| clock.left().0), ..played };
+        let played = PlayedMove { clock_ms: clock.map(|clock| clock.left().0), row, ..played };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
         }
-        let (best, score) = (played.mv, played.score.map(MoveScore::centipawns));
+        let (best, score) = (played.mv, played.row.centipawns);
         self.moves.push(played);
         self.history.push(best);
         if let Some(end) = self.end_by_rules() {
@@ -335,20 +356,19 @@ impl OngoingGame {
     }
 }
 
-fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
+fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
-    MoveRecord {
-        mv,
-        clock_ms: None,
-        used_ms: played.used.0,
+    let row = MoveRow {
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
-        score: line.map(MoveScore::of_line),
-        moves_left: line.and_then(|line| line.moves_left),
+        centipawns: line.map(|line| MoveScore::of_line(line).centipawns()),
+        moves_left_plies: line.and_then(|line| line.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
-        managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
+        moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason.to_string(),
-    }
+        ..MoveRow::default()
+    };
+    PlayedMove { mv, clock_ms: None, row }
 }
 
 option_group! {

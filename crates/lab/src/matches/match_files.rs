@@ -5,13 +5,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
-use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
-use super::record::MoveRecord;
+use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
+use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
 use super::summary::MatchCounts;
 use crate::LabError;
+use crate::move_rows::MoveRow;
 use crate::pgn::{hours, tag, write_wrapped};
 use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use crate::score::MoveScore;
 use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
@@ -97,22 +98,23 @@ fn movetext(game: &GameRecord) -> String {
 }
 
 /// Commands that other programs read, then our figures as `key=value`.
-fn comment(played: &MoveRecord, mover: Color) -> String {
+fn comment(played: &PlayedMove, mover: Color) -> String {
+    let PlayedMove { clock_ms, row, .. } = played;
     let mut text = String::new();
-    if let Some(score) = played.score {
-        let _ = write!(text, "[%eval {}] ", score.of_white(mover));
+    if let Some(score) = row.centipawns {
+        let _ = write!(text, "[%eval {}] ", MoveScore::of_centipawns(score).of_white(mover));
     }
-    if let Some(ms) = played.clock_ms {
-        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
+    if let (Some(clock), Some(used)) = (*clock_ms, row.used_ms) {
+        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(clock), hours(used));
     }
-    let _ = write!(text, "n={} new={}", played.nodes, played.new_nodes);
-    if let Some(plies) = played.moves_left {
+    let _ = write!(text, "n={} new={}", row.nodes, row.new_nodes);
+    if let Some(plies) = row.moves_left_plies {
         let _ = write!(text, " ml={plies:.1}");
     }
-    if let Some(ms) = played.budget_ms {
+    if let Some(ms) = row.budget_ms {
         let _ = write!(text, " budget={:.3}", ms / 1000.0);
     }
-    let _ = write!(text, " end={}", played.end);
+    let _ = write!(text, " end={}", row.end);
     text
 }
 
@@ -162,7 +164,7 @@ impl MatchFiles {
             Ok(BufWriter::new(pgn))
         });
         let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
+        let moves = RowWriter::<MoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
             if is_kept {
                 counts.add_move(&row);
@@ -178,7 +180,7 @@ impl MatchFiles {
         header: MatchHeader<'_>,
         game: &GameRecord,
         row: &MatchGameRow,
-        moves: &[MatchMoveRow],
+        moves: &[MoveRow],
     ) -> Result<(), RowError> {
         let written = write_pgn(&mut self.pgn, game, header).and_then(|()| self.pgn.flush());
         written.map_err(RowError::io(&self.pgn_path))?;
@@ -194,7 +196,7 @@ impl MatchFiles {
 fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
-        let rows = moves.exists().then(|| RowReader::<MatchMoveRow>::open(&moves)).transpose()?;
+        let rows = moves.exists().then(|| RowReader::<MoveRow>::open(&moves)).transpose()?;
         Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
     };
     if !games.exists() {

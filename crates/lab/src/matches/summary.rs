@@ -5,44 +5,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::match_rows::{MatchGameRow, MatchMoveRow};
+use super::Side;
+use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
+use crate::move_rows::{MoveRow, PruningCounts};
 use crate::report::{Align, Table};
-pub use zeitnot_engine::time::StopReason;
 
 /// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PruningCounts {
-    /// Moves with a clock, and those that smart pruning ended.
-    moves: u64,
-    pruned: u64,
-    used_ms: f64,
-    /// What the budgets of pruned moves had left.
-    saved_ms: f64,
-}
-
-impl PruningCounts {
-    pub(super) fn add(&mut self, row: &MatchMoveRow) {
-        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
-        self.moves += 1;
-        self.used_ms += used_ms;
-        if row.end == StopReason::SmartPruning.to_string() {
-            self.pruned += 1;
-            self.saved_ms += (budget_ms - used_ms).max(0.0);
-        }
-    }
-
-    /// Share of the moves that smart pruning ended.
-    pub(crate) fn pruned(&self) -> Option<f64> {
-        (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
-    }
-
-    pub(crate) fn saved(&self) -> Option<f64> {
-        (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
-    }
-}
 
 /// Over all games, from A's point of view.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +27,8 @@ pub struct MatchCounts {
 }
 
 impl MatchCounts {
-    pub fn add_move(&mut self, row: &MatchMoveRow) {
-        self.pruning[usize::from(!row.by_a)].add(row);
+    pub fn add_move(&mut self, row: &MoveRow) {
+        self.pruning[Side::of(row).index()].add(row);
     }
 
     pub fn add(&mut self, row: &MatchGameRow) {
@@ -417,31 +387,5 @@ mod tests {
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
-    }
-
-    fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
-        MatchMoveRow {
-            used_ms,
-            budget_ms: Some(budget_ms),
-            by_a: true,
-            end: end.to_string(),
-            ..MatchMoveRow::default()
-        }
-    }
-
-    #[test]
-    fn shares_by_hand() {
-        let mut counts = PruningCounts::default();
-        assert_eq!((counts.pruned(), counts.saved()), (None, None));
-        for row in [
-            row(Some(300.0), 300.0, StopReason::Budget),
-            row(Some(100.0), 250.0, StopReason::SmartPruning),
-            row(Some(201.0), 200.0, StopReason::SmartPruning),
-            row(Some(199.0), 900.0, StopReason::OnlyMove),
-            row(None, 900.0, StopReason::SmartPruning),
-        ] {
-            counts.add(&row);
-        }
-        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
     }
 }

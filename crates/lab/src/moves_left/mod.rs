@@ -19,7 +19,7 @@ pub use measure::{Measurer, Selection};
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{Row, RowOfGame};
+use crate::rows::{GameKey, Row};
 use zeitnot_engine::time::GamePly;
 pub use zeitnot_engine::time::Plies;
 use zeitnot_engine::time::estimators::moves_left::MovesLeftInput;
@@ -63,6 +63,10 @@ pub struct PositionRow {
 
 impl Row for PositionRow {
     const KIND: &'static str = "movesleft";
+
+    fn game(&self) -> GameKey {
+        self.game.into()
+    }
 }
 
 impl PositionRow {
@@ -83,13 +87,5 @@ impl PositionRow {
             m_spread: self.m_spread_plies.map(|spread| Plies(spread.into())),
             ..self.input()
         }
-    }
-}
-
-impl RowOfGame for PositionRow {
-    type Game = u64;
-
-    fn game(&self) -> u64 {
-        self.game
     }
 }

@@ -1,8 +1,8 @@
 use std::fmt;
 
-use super::replay_rows::ReplayMoveRow;
-use super::replay_study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
-use crate::report::{Bar, BarPlot, Page, Plot, Table};
+use super::replay_study::{ManagerFigures, ReplayStudy};
+use crate::move_rows::{Curves, ExactMean, MovePlot, MoveRow, plot_of_moves};
+use crate::report::{Bar, BarPlot, Page, Table};
 use zeitnot_engine::time::DEFAULT_MANAGER;
 
 impl fmt::Display for ReplayStudy {
@@ -110,20 +110,10 @@ fn table(study: &ReplayStudy, control: &str) -> Table {
     table
 }
 
-/// Title, axis and quantity over the move numbers.
-type MovePlot<Of, Quantity> = (&'static str, &'static str, fn(&Of) -> Quantity);
-
-const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
-    ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
-    ("Clock before a move", "ms, mean", |point| point.clock_ms),
-    ("Time used for a move", "ms, mean", |point| point.used_ms),
-    ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
-];
-
-const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
-    ("Budget", "ms", |row| Some(row.budget_ms)),
-    ("Time used", "ms", |row| Some(row.used_ms)),
-    ("Clock before the move", "ms", |row| Some(row.clock_ms)),
+const SAMPLES: [MovePlot; 5] = [
+    ("Budget", "ms", |row| row.budget_ms),
+    ("Time used", "ms", |row| row.used_ms),
+    ("Clock before the move", "ms", |row| row.clock_ms),
     ("Nodes in the tree at the move's end", "nodes", |row| Some(row.nodes as f64)),
     (MOVES_LEFT, "full moves", |row| row.moves_left),
 ];
@@ -150,20 +140,14 @@ pub fn page(study: &ReplayStudy) -> Page {
     for control in study.controls() {
         page = page.heading(control).table(&table(study, control));
         page = page.bar_plot(&variation(study, control), "Less is steadier.");
-        for (title, label, quantity) in MEANS {
-            let lines = study.at(control).map(|figures| (figures.manager.as_str(), figures.curve(quantity)));
-            page = page.plot(&plot(title, label, lines), "");
-        }
+        let curves: Vec<_> =
+            study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
+        page = Curves::show(page, &curves);
     }
     for (game, rows) in &study.samples {
         page = sample(page, *game, rows);
     }
     page
-}
-
-fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
-    let plot = Plot::new(title, "move", label).y_from(0.0);
-    lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
 fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
@@ -174,17 +158,17 @@ fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
         .series("", &bars)
 }
 
-fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
+fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
     page = page.heading(&format!("Game {game} at {control}"));
-    let mut by_manager: Vec<(&str, Vec<&ReplayMoveRow>)> = Vec::new();
+    let mut by_manager: Vec<(&str, Vec<&MoveRow>)> = Vec::new();
     for row in rows.iter().filter(|row| row.control == control) {
-        match by_manager.iter_mut().find(|(manager, _)| *manager == row.manager) {
+        match by_manager.iter_mut().find(|(manager, _)| *manager == row.player) {
             Some((_, own)) => own.push(row),
-            None => by_manager.push((&row.manager, vec![row])),
+            None => by_manager.push((&row.player, vec![row])),
         }
     }
-    let points = |rows: &[&ReplayMoveRow], quantity: fn(&ReplayMoveRow) -> Option<f64>| {
+    let points = |rows: &[&MoveRow], quantity: fn(&MoveRow) -> Option<f64>| {
         rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
     };
     for (title, label, quantity) in SAMPLES {
@@ -193,17 +177,16 @@ fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
             .first()
             .filter(|_| title == MOVES_LEFT)
             .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
-        page = page.plot(&plot(title, label, lines.chain(really_left)), "");
+        page = page.plot(&plot_of_moves(title, label, lines.chain(really_left)), "");
     }
     page
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ReplayedGame;
     use super::super::replay_rows::{ReplayGameRow, ReplayKey};
-    use super::super::{ReplayedGame, ReplayedMove};
     use super::*;
-    use zeitnot_engine::time::StopReason;
 
     /// Ten games of twenty moves, as rows.
     fn lab(order: impl Iterator<Item = u64>) -> ReplayStudy {
@@ -218,26 +201,23 @@ mod tests {
             };
             let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
             lab.add_game(&ReplayGameRow::new(cell, &replayed));
-            for (played, number) in replayed.moves.iter().zip(1..) {
-                lab.add_move(ReplayMoveRow::new(cell, number, played));
-            }
+            replayed.moves.into_iter().for_each(|played| lab.add_move(cell.row(played)));
         }
         lab
     }
 
-    fn played(game: u64, i: u32) -> ReplayedMove {
-        ReplayedMove {
-            clock_ms: 60_000.0 - f64::from(i) * 1_000.0,
-            budget_ms: 1_500.0,
-            used_ms: 1_000.0 / 3.0,
-            nodes: 1_000 + game * u64::from(i),
-            new_nodes: 500,
-            reason: StopReason::Budget,
-            had_choice: true,
-            moves_left: game.is_multiple_of(2).then_some(30.0),
-            game_ply: 2 * i,
+    fn played(game: u64, i: u32) -> MoveRow {
+        MoveRow {
+            number: i + 1,
             pieces: 32 - i,
+            had_choice: true,
+            clock_ms: Some(60_000.0 - f64::from(i) * 1_000.0),
+            budget_ms: Some(1_500.0),
+            used_ms: Some(1_000.0 / 3.0),
+            nodes: 1_000 + game * u64::from(i),
+            moves_left: game.is_multiple_of(2).then_some(30.0),
             really_left: 20 - i,
+            ..MoveRow::default()
         }
     }
 

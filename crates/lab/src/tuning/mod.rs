@@ -130,7 +130,7 @@ pub fn play(
             Ok(Next::Job(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
         },
         |game| {
-            nodes += game.moves.iter().map(|played| played.new_nodes).sum::<u64>();
+            nodes += game.moves.iter().map(|played| played.row.new_nodes).sum::<u64>();
             match first.take() {
                 None => first = Some(game.half_points_of_a()),
                 Some(points) => {
