@@ -10,7 +10,7 @@ use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
 use super::summary::MatchCounts;
 use crate::LabError;
 use crate::move_rows::MoveRow;
-use crate::pgn::{hours, tag, write_wrapped};
+use crate::pgn::{commands, numbered, write_game};
 use crate::rows::{RowError, RowReader, RowWriter, make_folder};
 use crate::score::MoveScore;
 use crate::uci_process::move_between;
@@ -23,34 +23,35 @@ const MOST_LOST: usize = 100;
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
     let MatchHeader { names, limits, .. } = header;
     let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
-    tag(out, "Event", "zeitnot match")?;
-    tag(out, "Site", "?")?;
-    tag(out, "Date", "????.??.??")?;
-    tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
-    tag(out, "White", names[white])?;
-    tag(out, "Black", names[black])?;
-    tag(out, "Result", result(game.end.outcome))?;
+    let mut tags = vec![
+        ("Event", "zeitnot match".to_owned()),
+        ("Site", "?".to_owned()),
+        ("Date", "????.??.??".to_owned()),
+        ("Round", format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2)),
+        ("White", names[white].to_owned()),
+        ("Black", names[black].to_owned()),
+        ("Result", result(game.end.outcome).to_owned()),
+    ];
     let first = game.history.position(0);
     if game.history.variant() == Variant::Chess960 {
-        tag(out, "Variant", "Chess960")?;
+        tags.push(("Variant", "Chess960".to_owned()));
     }
     if !first.is_standard_start() || first.game_ply() > 0 {
-        tag(out, "SetUp", "1")?;
-        tag(out, "FEN", &first.to_fen())?;
+        tags.extend([("SetUp", "1".to_owned()), ("FEN", first.to_fen())]);
     }
     if limits[white] == limits[black] {
-        tag(out, "TimeControl", &time_control(limits[white]))?;
+        tags.push(("TimeControl", time_control(limits[white])));
     } else {
-        tag(out, "WhiteTimeControl", &time_control(limits[white]))?;
-        tag(out, "BlackTimeControl", &time_control(limits[black]))?;
+        tags.push(("WhiteTimeControl", time_control(limits[white])));
+        tags.push(("BlackTimeControl", time_control(limits[black])));
     }
-    tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
-    tag(out, "Termination", termination(game.end.termination))?;
-    tag(out, "TerminationDetails", game.end.termination.word())?;
-    tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
-    writeln!(out)?;
-    write_wrapped(out, &movetext(game))?;
-    writeln!(out)
+    tags.extend([
+        ("PlyCount", (game.history.len() - 1).to_string()),
+        ("Termination", termination(game.end.termination).to_owned()),
+        ("TerminationDetails", game.end.termination.word().to_owned()),
+        ("Annotator", format!("Zeitnot {VERSION}")),
+    ]);
+    write_game(out, tags, &movetext(game))
 }
 
 fn result(outcome: GameOutcome) -> &'static str {
@@ -78,35 +79,23 @@ fn time_control(limit: SideLimit) -> String {
 }
 
 fn movetext(game: &GameRecord) -> String {
-    let mut text = String::new();
-    for index in 0..game.history.len() - 1 {
-        let before = game.history.position(index);
-        let after = game.history.position(index + 1);
-        let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
-        let san = match played {
-            Some(played) => before.format_san(played.mv),
-            None => move_between(before, after).map(|mv| before.format_san(mv)).unwrap_or_default(),
-        };
-        // After a comment Black's moves need their number too.
-        let dots = if before.turn().is_white() { "." } else { "..." };
-        let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
-        let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
-        let _ = write!(text, "{san} {{{comment}}} ");
-    }
-    text.push_str(result(game.end.outcome));
-    text
+    let (positions, first) = (|index| game.history.position(index), game.first_position());
+    let book = (0..first).filter_map(|index| {
+        let played = move_between(positions(index), positions(index + 1))?;
+        Some(format!("{} {{book}} ", numbered(positions(index), played)))
+    });
+    let own = game.moves.iter().enumerate().map(|(own, played)| {
+        let before = positions(first + own);
+        format!("{} {{{}}} ", numbered(before, played.mv), comment(played, before.turn()))
+    });
+    book.chain(own).collect::<String>() + result(game.end.outcome)
 }
 
 /// Commands that other programs read, then our figures as `key=value`.
 fn comment(played: &PlayedMove, mover: Color) -> String {
     let PlayedMove { clock_ms, row, .. } = played;
-    let mut text = String::new();
-    if let Some(score) = row.centipawns {
-        let _ = write!(text, "[%eval {}] ", MoveScore::of_centipawns(score).of_white(mover));
-    }
-    if let (Some(clock), Some(used)) = (*clock_ms, row.used_ms) {
-        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(clock), hours(used));
-    }
+    let eval = row.centipawns.map(|score| MoveScore::of_centipawns(score).of_white(mover));
+    let mut text = commands(eval, *clock_ms, clock_ms.and(row.used_ms));
     let _ = write!(text, "n={} new={}", row.nodes, row.new_nodes);
     if let Some(plies) = row.moves_left_plies {
         let _ = write!(text, " ml={plies:.1}");
