@@ -9,7 +9,7 @@ use super::Side;
 use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
 use crate::move_rows::{MoveRow, PruningCounts};
-use crate::report::{Align, Table};
+use crate::report::Table;
 
 /// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
@@ -249,58 +249,42 @@ impl fmt::Display for MatchSummary {
 }
 
 pub fn table(matches: &[MatchSummary]) -> Table {
-    use Align::{Left, Right};
-    let mut columns = vec![
-        ("A", Left),
-        ("B", Left),
-        ("games", Right),
-        ("won", Right),
-        ("drawn", Right),
-        ("lost", Right),
-        ("Elo", Right),
-        ("95 %", Right),
-        ("verdict", Left),
-        ("normalized Elo", Right),
-        ("LOS, %", Right),
-        ("lost on time, A / B", Right),
-    ];
+    let table = Table::of("Results of A; intervals and errors are those of 95 %", matches)
+        .words("A", |summary| &summary.a)
+        .words("B", |summary| &summary.b)
+        .numbers("games", |summary| summary.games)
+        .numbers("won", |summary| summary.wins)
+        .numbers("drawn", |summary| summary.draws)
+        .numbers("lost", |summary| summary.losses)
+        .numbers("Elo", |summary| summary.elo())
+        .numbers("95 %", |summary| summary.interval())
+        .words("verdict", |summary| summary.verdict.map_or("–".into(), |verdict| verdict.to_string()))
+        .numbers("normalized Elo", |summary| summary.nelo())
+        .numbers("LOS, %", |summary| summary.los.map_or("–".into(), percent))
+        .numbers("lost on time, A / B", |MatchSummary { time_losses: [a, b], .. }| format!("{a} / {b}"));
+    let sprt = |summary: &MatchSummary| summary.sprt.as_ref().map(ToString::to_string);
     if matches.iter().any(|summary| summary.sprt.is_some()) {
-        columns.push(("SPRT", Left));
+        return table.words("SPRT", |summary| sprt(summary).unwrap_or_default()).table();
     }
-    let mut table = Table::new("Results of A; intervals and errors are those of 95 %", &columns);
-    for summary in matches {
-        let MatchSummary { a, b, games, wins, draws, losses, time_losses: [a_lost, b_lost], .. } = summary;
-        let cells = [
-            a.clone(),
-            b.clone(),
-            games.to_string(),
-            wins.to_string(),
-            draws.to_string(),
-            losses.to_string(),
-            summary.elo(),
-            summary.interval(),
-            summary.verdict.map_or("–".into(), |verdict| verdict.to_string()),
-            summary.nelo(),
-            summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
-            format!("{a_lost} / {b_lost}"),
-        ];
-        table.row(cells.into_iter().chain(summary.sprt.as_ref().map(ToString::to_string)));
-    }
-    table
+    table.table()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
 }
 
 /// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
-    let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
-    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
-    for [a, b] in &sides {
-        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
-            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
-            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
-        }
-    }
-    (!sides.is_empty()).then_some(table)
+    let sides = matches.iter().filter_map(MatchSummary::pruning);
+    let players: Vec<_> = sides.flat_map(|[a, b]| [(a, b.0), (b, a.0)]).collect();
+    (!players.is_empty()).then(|| {
+        Table::of("Smart pruning", players)
+            .words("player", |((player, ..), _)| *player)
+            .words("against", |(_, against)| *against)
+            .numbers("ended by smart pruning, % of the moves", |((_, pruned, _), _)| percent(*pruned))
+            .numbers("time saved, % of the time used", |((.., saved), _)| percent(*saved))
+            .table()
+    })
 }
 
 /// The strongest first.
@@ -349,18 +333,13 @@ impl Ranking {
     }
 
     pub fn table(&self) -> Table {
-        let numbers = ["Elo", "± 95 %", "games", "score, %"];
-        let mut table = Table::of_columns("All players; the mean of all is 0", &["player"], &numbers);
-        for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
-            table.row([
-                name.clone(),
-                format!("{elo:+.1}"),
-                format!("{elo_error:.1}"),
-                games.to_string(),
-                format!("{:.1}", 100.0 * score),
-            ]);
-        }
-        table
+        Table::of("All players; the mean of all is 0", &self.players)
+            .words("player", |player| &player.name)
+            .numbers("Elo", |player| format!("{:+.1}", player.rating.elo))
+            .numbers("± 95 %", |player| format!("{:.1}", player.rating.elo_error))
+            .numbers("games", |player| player.rating.games)
+            .numbers("score, %", |player| percent(player.rating.score))
+            .table()
     }
 }
 

@@ -20,19 +20,16 @@ impl fmt::Display for ReplayStudy {
 
 /// Managers side by side: how much the nodes vary at each clock, and games that are lost on time.
 fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
-    let controls = study.controls();
+    let cell = |manager: &str, control: &str| {
+        let figures = study.at(control).find(|figures| figures.manager == manager);
+        let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
+        let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
+        format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
+    };
     let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
-    let mut table = Table::of_columns(caption, &["manager"], &controls);
-    for &manager in managers {
-        let cell = |control: &&str| {
-            let figures = study.at(control).find(|figures| figures.manager == manager);
-            let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
-            let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
-            format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
-        };
-        table.row([manager.to_owned()].into_iter().chain(controls.iter().map(cell)));
-    }
-    table
+    let table = Table::of(caption, managers).words("manager", |manager| **manager);
+    let controls = study.controls().into_iter();
+    controls.fold(table, |table, control| table.numbers(control, |manager| cell(manager, control))).table()
 }
 
 /// The manager that loses fewest games on time, and among those varies least over all clocks.
@@ -72,42 +69,26 @@ fn seconds(ms: f64) -> String {
 }
 
 fn table(study: &ReplayStudy, control: &str) -> Table {
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or("–".into(), |value| format!("{value:.digits$}"));
+    let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
+    let error = |figures: &ManagerFigures, phase: usize| number(figures.summary.moves_left[phase].value(), 1);
     let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
-    let mut table = Table::of_columns(
-        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves"),
-        &["manager"],
-        &[
-            "clock used, %",
-            "smallest clock, ms",
-            "losses",
-            "insta-moves",
-            "variation of nodes",
-            "smart pruning, % of moves",
-            "time it saved, %",
-            "ML error opening",
-            "middlegame",
-            "endgame",
-        ],
-    );
-    for ManagerFigures { manager, summary, .. } in study.at(control) {
-        let number = |value: Option<f64>, digits: usize| {
-            value.map_or("–".into(), |value| format!("{value:.digits$}"))
-        };
-        let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
-        let mut cells = vec![
-            manager.clone(),
-            percent(summary.time_used),
-            number(summary.min_clock_ms, 0),
-            summary.losses.to_string(),
-            summary.instamoves.to_string(),
-            number(summary.nodes_cv.value(), 3),
-            percent(summary.pruned),
-            percent(summary.pruning_saved),
-        ];
-        cells.extend(summary.moves_left.map(|mean| number(mean.value(), 1)));
-        table.row(cells);
-    }
-    table
+    let caption =
+        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves");
+    Table::of(caption, study.at(control))
+        .words("manager", |figures| &figures.manager)
+        .numbers("clock used, %", |figures| percent(figures.summary.time_used))
+        .numbers("smallest clock, ms", |figures| number(figures.summary.min_clock_ms, 0))
+        .numbers("losses", |figures| figures.summary.losses)
+        .numbers("insta-moves", |figures| figures.summary.instamoves)
+        .numbers("variation of nodes", |figures| number(figures.summary.nodes_cv.value(), 3))
+        .numbers("smart pruning, % of moves", |figures| percent(figures.summary.pruned))
+        .numbers("time it saved, %", |figures| percent(figures.summary.pruning_saved))
+        .numbers("ML error opening", |figures| error(figures, 0))
+        .numbers("middlegame", |figures| error(figures, 1))
+        .numbers("endgame", |figures| error(figures, 2))
+        .table()
 }
 
 const SAMPLES: [MovePlot; 5] = [

@@ -26,6 +26,14 @@ pub struct Table {
 }
 
 impl Table {
+    /// Begins a table with a row for each of `rows`, to which columns are added.
+    pub fn of<T>(caption: impl Into<String>, rows: impl IntoIterator<Item = T>) -> TableOf<T> {
+        let rows: Vec<T> = rows.into_iter().collect();
+        let table =
+            Table { caption: caption.into(), columns: Vec::new(), rows: vec![Vec::new(); rows.len()] };
+        TableOf { rows, table }
+    }
+
     pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
         Table { caption: caption.into(), columns, rows: Vec::new() }
@@ -43,6 +51,34 @@ impl Table {
         cells.resize(self.columns.len(), String::new());
         self.rows.push(cells);
         self
+    }
+}
+
+/// A table in the making. Each column has a name and says what its cells show of their rows.
+pub struct TableOf<T> {
+    rows: Vec<T>,
+    table: Table,
+}
+
+impl<T> TableOf<T> {
+    pub fn words<W: ToString>(self, name: &str, text: impl Fn(&T) -> W) -> TableOf<T> {
+        self.column(name, Align::Left, text)
+    }
+
+    /// Give all numbers of a column the same decimals.
+    pub fn numbers<N: ToString>(self, name: &str, text: impl Fn(&T) -> N) -> TableOf<T> {
+        self.column(name, Align::Right, text)
+    }
+
+    fn column<W: ToString>(mut self, name: &str, align: Align, text: impl Fn(&T) -> W) -> TableOf<T> {
+        self.table.columns.push((name.to_owned(), align));
+        let cells = self.rows.iter().map(|row| text(row).to_string());
+        self.table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
+        self
+    }
+
+    pub fn table(self) -> Table {
+        self.table
     }
 }
 

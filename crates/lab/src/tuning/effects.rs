@@ -91,12 +91,16 @@ pub fn table(study: &TuneStudy) -> Table {
         study.games,
         100.0 * study.draws
     );
-    let mut table = Table::of_columns(caption, &["option", "value", "against"], &["Elo, 95 %"]);
-    for Effect { name, base, value, elo, elo_error } in &study.effects {
-        let elo = if *elo_error > 0.0 { format!("{elo:+.1} ± {elo_error:.1}") } else { "–".into() };
-        table.row([name.clone(), value.clone(), base.clone(), elo]);
-    }
-    table
+    let elo = |Effect { elo, elo_error, .. }: &Effect| match elo_error {
+        0.0 => "–".into(),
+        _ => format!("{elo:+.1} ± {elo_error:.1}"),
+    };
+    Table::of(caption, &study.effects)
+        .words("option", |effect| &effect.name)
+        .words("value", |effect| &effect.value)
+        .words("against", |effect| &effect.base)
+        .numbers("Elo, 95 %", |effect| elo(effect))
+        .table()
 }
 
 /// The largest difference that is certain, if any is.
