@@ -48,7 +48,10 @@ use thiserror::Error;
 
 pub use pgn::GameError;
 pub use rows::RowError;
-pub use uci_process::{ExternalCommand, ExternalEngine, InfoLine, Patience, UciProcess, UciProcessError};
+pub use score::MoveScore;
+pub use uci_process::{
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
+};
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 

@@ -96,17 +96,20 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
-fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
+fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
     let file = File::open(path).map_err(RowError::io(path))?;
     let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    let headers = csv.headers().map_err(|error| RowError::io(path)(error.into()))?;
-    Ok(headers.iter().map(str::to_owned).collect())
+    csv.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
 }
 
-/// Whether a file has rows of this kind: most of their columns, as versions differ in some.
+/// Rows of a kind have most of its columns, as versions differ in some.
+fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
+    let (found, columns): (Vec<&str>, _) = (found.iter().collect(), R::columns());
+    2 * columns.iter().filter(|column| found.contains(&column.as_str())).count() > columns.len()
+}
+
 pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
-    let (found, columns) = (columns_of_file(path)?, R::columns());
-    Ok(2 * columns.iter().filter(|column| found.contains(column)).count() > columns.len())
+    Ok(are_columns_of::<R>(&columns_of_file(path)?))
 }
 
 pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
@@ -163,8 +166,9 @@ impl<R: Row> RowWriter<R> {
         let is_own = if kept > 0 {
             columns == R::columns()
         } else {
-            let is_begun = length == 0 && R::columns().join(",").starts_with(&columns.join(","));
-            is_begun || has_rows_of::<R>(path)?
+            let begun = columns.iter().collect::<Vec<_>>().join(",");
+            let is_begun = length == 0 && R::columns().join(",").starts_with(&begun);
+            is_begun || are_columns_of::<R>(&columns)
         };
         if !is_own {
             return Err(RowError::other_columns(path));
@@ -292,12 +296,13 @@ impl<R: Row> RowReader<R> {
     }
 
     fn fault(&mut self, error: csv::Error) -> RowError {
+        let headers = self.csv.headers().cloned().unwrap_or_default();
         let text = error.to_string();
         let is_lacking = |column: &String| text.contains(&format!("missing field `{column}`"));
-        let Some(column) = R::columns().into_iter().find(is_lacking) else {
+        let lacking = R::columns().into_iter().find(is_lacking);
+        let Some(column) = lacking.filter(|_| are_columns_of::<R>(&headers)) else {
             return RowError::csv::<R>(&self.path)(error);
         };
-        let headers = self.csv.headers().cloned().unwrap_or_default();
         let version = headers.iter().position(|name| name == "version");
         let version = version.and_then(|column| self.record.get(column)).unwrap_or("another version");
         let text = format!("lacks the column `{column}`; written by {version}, which can report on it");

@@ -4,10 +4,12 @@ use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::search::PvLine;
 
-/// A mate in n plies is this minus n, in centipawns, being mated n minus this. Recorded games have the same.
+/// A mate in n plies is this minus n, in centipawns, being mated n minus this.
 const MATE: i32 = 32_000;
 /// Most plies of a mate that are told apart.
 const LONGEST_MATE: i32 = 1000;
+/// Larger scores are cut to this, in centipawns. Above lie the mates.
+const LARGEST: i32 = 15_000;
 
 /// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +27,7 @@ impl MoveScore {
     }
 
     /// The score that another engine says.
-    pub(crate) fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
+    pub fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
         match info.score()? {
             ("mate", moves) => Some(MoveScore::Mate(moves)),
             ("cp", score) => Some(MoveScore::Centipawns(score)),
@@ -36,17 +38,17 @@ impl MoveScore {
     /// Mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
         match self {
-            MoveScore::Centipawns(score) => score.clamp(LONGEST_MATE - MATE + 1, MATE - LONGEST_MATE - 1),
-            MoveScore::Mate(moves) => {
-                let plies = moves.saturating_abs().saturating_mul(2).saturating_sub(1);
-                (MATE - plies.clamp(1, LONGEST_MATE)) * moves.signum()
+            MoveScore::Centipawns(score) => score.clamp(-LARGEST, LARGEST),
+            MoveScore::Mate(moves @ 1..) => {
+                MATE - moves.saturating_mul(2).saturating_sub(1).min(LONGEST_MATE)
             }
+            MoveScore::Mate(moves) => moves.saturating_mul(-2).min(LONGEST_MATE) - MATE,
         }
     }
 
     /// The score that [`MoveScore::centipawns`] has made so many of.
     pub(crate) fn of_centipawns(score: i32) -> MoveScore {
-        if score.abs() < MATE - LONGEST_MATE {
+        if score.abs() <= LARGEST {
             return MoveScore::Centipawns(score);
         }
         MoveScore::Mate((MATE + 1 - score.abs()) / 2 * score.signum())
@@ -110,9 +112,17 @@ mod tests {
         {
             assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
         }
-        // A regression: an engine's score of 999.99 pawns was shown as a mate.
-        let huge = MoveScore::of_centipawns(MoveScore::Centipawns(99_999).centipawns());
-        assert_eq!(huge, MoveScore::Centipawns(30_999));
+        for (said, expected) in [
+            ("mate 3", 31_995),
+            ("mate -2", -31_996),
+            ("mate 0", -32_000),
+            ("cp 99999", 15_000),
+            ("cp -35", -35),
+        ] {
+            let said = format!("info depth 9 score {said} pv d1d8");
+            let score = MoveScore::of_info(&InfoLine::parse(&said).unwrap()).unwrap();
+            assert_eq!(score.centipawns(), expected, "{said}");
+        }
     }
 
     /// A regression: Lc0's tangent of the expected result was shown as pawns, and taken for Stockfish's.

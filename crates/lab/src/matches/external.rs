@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use super::game::PlayedMove;
 use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
-use crate::uci_process::{ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError};
+use crate::uci_process::{
+    ExternalEngine, ExternalGame, Patience, UciProcessError, latest_lines, latest_nodes,
+};
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::GoLimits;
 
@@ -62,9 +64,8 @@ impl ExternalPlayer {
 
 /// Returns the record of a move, from what the engine has said since `go`.
 fn record(mv: Move, lines: &[String]) -> PlayedMove {
-    let mut latest = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-    let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
-    let score = latest_of_best(lines).and_then(|info| MoveScore::of_info(&info));
+    let nodes = latest_nodes(lines);
+    let score = latest_lines(lines).first().and_then(MoveScore::of_info);
     let row = MoveRow {
         nodes,
         new_nodes: nodes,
@@ -73,13 +74,6 @@ fn record(mv: Move, lines: &[String]) -> PlayedMove {
         ..MoveRow::default()
     };
     PlayedMove { mv, clock_ms: None, row }
-}
-
-/// Returns the last information of the best line that has a score, bounds left out.
-fn latest_of_best(lines: &[String]) -> Option<InfoLine<'_>> {
-    let infos = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-    let mut of_best = infos.filter(|info| info.rank() == 1 && !info.is_bound());
-    of_best.find(|info| info.score().is_some())
 }
 
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
@@ -101,29 +95,4 @@ fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
         text += &format!(" movestogo {moves}");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A regression: the last line counted, which under MultiPV is the worst one, and bounds did.
-    #[test]
-    fn the_score_is_that_of_the_best_line() {
-        let cp = |score| Some(MoveScore::Centipawns(score));
-        for (said, expected) in [
-            (&["info depth 1 score cp 5 pv e2e4", "info depth 2 score cp 7 pv e2e4"][..], cp(7)),
-            (&["info multipv 1 score cp 30 pv e2e4", "info multipv 2 score cp -90 pv a2a3"], cp(30)),
-            (&["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"], cp(30)),
-            (
-                &["info score mate -2 pv e2e4", "info score cp -9 upperbound pv e2e4"],
-                Some(MoveScore::Mate(-2)),
-            ),
-            (&["info string score cp 3", "bestmove e2e4"], None),
-        ] {
-            let lines: Vec<String> = said.iter().map(|&line| line.to_owned()).collect();
-            let found = latest_of_best(&lines).and_then(|info| MoveScore::of_info(&info));
-            assert_eq!(found, expected, "{said:?}");
-        }
-    }
 }

@@ -9,6 +9,7 @@ use super::openings::GameAssignment;
 use super::{Side, Team};
 use crate::LabError;
 use crate::move_rows::MoveRow;
+use crate::pgn::Ending;
 use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
@@ -87,11 +88,7 @@ pub(crate) enum Termination {
 impl Termination {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Termination::Rules(Terminal::Checkmate) => "checkmate",
-            Termination::Rules(Terminal::Stalemate) => "stalemate",
-            Termination::Rules(Terminal::FiftyMoves) => "fifty-moves",
-            Termination::Rules(Terminal::ThreefoldRepetition) => "repetition",
-            Termination::Rules(Terminal::InsufficientMaterial) => "insufficient-material",
+            Termination::Rules(terminal) => Ending::from(terminal).name(),
             Termination::TimeForfeit => "time-forfeit",
             Termination::IllegalMove => "illegal-move",
             Termination::Adjudication => "adjudication",
