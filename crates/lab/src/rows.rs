@@ -151,8 +151,8 @@ impl<R: Row> RowWriter<R> {
         if !path.exists() {
             return RowWriter::create(path);
         }
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(RowError::io(path))?;
-        let length = end_of_last_line(&mut file).map_err(RowError::io(path))?;
+        let mut file = OpenOptions::new().write(true).open(path).map_err(RowError::io(path))?;
+        let length = end_of_last_line(path).map_err(RowError::io(path))?;
         let mut kept = 0;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
         let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
@@ -200,20 +200,13 @@ impl<R: Row> RowWriter<R> {
 }
 
 /// Bytes up to the last newline. No text of a row contains one.
-fn end_of_last_line(file: &mut File) -> io::Result<u64> {
-    let mut end = file.seek(SeekFrom::End(0))?;
-    let mut block = [0; 4096];
-    while end > 0 {
-        let start = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - start) as usize];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(part)?;
-        if let Some(newline) = part.iter().rposition(|&byte| byte == b'\n') {
-            return Ok(start + newline as u64 + 1);
-        }
-        end = start;
+fn end_of_last_line(path: &Path) -> io::Result<u64> {
+    let (mut reader, mut line, mut end) = (BufReader::new(File::open(path)?), Vec::new(), 0);
+    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+        end += line.len() as u64;
+        line.clear();
     }
-    Ok(0)
+    Ok(end)
 }
 
 /// `games.csv` and `moves.csv` in one folder, open to be continued.
@@ -332,27 +325,21 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// `take` gets the existing rows in order and may refuse the file. Cuts off a half-written last line.
-    pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
+    /// `take` gets the existing rows in order. Cuts off a half-written last line.
+    pub(crate) fn resume<R: DeserializeOwned>(
         path: &Path,
-        mut take: impl FnMut(R) -> Result<(), E>,
-    ) -> Result<JsonLines, E> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path);
+        mut take: impl FnMut(R),
+    ) -> Result<JsonLines, RowError> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(RowError::io(path))?;
-        let (mut lines, mut whole) = (0, 0);
-        let mut reader = BufReader::new(&mut file);
-        let mut line = String::new();
-        while reader.read_line(&mut line).map_err(RowError::io(path))? > 0 && line.ends_with('\n') {
-            whole += line.len() as u64;
-            lines += 1;
-            let row = serde_json::from_str(&line);
-            let fault = |error: serde_json::Error| {
+        let whole = end_of_last_line(path).map_err(RowError::io(path))?;
+        let lines = File::open(path).map_err(RowError::io(path))?.take(whole);
+        for (line, number) in BufReader::new(lines).lines().zip(1..) {
+            let row = serde_json::from_str(&line.map_err(RowError::io(path))?);
+            take(row.map_err(|error| {
                 let remedy = "bring the file back as it was, or begin anew in another --out";
-                RowError::Content(format!("{}, line {lines}: {error}; {remedy}", path.display()))
-            };
-            take(row.map_err(fault)?)?;
-            line.clear();
+                RowError::Content(format!("{}, line {number}: {error}; {remedy}", path.display()))
+            })?);
         }
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
         Ok(JsonLines { path: path.to_owned(), file })

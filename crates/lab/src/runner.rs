@@ -16,22 +16,8 @@ use parking_lot::Mutex;
 use super::LabError;
 use zeitnot_engine::search::STACK_BYTES;
 
-/// The answer to a thread that asks for another job.
-#[derive(Debug)]
-pub enum Next<J> {
-    Job(J),
-    /// The next job depends on jobs under way.
-    Later,
-    End,
-}
-
-impl<J> From<Option<J>> for Next<J> {
-    fn from(job: Option<J>) -> Next<J> {
-        job.map_or(Next::End, Next::Job)
-    }
-}
-
-type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
+/// Returns the next job with its place.
+type Take<'a, J> = dyn Fn() -> Result<Option<(u64, J)>, LabError> + Sync + 'a;
 
 pub struct Jobs<'a, J, R> {
     take: &'a Take<'a, J>,
@@ -43,16 +29,15 @@ pub struct Jobs<'a, J, R> {
 }
 
 impl<J, R> Jobs<'_, J, R> {
-    /// The end once the run is stopped.
-    pub fn take(&self) -> Result<Next<(u64, J)>, LabError> {
-        if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
+    /// `None` at the end, and once the run is stopped.
+    pub fn take(&self) -> Result<Option<(u64, J)>, LabError> {
+        if self.are_stopped() { Ok(None) } else { (self.take)() }
     }
 
-    /// For runs whose jobs do not depend on others.
     pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
         let mut taken = Vec::with_capacity(most);
         while taken.len() < most
-            && let Next::Job(job) = self.take()?
+            && let Some(job) = self.take()?
         {
             taken.push(job);
         }
@@ -75,21 +60,16 @@ impl<J, R> Jobs<'_, J, R> {
 pub fn run<J: Send, R: Send>(
     threads: usize,
     stop: &AtomicBool,
-    next: impl FnMut() -> Result<Next<J>, LabError> + Send,
+    next: impl FnMut() -> Result<Option<J>, LabError> + Send,
     work: impl Fn(usize, &Jobs<'_, J, R>) -> Result<(), LabError> + Sync,
     mut receive: impl FnMut(R) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let source = Mutex::new((0, next));
     let take = || {
         let (taken, next) = &mut *source.lock();
-        Ok(match next()? {
-            Next::Job(job) => {
-                *taken += 1;
-                Next::Job((*taken - 1, job))
-            }
-            Next::Later => Next::Later,
-            Next::End => Next::End,
-        })
+        let job = next()?;
+        *taken += u64::from(job.is_some());
+        Ok(job.map(|job| (*taken - 1, job)))
     };
     let ended = AtomicBool::new(false);
     let (sender, results) = unbounded();
@@ -150,7 +130,7 @@ mod tests {
         run(
             threads,
             stop,
-            || Ok(jobs.next().into()),
+            || Ok(jobs.next()),
             work,
             |result| {
                 found.push(result);
@@ -181,9 +161,9 @@ mod tests {
     fn errors_and_panics_of_threads_end_the_run() {
         let going = AtomicBool::new(false);
         let fail = |stop: &AtomicBool, fault: fn() -> LabError| {
-            let endless = || Ok(Next::Job(()));
+            let endless = || Ok(Some(()));
             let work = |index: usize, jobs: &Jobs<'_, (), ()>| {
-                while let (1.., Next::Job((place, ()))) = (index, jobs.take()?) {
+                while let (1.., Some((place, ()))) = (index, jobs.take()?) {
                     jobs.deliver(place, ());
                 }
                 Err(fault())

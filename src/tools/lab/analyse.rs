@@ -30,7 +30,7 @@ use zeitnot_lab::analysis::{
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
-use zeitnot_lab::runner::{self, Jobs, Next};
+use zeitnot_lab::runner::{self, Jobs};
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(800);
@@ -78,7 +78,7 @@ pub(in crate::tools) struct AnalyseArgs {
 #[derive(Serialize)]
 struct AnalysisReport<'a> {
     version: &'static str,
-    backend: String,
+    backend: &'a str,
     /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
@@ -110,15 +110,15 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
     let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
     let mut judge = Judge::open(args, &limits)?;
-    let (backend, id) = (judge.description(), run_id(args, &limits, judge.network_sha256()));
+    let id = run_id(args, &limits, judge.network_sha256.as_deref());
     let judged = judged_by(&judge, &limits);
     if args.out.is_none() {
         eprint_message(&judged);
     }
     let most = args.max_games.unwrap_or(usize::MAX);
     let mut games = all_games.by_ref().take(most).inspect(|game| untold.look_at(game));
-    let ahead: Vec<_> = games.by_ref().take(judge.concurrency()).collect();
-    if let Judge::Network(analyst) = &mut judge {
+    let ahead: Vec<_> = games.by_ref().take(judge.concurrency).collect();
+    if let JudgedBy::Network(analyst) = &mut judge.by {
         analyst.get_mut().divide_games(ahead.len());
     }
     // Without a game nothing is written.
@@ -126,31 +126,32 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut known) = match folder {
         Some(folder) => {
-            Origin { run: id.clone(), ..origin(&[]) }.claim(folder)?;
-            let (journal, known) = AnalysisJournal::open(folder, &id)?;
+            Origin { run: id, ..origin(&[]) }.claim(folder)?;
+            let (journal, known) = AnalysisJournal::open(folder)?;
             (Some(journal), known)
         }
         None => (None, KnownGames::default()),
     };
     let next = || {
-        let Some(game) = games.next() else { return Ok(Next::End) };
+        let Some(game) = games.next() else { return Ok(None) };
         let row = known.next(&game)?;
-        Ok(Next::Job((game, row)))
+        Ok(Some((game, row)))
     };
     let plan = plan(args);
     let progress = ProgressBar::new(0);
     let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
-            jobs.deliver(place, (AnalysisRow::new(&id, analysed, &backend), true));
+            jobs.deliver(place, (AnalysisRow::new(analysed, &judge.description), true));
         };
-        match &judge {
-            Judge::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
-            Judge::Engine(engine, _) => ask_engine(engine, jobs, &plan, &progress, deliver),
+        match &judge.by {
+            JudgedBy::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
+            JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
         }
     };
     let stop = interruption()?;
     let (mut rows, mut written) = (Vec::new(), Ok(()));
-    runner::run(judge.threads(), stop, next, work, |(row, is_new)| {
+    let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
+    runner::run(threads, stop, next, work, |(row, is_new)| {
         if let Some(journal) = journal.as_mut().filter(|_| is_new) {
             journal.add(&row)?;
         }
@@ -176,7 +177,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     let report = AnalysisReport {
         version: VERSION,
-        backend,
+        backend: &judge.description,
         judged: &judged,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
@@ -189,11 +190,19 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
 }
 
 /// What judges the games.
-enum Judge {
-    /// This engine, with its network.
+struct Judge {
+    description: String,
+    network_sha256: Option<String>,
+    /// Games or positions that are searched at once.
+    concurrency: usize,
+    by: JudgedBy,
+}
+
+enum JudgedBy {
+    /// This engine, with its network. Its searches have threads of their own.
     Network(Box<Mutex<Analyst>>),
-    /// Another one, in so many processes.
-    Engine(ExternalJudge, usize),
+    /// Another one, in a process for each thread.
+    Engine(ExternalJudge),
 }
 
 impl Judge {
@@ -203,41 +212,21 @@ impl Judge {
             let mut settings = args.settings.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            return Ok(Judge::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))));
+            let analyst = Analyst::new(searcher, limits.clone());
+            return Ok(Judge {
+                description: analyst.description(),
+                network_sha256: analyst.network_sha256().map(str::to_owned),
+                concurrency: analyst.concurrency(),
+                by: JudgedBy::Network(Box::new(Mutex::new(analyst))),
+            });
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
-        let processes = args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize);
-        Ok(Judge::Engine(engine, processes))
-    }
-
-    fn description(&self) -> String {
-        match self {
-            Judge::Network(analyst) => analyst.lock().description(),
-            Judge::Engine(engine, _) => engine.name().to_owned(),
-        }
-    }
-
-    fn network_sha256(&self) -> Option<String> {
-        match self {
-            Judge::Network(analyst) => analyst.lock().network_sha256().map(str::to_owned),
-            Judge::Engine(..) => None,
-        }
-    }
-
-    /// Games or positions that are searched at once.
-    fn concurrency(&self) -> usize {
-        match self {
-            Judge::Network(analyst) => analyst.lock().concurrency(),
-            Judge::Engine(_, processes) => *processes,
-        }
-    }
-
-    /// Threads that hand out games. The searches of a network have threads of their own.
-    fn threads(&self) -> usize {
-        match self {
-            Judge::Network(_) => 1,
-            Judge::Engine(_, processes) => *processes,
-        }
+        Ok(Judge {
+            description: engine.name().to_owned(),
+            network_sha256: None,
+            concurrency: args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize),
+            by: JudgedBy::Engine(engine),
+        })
     }
 }
 
@@ -253,14 +242,14 @@ fn search_games(
     loop {
         while !is_at_end && analyst.has_room() {
             match jobs.take()? {
-                Next::Job((place, (game, None))) => {
+                Some((place, (game, None))) => {
                     progress.inc_length(analyst.begin(place, game)? as u64);
                 }
-                Next::Job((place, (_, Some(row)))) => {
+                Some((place, (_, Some(row)))) => {
                     analyst.add_effort(row.effort);
                     jobs.deliver(place, (row, false));
                 }
-                Next::Later | Next::End => is_at_end = true,
+                None => is_at_end = true,
             }
         }
         let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
@@ -277,7 +266,7 @@ fn ask_engine(
     progress: &ProgressBar,
     deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
-    while let Next::Job((place, (game, known))) = jobs.take()? {
+    while let Some((place, (game, known))) = jobs.take()? {
         if let Some(row) = known {
             engine.add_effort(row.effort);
             jobs.deliver(place, (row, false));
@@ -326,9 +315,9 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 }
 
 /// Returns a hash over all that the analysis of a game depends on.
-fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<String>) -> String {
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
-    id.add_settings(&args.settings, network_sha256.as_deref());
+    id.add_settings(&args.settings, network_sha256);
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()
@@ -354,9 +343,9 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
 
 /// Says what judged. The built-in network is small.
 fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
-    let who = match judge {
-        Judge::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description()),
-        Judge::Engine(..) => judge.description(),
+    let who = match judge.by {
+        JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
+        JudgedBy::Engine(_) => judge.description.clone(),
     };
     let more = if who.contains("(built in)") {
         " A larger network judges better: `zeitnot setup --network` fetches one."

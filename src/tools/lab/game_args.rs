@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::run::threads_or_cores;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 use zeitnot_engine::engine::Settings;
@@ -147,8 +148,7 @@ pub(super) fn missing_limit() -> Failure {
 }
 
 pub(super) fn threads(settings: &Settings) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    settings.network.threads.map_or_else(cores, NonZero::get)
+    threads_or_cores(settings.network.threads.map(NonZero::get))
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {

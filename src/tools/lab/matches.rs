@@ -98,7 +98,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let mut games = schedule[played_before as usize..]
             .iter()
             .map(|&game| PlannedGame { assignment: GameAssignment::of(game), teams: config.teams.clone() });
-        matches::play(&config, stop, || Ok(games.next().into()), |game| recorder.add(&game))?;
+        matches::play(&config, stop, || Ok(games.next()), |game| recorder.add(&game))?;
     }
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();

@@ -2,6 +2,7 @@
 //! of a run, and the command line to go on with it.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +74,15 @@ impl Progress {
     }
 }
 
+pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+/// The names of files, for people.
+pub(super) fn listed(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -83,14 +93,14 @@ pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, with `farewell` as its last message, whatever it is doing.
-pub(super) fn end_on_interruption(farewell: String) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing.
+pub(super) fn end_on_interruption(is_kept: bool) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        eprint_message(&farewell);
+        tell_stopped(is_kept);
         std::process::exit(INTERRUPTED);
     });
     Ok(())

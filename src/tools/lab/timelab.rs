@@ -3,7 +3,6 @@
 //! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
 //! replays them, writes rows and shows them.
 
-use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +10,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{MADE, Progress, RecordedGames, RunId, Shard, origin, origins};
+use super::run::{MADE, Progress, RecordedGames, RunId, Shard, listed, origin, origins, threads_or_cores};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
-use zeitnot_lab::LabError;
 use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
@@ -145,10 +143,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         },
     };
     let mut source = GameSource::new(args)?;
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
-    let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
-    let names = if names.is_empty() { "the built-in sample".into() } else { names.join(", ") };
+    let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
     let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
     args.out.iter().try_for_each(|folder| origin.claim(folder))?;
@@ -173,9 +168,9 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         }
     };
     runner::run(
-        threads,
+        threads_or_cores(args.threads.map(|threads| threads as usize)),
         &AtomicBool::new(false),
-        || Ok::<_, LabError>(source.next().into()),
+        || Ok(source.next()),
         replay,
         |replayed| {
             done += 1;

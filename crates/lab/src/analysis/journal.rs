@@ -25,8 +25,6 @@ pub const GAMES: &str = "games.pgn";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
-    /// The run that it belongs to: a hash over all that the analysis depends on.
-    run: String,
     /// A hash over the game as it was read.
     game: String,
     pub pgn: String,
@@ -37,14 +35,13 @@ pub struct AnalysisRow {
 }
 
 impl AnalysisRow {
-    /// The row of a game of the run `run`. `engine` describes what analysed it.
-    pub fn new(run: &str, game: &AnalysedGame, engine: &str) -> AnalysisRow {
+    /// `engine` describes what analysed the game.
+    pub fn new(game: &AnalysedGame, engine: &str) -> AnalysisRow {
         let mut pgn = Vec::new();
         // Writing into memory cannot fail.
         let _ = write_pgn(&mut pgn, game, engine);
         let summary = AnalysisSummary::of(game);
         AnalysisRow {
-            run: run.to_owned(),
             game: fingerprint(&game.recorded),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
             viewed: viewed_game(game, &summary),
@@ -92,18 +89,12 @@ fn other_run(path: &Path) -> LabError {
 }
 
 impl AnalysisJournal {
-    /// Opens or makes the files of the run `run` in `folder`. Returns also what is known of an earlier part.
-    pub fn open(folder: &Path, run: &str) -> Result<(AnalysisJournal, KnownGames), LabError> {
+    /// Opens or makes the files of the run that has `folder`. Returns also what is known of an earlier part.
+    pub fn open(folder: &Path) -> Result<(AnalysisJournal, KnownGames), LabError> {
         make_folder(folder)?;
         let mut rows = VecDeque::new();
         let path = folder.join(JOURNAL);
-        let file = JsonLines::resume(&path, |row: AnalysisRow| {
-            if row.run != run {
-                return Err(other_run(&path));
-            }
-            rows.push_back(row);
-            Ok(())
-        })?;
+        let file = JsonLines::resume(&path, |row: AnalysisRow| rows.push_back(row))?;
         let pgn_path = folder.join(GAMES);
         let pgn = File::create(&pgn_path).and_then(|mut pgn| {
             rows.iter().try_for_each(|row| pgn.write_all(row.pgn.as_bytes()))?;

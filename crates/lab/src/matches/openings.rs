@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::Side;
-use crate::pgn::{GameError, Games, RecordedGame};
-use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Terminal, Variant};
+use crate::pgn::{Ending, GameError, Games, RecordedGame};
+use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 
@@ -39,15 +39,9 @@ impl Opening {
         Ok(history)
     }
 
-    fn end(&self) -> Option<&'static str> {
+    fn end(&self) -> Option<Ending> {
         let history = self.history(Variant::Standard).ok()?;
-        history.terminal(&history.legal_moves()).map(|end| match end {
-            Terminal::Checkmate => "checkmate",
-            Terminal::Stalemate => "stalemate",
-            Terminal::FiftyMoves => "the fifty-move rule",
-            Terminal::ThreefoldRepetition => "repetition",
-            Terminal::InsufficientMaterial => "insufficient material",
-        })
+        history.terminal(&history.legal_moves()).map(Ending::from)
     }
 }
 
@@ -77,7 +71,7 @@ impl Openings {
         for (place, opening) in read.map_err(fault)? {
             match opening.end() {
                 None => list.push(opening),
-                Some(end) => over.push(format!("{place} is left out: the game is over by {end}")),
+                Some(end) => over.push(format!("{place} is left out: the game is over by {}", end.name())),
             }
         }
         if list.is_empty() {

@@ -9,20 +9,16 @@ use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::{GameAssignment, Openings};
 use crate::LabError;
-use crate::runner::{self, Jobs, Next};
+use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
 use zeitnot_engine::network::cache::KeyHasher;
 use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
-
-/// Wait of a thread without games before it asks again.
-const ASK_AGAIN: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
@@ -46,7 +42,7 @@ pub struct PlannedGame {
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
-    next: impl FnMut() -> Result<Next<PlannedGame>, LabError> + Send,
+    next: impl FnMut() -> Result<Option<PlannedGame>, LabError> + Send,
     finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let concurrency = config.concurrency.max(1);
@@ -87,14 +83,9 @@ impl<'a> GameBatch<'a> {
 
     fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while !jobs.are_stopped() {
-            let is_at_end = self.fill(jobs)?;
+            self.fill(jobs)?;
             if self.games.is_empty() {
-                if is_at_end {
-                    break;
-                }
-                // Other threads play the games that the next one waits for.
-                std::thread::sleep(ASK_AGAIN);
-                continue;
+                break;
             }
             self.gather(jobs)?;
             for network in 0..self.networks.len() {
@@ -104,20 +95,15 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// True if there are no more games.
-    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
+    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while self.games.len() < self.size {
-            let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
-                Next::Job(planned) => planned,
-                Next::Later => return Ok(false),
-                Next::End => return Ok(true),
-            };
+            let Some((place, PlannedGame { assignment, teams })) = jobs.take()? else { break };
             let opening = self.config.openings.of_pair(assignment.pair);
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
             let game = OngoingGame::new(assignment, history, &teams, &self.config.rules)?;
             self.games.push((place, game));
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Advances every game until it waits for evaluations. Finished games leave.

@@ -50,12 +50,6 @@ pub struct PositionRow {
     pub(crate) m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree.
     pub(crate) m_spread_plies: Option<f32>,
-    /// `mle-legacy` with its defaults, full moves.
-    pub(crate) legacy_moves: f32,
-    /// `mle-pieces` with its defaults, full moves.
-    pub(crate) pieces_moves: f32,
-    /// `mle-mlh` with its defaults for `m_plies`, full moves.
-    pub(crate) mlh_moves: Option<f32>,
     /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
     pub(crate) version: String,

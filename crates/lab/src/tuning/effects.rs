@@ -147,7 +147,7 @@ mod tests {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
         let plan = TunePlan { parameters, pairs: 3000, seed: 1 };
         let row = |pair| {
-            let row = PairRow::new(&plan, "id", pair, [0, 0], 1);
+            let row = PairRow::new(&plan, pair, [0, 0], 1);
             PairRow { half_points: points(&row), ..row }
         };
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())
