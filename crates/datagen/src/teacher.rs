@@ -100,7 +100,7 @@ impl UciTeacher {
         nodes: u64,
     ) -> Result<Vec<TeacherMove>, UciProcessError> {
         asked.begin(history, &format!("go nodes {nodes}"))?;
-        let said = asked.answer(asked.patience())?;
+        let said = asked.answer(None)?;
         let mut candidates: Vec<TeacherMove> = Vec::new();
         for info in latest_lines(&said) {
             let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else { continue };

@@ -12,11 +12,14 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
 use parking_lot::Mutex;
 use thiserror::Error;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
+use zeitnot_engine::time::Millis;
 
 /// The time that an engine may be silent where no clock runs, unless the user says otherwise.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The time that it may be silent once it has told of an error in the place of an answer.
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
+/// The time beyond its limit after which an engine without a move counts as dead.
+const MARGIN: Duration = Duration::from_secs(9);
 /// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The time after which it is looked whether it has ended.
@@ -54,7 +57,7 @@ impl ExternalCommand {
 
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
-pub enum Patience {
+enum Patience {
     /// So long in all.
     Whole(Duration),
     /// So long after the last line that it has said.
@@ -271,11 +274,6 @@ impl ExternalGame {
         Ok(ExternalGame { engine, process: Some(process), position, known: 1 })
     }
 
-    /// How long a search without a clock is waited for.
-    pub fn patience(&self) -> Patience {
-        Patience::Silence(self.engine.command.silence)
-    }
-
     /// Begins the search of the last position of `game`, with the limits of `go`.
     pub fn begin(&mut self, game: &History, go: &str) -> Result<(), UciProcessError> {
         while self.known < game.len() {
@@ -291,8 +289,13 @@ impl ExternalGame {
         process.send(go)
     }
 
-    /// Waits for the end of the search. Returns what the engine said since `go`, `bestmove` included.
-    pub fn answer(&mut self, patience: Patience) -> Result<Vec<String>, UciProcessError> {
+    /// Waits for the end of the search, which may take the time `within` or any time. Returns what the engine
+    /// said since `go`, `bestmove` included.
+    pub fn answer(&mut self, within: Option<Millis>) -> Result<Vec<String>, UciProcessError> {
+        let patience = match within {
+            Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
+            None => Patience::Silence(self.engine.command.silence),
+        };
         let read = self.process()?.read_until("bestmove", patience);
         if read.is_err()
             && let Some(mut process) = self.process.take()

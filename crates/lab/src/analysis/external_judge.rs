@@ -1,7 +1,7 @@
 //! Another UCI engine as the judge of recorded games.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -11,14 +11,11 @@ use crate::LabError;
 use crate::pgn::RecordedGame;
 use crate::score::MoveScore;
 use crate::uci_process::{
-    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError, latest_lines,
-    latest_nodes,
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines, latest_nodes,
 };
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};
 
-/// The time beyond its limit after which an engine counts as dead.
-const MARGIN: Duration = Duration::from_secs(9);
 /// Most moves of a line.
 const LONGEST: usize = 24;
 
@@ -86,10 +83,7 @@ impl ExternalJudge {
     fn search(&self, game: &mut ExternalGame, root: &History) -> Result<AnalysedPosition, UciProcessError> {
         let began = Instant::now();
         game.begin(root, &self.go)?;
-        let patience = self.movetime.map_or(game.patience(), |time| {
-            Patience::Whole(Duration::from_secs_f64(time.0 / 1000.0) + MARGIN)
-        });
-        let said = game.answer(patience)?;
+        let said = game.answer(self.movetime)?;
         let lines: Vec<_> = latest_lines(&said).iter().filter_map(|info| line(root, info)).collect();
         let new_nodes = latest_nodes(&said);
         if lines.is_empty() {

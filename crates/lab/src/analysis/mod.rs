@@ -208,15 +208,16 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let (recorded, boards) = (&game.recorded, game.boards());
     let first = usize::from(is_white != recorded.start.turn().is_white());
     let base_ms = game.control.map(|control| control.time.0);
-    let mut phases = [MoveSums::default(); 3];
+    let (mut phases, mut all) = ([MoveSums::default(); 3], MoveSums::default());
     for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
         let phase = Phase::of(boards[ply].piece_count() as u32);
         let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
         let times =
             TimesOfMove { used: game.used_ms[ply], planned: game.planned_ms[ply], clock, base: base_ms };
-        phases[phase as usize].add(game.judgement(ply), times);
+        let judged = game.judgement(ply);
+        phases[phase as usize].add(judged, times);
+        all.add(judged, times);
     }
-    let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
     SideSummary {

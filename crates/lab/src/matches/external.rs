@@ -1,19 +1,14 @@
 //! A player of a match that is an external engine, under UCI in a process of its own.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::game::PlayedMove;
 use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
-use crate::uci_process::{
-    ExternalEngine, ExternalGame, Patience, UciProcessError, latest_lines, latest_nodes,
-};
+use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_lines, latest_nodes};
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::GoLimits;
-
-/// The time beyond its clock after which an engine without a move counts as dead.
-const MARGIN: Duration = Duration::from_secs(9);
 
 /// One side of one game.
 #[derive(Debug)]
@@ -49,11 +44,7 @@ impl ExternalPlayer {
     /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
     /// figures. The time it took, ms.
     pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<PlayedMove>, f64), UciProcessError> {
-        let patience = match self.limits.time {
-            Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
-            None => self.game.patience(),
-        };
-        let lines = self.game.answer(patience)?;
+        let lines = self.game.answer(self.limits.time)?;
         let used_ms = self.started.elapsed().as_secs_f64() * 1e3;
         let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
         let best = best.and_then(|text| game.parse_move(text).ok());

@@ -288,12 +288,11 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
             "What the estimators say on average, and what was really left.",
         ),
     ];
-    let head = report.names.iter().position(|name| name == "mle-mlh");
-    if let Some(place) = head.filter(|&place| report.joints[place].points().next().is_some()) {
+    if let Some(place) = report.names.iter().position(|name| name == "mle-mlh") {
         plots.push((
             "mlh-against-truth",
-            against_truth(report, place),
-            "Darker where there are more positions, in logarithmic steps; on the line the estimate is right.",
+            against_truth(&report.joints[place].truths()),
+            "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
         ));
     }
     if !report.clocks.is_empty() {
@@ -358,13 +357,15 @@ fn estimates_by_ply(report: &StudyReport) -> Plot {
     lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth).scatter("really left", &truth)
 }
 
-fn against_truth(report: &StudyReport, place: usize) -> Plot {
-    let points: Vec<_> = report.joints[place].points().collect();
+fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
+    let middle: Vec<_> = truths.iter().map(|&(estimate, [_, median, _])| (estimate, median)).collect();
+    let band: Vec<_> = truths.iter().map(|&(estimate, [low, _, high])| (estimate, low, high)).collect();
+    let right: Vec<_> = truths.iter().map(|&(estimate, _)| (estimate, estimate)).collect();
     Plot::new("mle-mlh against the truth", "estimate, full moves", "really left, full moves")
-        .density("positions", &points)
-        .line("estimate = truth", &[(0.0, 0.0), (120.0, 120.0)])
-        .x_range(0.0, 120.0)
-        .y_range(0.0, 120.0)
+        .band("really left", &band)
+        .line("really left", &middle)
+        .line("estimate = truth", &right)
+        .y_from(0.0)
 }
 
 fn clock_left(report: &StudyReport) -> Plot {

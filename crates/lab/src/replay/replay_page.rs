@@ -166,7 +166,7 @@ fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
 #[cfg(test)]
 mod tests {
     use super::super::ReplayedGame;
-    use super::super::replay_rows::{ReplayGameRow, ReplayKey};
+    use super::super::replay_rows::ReplayGameRow;
     use super::*;
 
     /// Ten games of twenty moves, as rows.
@@ -180,11 +180,18 @@ mod tests {
                 final_clock_ms: 1_000.0 / game as f64,
                 ..ReplayedGame::default()
             };
-            let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
-            lab.add_game(&ReplayGameRow::new(cell, &replayed));
-            replayed.moves.into_iter().for_each(|played| lab.add_move(cell.row(played)));
+            add(&mut lab, game, "smooth(mle-mlh)", replayed);
         }
         lab
+    }
+
+    fn add(study: &mut ReplayStudy, game: u64, player: &str, replayed: ReplayedGame) {
+        let (manager, control) = (player.to_owned(), "60+0".to_owned());
+        study.add_game(&ReplayGameRow { game, manager, control, ..ReplayGameRow::new(&replayed) });
+        for played in replayed.moves {
+            let (player, control) = (player.to_owned(), "60+0".to_owned());
+            study.add_move(MoveRow { game, player, control, ..played });
+        }
     }
 
     fn played(game: u64, i: u32) -> MoveRow {
@@ -234,9 +241,8 @@ mod tests {
     #[test]
     fn several_managers_stand_in_one_table() {
         let mut study = lab(1..=2);
-        let cell = ReplayKey { game: 1, white: true, manager: "legacy", control: "60+0" };
         let steady = ReplayedGame { moves: vec![played(1, 0), played(1, 0)], ..ReplayedGame::default() };
-        study.add_game(&ReplayGameRow::new(cell, &steady));
+        add(&mut study, 1, "legacy", steady);
         let text = study.to_string();
         assert!(text.contains("Variation of nodes by clock") && !text.contains("% of the clock"), "{text}");
         let html = page(&study).to_html();

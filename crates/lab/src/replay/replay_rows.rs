@@ -53,23 +53,9 @@ pub struct ReplayGameRow {
     pub(crate) version: String,
 }
 
-/// What tells the rows of a replay apart.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReplayKey<'a> {
-    pub(super) game: u64,
-    pub(super) white: bool,
-    pub(super) manager: &'a str,
-    pub(super) control: &'a str,
-}
-
-impl ReplayKey<'_> {
-    pub(super) fn row(self, played: MoveRow) -> MoveRow {
-        MoveRow { game: self.game, player: self.manager.into(), control: self.control.into(), ..played }
-    }
-}
-
 impl ReplayGameRow {
-    pub(super) fn new(key: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
+    /// What was replayed, and how, is to be filled in.
+    pub(super) fn new(game: &ReplayedGame) -> ReplayGameRow {
         let is_recorded = game.clock_source == ClockSource::Recorded;
         let used_ms = game.moves.iter().filter_map(|m| m.used_ms).sum::<f64>();
         let lost_ms = if is_recorded { used_ms } else { game.given_ms - game.final_clock_ms.max(0.0) };
@@ -78,10 +64,6 @@ impl ReplayGameRow {
         game.moves.iter().for_each(|m| pruning.add(m));
         let [opening, middlegame, endgame] = Phase::ALL.map(|phase| moves_left_errors(game, phase));
         ReplayGameRow {
-            game: key.game,
-            white: key.white,
-            manager: key.manager.to_owned(),
-            control: key.control.to_owned(),
             moves: game.moves.len() as u32,
             lost: game.final_clock_ms < 0.0,
             given_ms: game.given_ms,
@@ -100,6 +82,7 @@ impl ReplayGameRow {
             endgame_estimates: endgame.0,
             endgame_error_moves: endgame.1,
             version: VERSION.into(),
+            ..ReplayGameRow::default()
         }
     }
 
@@ -180,11 +163,20 @@ impl Replayer<'_> {
         let options = ReplayOptions { control, seed: game.number, ..self.options.clone() };
         let replayed = replay(&game.moves, manager_from(manager).ok()?, &options);
         let control = if self.is_recorded() { "recorded".into() } else { control.to_string() };
-        let white = game.side == Color::White;
-        let key = ReplayKey { game: game.number, white, manager, control: &control };
-        let row = ReplayGameRow::new(key, &replayed);
+        let row = ReplayGameRow {
+            game: game.number,
+            white: game.side == Color::White,
+            manager: manager.to_owned(),
+            control: control.clone(),
+            ..ReplayGameRow::new(&replayed)
+        };
         let is_kept = game.number <= self.kept_games;
-        let moves = replayed.moves.into_iter().filter(|_| is_kept).map(|played| key.row(played));
+        let moves = replayed.moves.into_iter().filter(|_| is_kept).map(|played| MoveRow {
+            game: game.number,
+            player: manager.to_owned(),
+            control: control.clone(),
+            ..played
+        });
         Some((row, moves.collect()))
     }
 }
@@ -224,12 +216,11 @@ mod tests {
         let clock_source = ClockSource::Running;
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
         // A regression: with recorded clocks these were the recorded player's.
-        let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
         let clock_source = ClockSource::Recorded;
-        let recorded = ReplayGameRow::new(key, &ReplayedGame { clock_source, ..game.clone() });
+        let recorded = ReplayGameRow::new(&ReplayedGame { clock_source, ..game.clone() });
         assert!((recorded.time_used - 1_040.0 / 50_000.0).abs() < 1e-12);
         assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
-        let row = ReplayGameRow::new(key, &game);
+        let row = ReplayGameRow::new(&game);
         assert!((row.time_used - 0.8).abs() < 1e-12);
         // A regression: all that smart pruning ended counted as proven.
         assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");

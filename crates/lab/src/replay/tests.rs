@@ -1,4 +1,4 @@
-use super::replay_rows::{ReplayGameRow, ReplayKey};
+use super::replay_rows::ReplayGameRow;
 use super::replay_study::ReplaySummary;
 use super::*;
 use zeitnot_engine::time::managers::{DEFAULT_MANAGER, manager_from};
@@ -54,9 +54,8 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
 }
 
 fn summary_of(games: &[ReplayedGame]) -> ReplaySummary {
-    let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
     let mut summary = ReplaySummary::default();
-    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(key, game)));
+    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(game)));
     summary
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::LabError;
 use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
 use crate::rows::{JsonLines, RowError, make_folder};
-use parameter::{Assignment, assignments};
+use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::engine::{EngineError, EngineSetup};
@@ -89,7 +89,7 @@ pub fn play(
     let engine = |indices: &[usize]| -> Result<Team, EngineError> {
         let mut settings = base.settings().clone();
         let values = plan.parameters.iter().zip(indices).map(|(p, &index)| (p, p.values[index].clone()));
-        for Assignment { option, value } in assignments(values) {
+        for (option, value) in assignments(values) {
             settings.set(option.name, &value)?;
         }
         Ok(Team::Own(Arc::new(base.with_settings(settings)?)))

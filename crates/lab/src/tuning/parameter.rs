@@ -119,7 +119,7 @@ impl Parameter {
         }
         for value in &self.values {
             let mut changed = settings.clone();
-            for Assignment { option, value } in assignments([(self, value.clone())]) {
+            for (option, value) in assignments([(self, value.clone())]) {
                 changed.set(option.name, &value)?;
             }
             // The engine reads the manager later.
@@ -163,11 +163,7 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
     Ok(Place::Inside { manager, path })
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Assignment {
-    pub(crate) option: &'static OptionSpec,
-    pub(crate) value: String,
-}
+type Assignment = (&'static OptionSpec, String);
 
 /// Returns what sets parameters to these values: an option each, but only one for all that is inside the time
 /// manager. Sets of entries come first, because they may change what lists there are.
@@ -180,7 +176,7 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
         let so_far = |manager| changed_manager.as_ref().unwrap_or(manager);
         let changed = match &parameter.place {
             Place::Option => {
-                options.push(Assignment { option: parameter.option, value });
+                options.push((parameter.option, value));
                 continue;
             }
             Place::Inside { manager, path } => {
@@ -193,9 +189,9 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
             }),
         };
         let Some(changed) = changed else { continue };
-        match options.iter_mut().find(|assignment| assignment.option.name == TIME_MANAGER) {
-            Some(known) => known.value = changed.to_string(),
-            None => options.push(Assignment { option: parameter.option, value: changed.to_string() }),
+        match options.iter_mut().find(|(option, _)| option.name == TIME_MANAGER) {
+            Some((_, value)) => *value = changed.to_string(),
+            None => options.push((parameter.option, changed.to_string())),
         }
         changed_manager = Some(changed);
     }
@@ -224,7 +220,7 @@ mod tests {
         settings.set(TIME_MANAGER, manager).unwrap();
         let list = Parameter::parse_list(text, &settings).unwrap();
         let values = list.iter().zip(indices).map(|(parameter, &i)| (parameter, parameter.values[i].clone()));
-        assignments(values).into_iter().map(|Assignment { option, value }| (option.name, value)).collect()
+        assignments(values).into_iter().map(|(option, value)| (option.name, value)).collect()
     }
 
     #[test]
