@@ -94,7 +94,7 @@ fn figures_are_those_of_the_rows() {
         "zeitnot movesleft --json --backend random --pgn {}",
         folder.path().join("games.pgn").display()
     );
-    for told in [command.as_str(), ">--min-plies 2<", "every position", env!("CARGO_PKG_VERSION")] {
+    for told in [command.as_str(), " --min-plies 2", "every position", env!("CARGO_PKG_VERSION")] {
         assert!(page.contains(told), "{told}: {page}");
     }
     for file in ["index.html", "movesleft.csv", "difference-by-ply.svg"] {

@@ -12,8 +12,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use zeitnot_datagen::TrainingDataError;
-use zeitnot_datagen::game::LabelledGame;
-use zeitnot_datagen::labelled_games::labelled;
+use zeitnot_datagen::game::{LabelledGame, labelled};
 use zeitnot_datagen::record::{MAGIC, Records, encode};
 use zeitnot_datagen::table::Tables;
 use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};

@@ -17,8 +17,7 @@ use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use crate::record::MAX_CANDIDATES;
 use crate::table::MAX_PAST;
-use zeitnot_engine::chance;
-use zeitnot_engine::chance::GOLDEN;
+use zeitnot_engine::chance::{self, GOLDEN};
 use zeitnot_engine::chess::{Color, History, Move, PositionError, Variant};
 use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
@@ -139,10 +138,6 @@ impl GameInPlay {
         self.plies.push(ply);
     }
 
-    fn may_be_dead(&self) -> bool {
-        self.plies.len() >= DEAD_DRAW_FROM_PLY && self.history.current().piece_count() <= DEAD_DRAW_PIECES
-    }
-
     fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
         let result = match (ending, self.history.current().turn()) {
             (Ending::Checkmate, Color::White) => -1,
@@ -177,7 +172,8 @@ fn try_game(
     nodes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
-    let style = choose_style(rng);
+    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
+    let style = STYLES[drawn.unwrap_or(0)].1;
     let mut game = GameInPlay::new(None)?;
     for _ in 0..rng.usize(2..9) {
         let legal = game.history.legal_moves();
@@ -195,7 +191,9 @@ fn try_game(
         if game.plies.len() >= LONGEST {
             break Ending::Length;
         }
-        if quiet_plies >= DEAD_DRAW_PLIES && game.may_be_dead() {
+        let pieces = game.history.current().piece_count();
+        let may_be_dead = game.plies.len() >= DEAD_DRAW_FROM_PLY && pieces <= DEAD_DRAW_PIECES;
+        if may_be_dead && quiet_plies >= DEAD_DRAW_PLIES {
             break Ending::DeadDraw;
         }
         let decided = game.plies.last().and_then(|ply| ply.centipawns).is_some_and(|cp| cp.abs() > DECIDED);
@@ -222,11 +220,6 @@ fn compress(centipawns: i16) -> f64 {
         return value.signum() * (1400.0 + 600.0 / (1.0 + 0.15 * plies));
     }
     (400.0 * (value / 400.0).asinh()).clamp(-1400.0, 1400.0)
-}
-
-fn choose_style(rng: &mut fastrand::Rng) -> Style {
-    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
-    STYLES[drawn.unwrap_or(0)].1
 }
 
 fn choose_move(
@@ -277,9 +270,9 @@ impl Lines {
         games: Vec<LabelledGame>,
         policy: Option<BatchEvaluator<()>>,
     ) -> Result<Lines, TrainingDataError> {
-        let is_labelled = |game: usize, ply: usize| !games[game].plies[ply].candidates.is_empty();
         let all = (0..games.len()).flat_map(|game| (0..games[game].plies.len()).map(move |ply| (game, ply)));
-        let places: Vec<_> = all.filter(|&(game, ply)| is_labelled(game, ply)).collect();
+        let places: Vec<_> =
+            all.filter(|&(game, ply)| !games[game].plies[ply].candidates.is_empty()).collect();
         if places.is_empty() {
             return Err(TrainingDataError::NoLabels);
         }
@@ -341,10 +334,8 @@ impl Lines {
     ) -> Result<Move, TrainingDataError> {
         let Some(evaluator) = &mut self.policy else { return Ok(legal[rng.usize(..legal.len())]) };
         evaluator.push((), history, legal);
-        let mut policy = Vec::new();
-        for ((), slot) in evaluator.evaluate()? {
-            policy.extend_from_slice(&slot.logits);
-        }
+        let mut policy: Vec<f32> =
+            evaluator.evaluate()?.flat_map(|((), slot)| slot.logits.iter().copied()).collect();
         approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
         let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
         let mut played = legal[0];

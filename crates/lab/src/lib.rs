@@ -87,24 +87,6 @@ pub enum LabError {
         /// What it holds.
         what: &'static str,
     },
-    /// A file has fewer games than the rows beside it name.
-    #[error(
-        "{}: lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
-        path.display()
-    )]
-    MissingGames {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file has games, and no rows beside it say which.
-    #[error(
-        "{}: has games of which no games.csv is beside it; bring that back, or choose another --out",
-        path.display()
-    )]
-    MissingRows {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 /// A phase of a game, by the pieces and pawns on the board, kings included, as every measurement and document

@@ -34,14 +34,25 @@ impl<J, R> Jobs<'_, J, R> {
         if self.are_stopped() { Ok(None) } else { (self.take)() }
     }
 
-    pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
-        let mut taken = Vec::with_capacity(most);
-        while taken.len() < most
-            && let Some(job) = self.take()?
-        {
-            taken.push(job);
+    /// Takes several jobs at once, does them with `work`, and delivers their results, until there are none.
+    pub fn do_in_chunks(
+        &self,
+        most: usize,
+        mut work: impl FnMut(Vec<J>) -> Result<Vec<R>, LabError>,
+    ) -> Result<(), LabError> {
+        loop {
+            let (mut places, mut jobs) = (Vec::new(), Vec::new());
+            while jobs.len() < most
+                && let Some((place, job)) = self.take()?
+            {
+                places.push(place);
+                jobs.push(job);
+            }
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            places.into_iter().zip(work(jobs)?).for_each(|(place, result)| self.deliver(place, result));
         }
-        Ok(taken)
     }
 
     pub fn deliver(&self, place: u64, result: R) {
@@ -114,18 +125,14 @@ pub fn run<J: Send, R: Send>(
 mod tests {
     use super::*;
 
-    /// 100 jobs, taken in threes and delivered in the wrong order.
+    /// 100 jobs, taken in threes.
     fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
         let mut jobs = 0..100u64;
         let mut found = Vec::new();
-        let work = |_, jobs: &Jobs<'_, u64, u64>| {
-            loop {
-                let taken = jobs.take_some(3)?;
-                if taken.is_empty() {
-                    return Ok(());
-                }
-                taken.into_iter().rev().for_each(|(place, job)| jobs.deliver(place, 7 * job));
-            }
+        let work = |index: usize, jobs: &Jobs<'_, u64, u64>| {
+            // The second thread is slow, so that results come in the wrong order.
+            std::thread::sleep(std::time::Duration::from_millis(20 * index as u64));
+            jobs.do_in_chunks(3, |jobs| Ok(jobs.into_iter().map(|job| 7 * job).collect()))
         };
         run(
             threads,

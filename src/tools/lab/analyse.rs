@@ -25,7 +25,7 @@ use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
     self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
-    KnownGames, SpendingPlan,
+    SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
@@ -36,10 +36,6 @@ use zeitnot_lab::runner::{self, Jobs};
 const DEFAULT_NODES: Nodes = Nodes(800);
 /// The nodes of another engine, whose nodes are cheaper as a rule.
 const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
-
-/// A game, and its row if an earlier part of the run has analysed it.
-type Job = (RecordedGame, Option<AnalysisRow>);
-type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct AnalyseArgs {
@@ -124,24 +120,21 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut games = ahead.into_iter().chain(games);
-    let (mut journal, mut known) = match folder {
-        Some(folder) => {
-            Origin { run: id, ..origin(&[]) }.claim(folder)?;
-            let (journal, known) = AnalysisJournal::open(folder)?;
-            (Some(journal), known)
+    let (mut journal, mut rows) = (None, Vec::new());
+    if let Some(folder) = folder {
+        Origin { run: id, ..origin(&[]) }.claim(folder)?;
+        let (opened, known) = AnalysisJournal::open(folder)?;
+        for row in &known {
+            row.check(games.next().as_ref(), folder)?;
+            judge.by.add_effort(row.effort);
         }
-        None => (None, KnownGames::default()),
-    };
-    let next = || {
-        let Some(game) = games.next() else { return Ok(None) };
-        let row = known.next(&game)?;
-        Ok(Some((game, row)))
-    };
+        (journal, rows) = (Some(opened), known);
+    }
     let plan = plan(args);
     let progress = ProgressBar::new(0);
-    let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
+    let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
-            jobs.deliver(place, (AnalysisRow::new(analysed, &judge.description), true));
+            jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
         };
         match &judge.by {
             JudgedBy::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
@@ -149,18 +142,24 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         }
     };
     let stop = interruption()?;
-    let (mut rows, mut written) = (Vec::new(), Ok(()));
+    let mut written = Ok(());
     let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
-    runner::run(threads, stop, next, work, |(row, is_new)| {
-        if let Some(journal) = journal.as_mut().filter(|_| is_new) {
-            journal.add(&row)?;
-        }
-        if args.out.is_none() {
-            written = output.write_ahead(&row.pgn);
-        }
-        rows.push(row);
-        Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
+    runner::run(
+        threads,
+        stop,
+        || Ok(games.next()),
+        work,
+        |row| {
+            if let Some(journal) = &mut journal {
+                journal.add(&row)?;
+            }
+            if args.out.is_none() {
+                written = output.write_ahead(&row.pgn);
+            }
+            rows.push(row);
+            Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        },
+    )?;
     written?;
     progress.finish_and_clear();
     let is_stopped = stop.load(Ordering::Relaxed);
@@ -171,7 +170,6 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         output
             .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
         if !is_stopped {
-            known.check_all_met()?;
             journal.finish()?;
         }
     }
@@ -205,6 +203,15 @@ enum JudgedBy {
     Engine(ExternalJudge),
 }
 
+impl JudgedBy {
+    fn add_effort(&self, effort: SearchEffort) {
+        match self {
+            JudgedBy::Network(analyst) => analyst.lock().add_effort(effort),
+            JudgedBy::Engine(engine) => engine.add_effort(effort),
+        }
+    }
+}
+
 impl Judge {
     fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
         let Some(command) = &args.with else {
@@ -212,12 +219,12 @@ impl Judge {
             let mut settings = args.settings.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            let analyst = Analyst::new(searcher, limits.clone());
             return Ok(Judge {
-                description: analyst.description(),
-                network_sha256: analyst.network_sha256().map(str::to_owned),
-                concurrency: analyst.concurrency(),
-                by: JudgedBy::Network(Box::new(Mutex::new(analyst))),
+                // Of the network's file the name alone, as pages and games are passed on.
+                description: searcher.setup.backend().info().description_without_folder(),
+                network_sha256: searcher.setup.network_sha256().map(str::to_owned),
+                concurrency: searcher.size.searches,
+                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),
             });
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
@@ -233,7 +240,7 @@ impl Judge {
 /// Searches many games at once.
 fn search_games(
     analyst: &mut Analyst,
-    jobs: &Jobs<'_, Job, AnalysedRow>,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
     progress: &ProgressBar,
     deliver: impl Fn(u64, &AnalysedGame),
@@ -242,13 +249,7 @@ fn search_games(
     loop {
         while !is_at_end && analyst.has_room() {
             match jobs.take()? {
-                Some((place, (game, None))) => {
-                    progress.inc_length(analyst.begin(place, game)? as u64);
-                }
-                Some((place, (_, Some(row)))) => {
-                    analyst.add_effort(row.effort);
-                    jobs.deliver(place, (row, false));
-                }
+                Some((place, game)) => progress.inc_length(analyst.begin(place, game)? as u64),
                 None => is_at_end = true,
             }
         }
@@ -261,17 +262,12 @@ fn search_games(
 /// Has one game after the other judged by a process of another engine.
 fn ask_engine(
     engine: &ExternalJudge,
-    jobs: &Jobs<'_, Job, AnalysedRow>,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
     progress: &ProgressBar,
     deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
-    while let Some((place, (game, known))) = jobs.take()? {
-        if let Some(row) = known {
-            engine.add_effort(row.effort);
-            jobs.deliver(place, (row, false));
-            continue;
-        }
+    while let Some((place, game)) = jobs.take()? {
         progress.inc_length(game.moves.len() as u64 + 1);
         let is_stopped = || jobs.are_stopped();
         let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.inc(1))? else { break };

@@ -101,7 +101,7 @@ impl GameArgs {
         let Some(path) = &self.openings else { return Ok(Openings::standard()) };
         let mut openings =
             Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
-        openings.notes().iter().for_each(eprint_message);
+        openings.notes.iter().for_each(eprint_message);
         if !self.sequential {
             openings.shuffle(self.seed);
         }

@@ -126,10 +126,9 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
 
 /// The origin of the rows, with the identity of the run.
 fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
-    let filters = args.selection.flags();
     let mut id = RunId::new();
     id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
-    id.add(format!("{:?} {filters} {} {:?}", args.nodes, args.selection.sample, args.shard));
+    id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
     id.add_files(&args.pgn);
     let sample = match args.selection.sample {
         0 | 1 => "every position".to_owned(),
@@ -138,7 +137,6 @@ fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
     let facts = [
         ("games", listed(&args.pgn)),
         ("network", opened.backend.info().description.clone()),
-        ("filters", if filters.is_empty() { "none".into() } else { filters }),
         ("sample", sample),
         ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
     ];
@@ -177,14 +175,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
         let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
-        loop {
-            let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
-            if games.is_empty() {
-                return Ok(());
-            }
-            let measured = measurer.measure(&games)?.into_iter();
-            places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
-        }
+        jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
     };
     let mut progress = Progress::new(args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);

@@ -154,18 +154,12 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         let settings = &args.network.settings;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
         let mut heads = heads.transpose()?;
-        loop {
-            let (places, mut games): (Vec<_>, Vec<_>) = jobs.take_some(CHUNK)?.into_iter().unzip();
-            if games.is_empty() {
-                return Ok(());
-            }
+        jobs.do_in_chunks(CHUNK, |mut games| {
             if let Some(heads) = &mut heads {
                 heads.fill_in(&mut games)?;
             }
-            for (place, game) in places.into_iter().zip(games) {
-                jobs.deliver(place, replayer.replay(&game));
-            }
-        }
+            Ok(games.iter().map(|game| replayer.replay(game)).collect())
+        })
     };
     runner::run(
         threads_or_cores(args.threads.map(|threads| threads as usize)),

@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 use zeitnot_datagen::TrainingDataError;
 pub use zeitnot_datagen::game::Ending;
-use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
-use zeitnot_datagen::labelled_games::labelled;
+use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove, labelled};
 use zeitnot_datagen::record::{MAGIC, MAX_CANDIDATES, Records, encode};
 use zeitnot_datagen::table::{ROW, Tables};
 use zeitnot_engine::chess::{History, Move};

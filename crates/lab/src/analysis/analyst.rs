@@ -117,17 +117,8 @@ impl Analyst {
         }
     }
 
-    /// Describes network and backend. Of the network's file the name alone, as pages and games are passed on.
-    pub fn description(&self) -> String {
-        self.searcher.setup.backend().info().description_without_folder()
-    }
-
-    pub fn network_sha256(&self) -> Option<&str> {
-        self.searcher.setup.network_sha256()
-    }
-
     /// Positions that are searched at once.
-    pub fn concurrency(&self) -> usize {
+    fn concurrency(&self) -> usize {
         self.searcher.size.searches
     }
 

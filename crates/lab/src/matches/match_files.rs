@@ -182,7 +182,7 @@ impl MatchFiles {
 }
 
 /// First games in `games.csv` that the other files have whole too.
-fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
+fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, RowError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
         let rows = moves.exists().then(|| RowReader::<MoveRow>::open(&moves)).transpose()?;
@@ -190,10 +190,13 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
     };
     if !games.exists() {
         let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
-        return match has_games || rows_of_moves()? > 0 {
-            true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),
-            false => Ok(0),
-        };
+        if has_games || rows_of_moves()? > 0 {
+            let path = if has_games { pgn } else { &moves };
+            let text =
+                "has games of which no games.csv is beside it; bring that back, or choose another --out";
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
+        }
+        return Ok(0);
     }
     // A half-written row ends the rows. Other kinds are refused later.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
@@ -207,7 +210,8 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
     let with_moves = moves_of_games.iter().take_while(has_moves).count();
     for (there, path) in [(in_pgn, pgn), (with_moves, &moves)] {
         if there < listed && (there + MOST_LOST < listed || !path.exists()) {
-            return Err(LabError::MissingGames { path: path.into() });
+            let text = "lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out";
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
         }
     }
     Ok(listed.min(in_pgn).min(with_moves))

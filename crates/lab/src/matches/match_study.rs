@@ -13,7 +13,8 @@ use crate::RowError;
 use crate::move_rows::{Curves, MoveRow};
 use crate::report::{Bar, BarPlot, Page, Plot};
 use crate::rows::{MergedGames, files_of};
-use crate::viewer::{self, VIEWER};
+use crate::viewer::VIEWER;
+use serde_json::json;
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.
@@ -138,7 +139,8 @@ pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Resul
     let about =
         "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
     let page = page.heading("Games").paragraph(&format!("{about}{which}"));
-    Ok(page.program(&VIEWER, &viewer::data(games.iter().map(|(game, pgn)| (game, pgn.as_str())))))
+    let games: Vec<_> = games.iter().map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
+    Ok(page.program(&VIEWER, &json!({ "games": games })))
 }
 
 type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
@@ -174,7 +176,7 @@ mod tests {
         let points = |count: u64| {
             let row = |game: u64| {
                 let half_points = [2, 1, 0, 2, 1, 1][game as usize % 6];
-                let row = serde_json::json!({
+                let row = json!({
                     "match_id": "id", "game": game, "pair": game / 2, "a": "A", "b": "B", "a_is_white": true,
                     "half_points": half_points, "termination": "checkmate", "opening": "", "a_moves": 1, "b_moves": 1,
                     "a_nodes": 1, "b_nodes": 1, "a_clock_ms": null, "b_clock_ms": null,

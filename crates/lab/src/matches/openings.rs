@@ -49,7 +49,8 @@ impl Opening {
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
-    notes: Vec<String>,
+    /// What people should know of how they were read.
+    pub notes: Vec<String>,
 }
 
 impl Openings {
@@ -85,10 +86,6 @@ impl Openings {
             notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
         Ok(Openings { list, notes })
-    }
-
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// The seed alone decides the order.
@@ -270,12 +267,12 @@ mod tests {
         std::fs::write(&epd, format!("{over}{EPD}")).unwrap();
         std::fs::write(&pgn, "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 *\n\n1. e4 *\n").unwrap();
         let openings = Openings::read(&epd, None).unwrap();
-        assert_eq!((openings.len(), openings.notes().len()), (2, 4), "{:?}", openings.notes());
-        assert!(openings.notes()[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
+        assert_eq!((openings.len(), openings.notes.len()), (2, 4), "{:?}", openings.notes);
+        assert!(openings.notes[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
         let games = Openings::read(&pgn, None).unwrap();
         assert!(
             games.len() == 1
-                && games.notes()[0].ends_with("game 1 is left out: the game is over by repetition")
+                && games.notes[0].ends_with("game 1 is left out: the game is over by repetition")
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
         assert!(fault("a.epd", over).contains("over by checkmate"));

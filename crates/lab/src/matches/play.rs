@@ -129,28 +129,25 @@ impl<'a> GameBatch<'a> {
     }
 }
 
-/// Evaluations in each generation of a [`SharedEvalCache`].
-const CAPACITY: usize = 100_000;
-
-/// A network's outputs by the position's key.
-type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
+/// Evaluations of a [`SharedEvalCache`].
+const CAPACITY: usize = 200_000;
 
 /// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.
-/// A full young generation replaces the old one.
+/// It is emptied when it is full.
 ///
 /// A search gets its network's evaluation at the same time as without the cache, so that games still do not
 /// depend on each other. A search's own cache is different.
 struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
-    young: Generation,
-    old: Generation,
+    /// The network's outputs by the position's key.
+    known: HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>,
 }
 
 impl SharedEvalCache {
     fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
-        let (young, old) = (Generation::default(), Generation::default());
-        Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
+        let (evaluator, info) = (backend.evaluator()?, backend.info().clone());
+        Ok(SharedEvalCache { evaluator, info, known: HashMap::default() })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
@@ -168,18 +165,18 @@ impl SharedEvalCache {
             self.evaluator.evaluate(batch)?;
             EvalSlot::check_numbers(&self.info, batch)?;
         }
-        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
-            self.young.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+        if self.known.len() >= CAPACITY {
+            self.known.clear();
         }
-        if self.young.len() >= CAPACITY {
-            self.old = std::mem::take(&mut self.young);
+        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+            self.known.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
         }
         misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
         Ok(())
     }
 
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
-        let found = self.young.get(&key).or_else(|| self.old.get(&key));
+        let found = self.known.get(&key);
         let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
             return false;
         };
@@ -230,7 +227,7 @@ mod tests {
                 assert_eq!(found.logits, expected.logits);
             }
         }
-        assert_eq!(cache.young.len(), 31);
+        assert_eq!(cache.known.len(), 31);
     }
 
     #[test]

@@ -57,26 +57,6 @@ fn ending_of(name: &str) -> Result<Ending, String> {
 }
 
 impl Selection {
-    pub fn flags(&self) -> String {
-        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
-            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
-        }
-        let endings: Vec<_> =
-            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
-        let flags = [
-            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
-            flag("from-ply", self.from_ply, 0),
-            flag("min-plies", self.min_plies, 1),
-            flag("max-plies", self.max_plies, u32::MAX),
-            endings.join(" "),
-            flag("min-base", self.min_base, 0.0),
-            flag("max-base", self.max_base, f64::INFINITY),
-            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
-            if self.held_out { "--held-out".into() } else { String::new() },
-        ];
-        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
-    }
-
     pub fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);

@@ -288,10 +288,12 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
             "What the estimators say on average, and what was really left.",
         ),
     ];
-    if let Some(place) = report.names.iter().position(|name| name == "mle-mlh") {
+    let head = report.names.iter().position(|name| name == "mle-mlh");
+    let truths = head.map(|place| report.joints[place].truths()).unwrap_or_default();
+    if truths.len() > 1 {
         plots.push((
             "mlh-against-truth",
-            against_truth(&report.joints[place].truths()),
+            against_truth(&truths),
             "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
         ));
     }
