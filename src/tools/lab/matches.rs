@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{MADE, Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
+use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -22,7 +22,7 @@ use zeitnot_lab::matches::{
     self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader,
     MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
-use zeitnot_lab::report::{Origin, Page};
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -129,8 +129,7 @@ fn write_page(
     origins: &[Origin],
     folder: &Path,
 ) -> Result<PathBuf, Failure> {
-    let page = matches::page(studies, ranking).heading(MADE);
-    let page = origins.iter().fold(page, Page::origin);
+    let page = matches::page(studies, ranking).origins(origins);
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 

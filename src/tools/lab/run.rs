@@ -134,8 +134,6 @@ pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
     }
 }
 
-/// The heading of the origins of a page.
-pub(super) const MADE: &str = "How this was made";
 /// Most origins of a page. More are alike but for their shards.
 const MOST_ORIGINS: usize = 8;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{MADE, Progress, RecordedGames, RunId, Shard, listed, origin, origins, threads_or_cores};
+use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins, threads_or_cores};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 use zeitnot_engine::network::Backend;
@@ -187,7 +187,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        output.tell_page(replay::page(&study).heading(MADE).origin(&origin).write(folder)?);
+        output.tell_page(replay::page(&study).origins([&origin]).write(folder)?);
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(
@@ -256,9 +256,7 @@ pub(super) fn report(
     }
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
-        let page = replay::page(&study).heading(MADE);
-        let page = origins(files).iter().fold(page, |page, origin| page.origin(origin));
-        output.tell_page(page.write(folder)?);
+        output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
     }
     output.write(&study, &study)?;
     Ok(ExitStatus::Success)

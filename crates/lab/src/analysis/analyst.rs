@@ -15,8 +15,7 @@ use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
-pub use zeitnot_engine::time::RootEvaluation;
-use zeitnot_engine::time::{GoLimits, Plies, TimeControl, manager_from};
+use zeitnot_engine::time::{GoLimits, Plies, RootEvaluation, TimeControl, manager_from};
 
 /// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -20,9 +20,8 @@ pub use measure::{Measurer, Selection};
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{GameKey, Row};
-use zeitnot_engine::time::GamePly;
-pub use zeitnot_engine::time::Plies;
 use zeitnot_engine::time::estimators::moves_left::MovesLeftInput;
+use zeitnot_engine::time::{GamePly, Plies};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionRow {

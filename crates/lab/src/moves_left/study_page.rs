@@ -104,7 +104,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
             page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
         }
     }
-    origins.iter().fold(page.heading("How this was made"), Page::origin)
+    page.origins(origins)
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {

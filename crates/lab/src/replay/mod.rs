@@ -23,8 +23,10 @@ pub use replay_study::ReplayStudy;
 
 use crate::move_rows::MoveRow;
 use engine_model::{KeptNodes, ReplayRandom, VirtualSearch};
-use zeitnot_engine::time::{GameClock, Millis, MoveFacts, Nodes, SearchEnd, TimeControl, Timekeeper};
-pub use zeitnot_engine::time::{GamePly, RootEvaluation, StopReason, StopperOptions, TimeManager};
+use zeitnot_engine::time::{
+    GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopperOptions, TimeControl,
+    TimeManager, Timekeeper,
+};
 
 /// The position before one of our moves, as time managers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -8,8 +8,7 @@ use crate::move_rows::{MoveRow, PruningCounts};
 use crate::rows::{GameFiles, GameKey, Row};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-pub use zeitnot_engine::time::StopReason;
-use zeitnot_engine::time::{TimeControl, manager_from};
+use zeitnot_engine::time::{StopReason, TimeControl, manager_from};
 
 /// Fraction of an even share below which a move with a choice is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;

@@ -2,7 +2,7 @@ use super::replay_rows::ReplayGameRow;
 use super::replay_study::ReplaySummary;
 use super::*;
 use zeitnot_engine::time::managers::{DEFAULT_MANAGER, manager_from};
-use zeitnot_engine::time::{Chain, GoLimits, Plies};
+use zeitnot_engine::time::{Chain, GoLimits, Plies, StopReason};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 

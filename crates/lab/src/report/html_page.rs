@@ -46,7 +46,11 @@ impl Page {
         self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
     }
 
-    /// Adds how the report, or rows that it rests on, came about.
+    /// Adds how the report, and the rows that it rests on, came about.
+    pub fn origins<'a>(self, origins: impl IntoIterator<Item = &'a Origin>) -> Page {
+        origins.into_iter().fold(self.heading("How this was made"), Page::origin)
+    }
+
     pub fn origin(self, origin: &Origin) -> Page {
         let facts = origin
             .rows()

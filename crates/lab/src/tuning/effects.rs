@@ -133,8 +133,7 @@ pub fn page(study: &TuneStudy, origin: &Origin) -> Page {
              is an average over the values of all other options.",
         )
         .table(&table(study))
-        .heading("How this was made")
-        .origin(origin)
+        .origins([origin])
 }
 
 #[cfg(test)]

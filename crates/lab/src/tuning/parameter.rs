@@ -4,8 +4,7 @@
 use thiserror::Error;
 
 use zeitnot_engine::engine::Settings;
-use zeitnot_engine::options::OptionError;
-pub use zeitnot_engine::options::OptionSpec;
+use zeitnot_engine::options::{OptionError, OptionSpec};
 use zeitnot_engine::params::{ParamError, Params, entries};
 use zeitnot_engine::time::{manager_from, spelled_out};
 
