@@ -213,5 +213,7 @@ class Clusters(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    # A shell starts what is in the background deaf to Ctrl-C, and so would all be that these tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     PROGRAM = str(Path(sys.argv.pop(1)).resolve())
     unittest.main()
