@@ -119,7 +119,7 @@ impl UciProcess {
         Ok((process, answer))
     }
 
-    /// Sends a line. That the engine has ended is told by the reading that follows, which knows what was wanted.
+    /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
     fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
         match writeln!(input, "{line}").and_then(|()| input.flush()) {
