@@ -1,5 +1,5 @@
-//! A game with labels, as a teacher plays it, or imported from PGN of tournaments with evaluations in comments
-//! (`{[%eval 0.60]}`, pawns from White's view, `#-5` mates).
+//! A game with labels, as a teacher plays it, or imported from PGN of tournaments with evaluations in
+//! comments (`{[%eval 0.60]}`, pawns from White's view, `#-5` mates).
 //!
 //! `{book}` marks moves that nobody chose. A hash of the name holds whole events out, so that no event is in
 //! both training and measurement.

@@ -41,7 +41,8 @@ pub struct MoveRow {
     pub(crate) moves_left_plies: Option<f32>,
     /// The time manager's estimate, full moves of the player.
     pub(crate) moves_left: Option<f64>,
-    /// Full moves of the player to the end of the game, in replays also to the time control, this one included.
+    /// Full moves of the player to the end of the game, in replays to the time control if that comes first.
+    /// This one counts.
     pub(crate) really_left: u32,
     /// The rule that ended the search, `bestmove` of external engines.
     pub(crate) end: String,

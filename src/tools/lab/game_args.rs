@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::run::threads_or_cores;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 use zeitnot_engine::engine::Settings;
@@ -149,6 +148,10 @@ pub(super) fn missing_limit() -> Failure {
 
 pub(super) fn threads(settings: &Settings) -> usize {
     threads_or_cores(settings.network.threads.map(NonZero::get))
+}
+
+pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {

@@ -10,9 +10,8 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::run::{
-    Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins, threads_or_cores,
-};
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::engine::OpenedBackend;

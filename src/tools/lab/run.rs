@@ -2,7 +2,6 @@
 //! of a run, and the command line to go on with it.
 
 use std::collections::HashMap;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,10 +71,6 @@ impl Progress {
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
-    threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 /// The names of files, for people.

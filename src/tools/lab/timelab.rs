@@ -10,7 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins, threads_or_cores};
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 use zeitnot_engine::network::Backend;

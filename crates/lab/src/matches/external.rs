@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::game::PlayedMove;
 use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
 use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_lines, latest_nodes};
@@ -43,28 +42,30 @@ impl ExternalPlayer {
 
     /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
     /// figures. The time it took, ms.
-    pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<PlayedMove>, f64), UciProcessError> {
+    pub(super) fn end_move(
+        &mut self,
+        game: &History,
+    ) -> Result<(Option<(Move, MoveRow)>, f64), UciProcessError> {
         let lines = self.game.answer(self.limits.time)?;
         let used_ms = self.started.elapsed().as_secs_f64() * 1e3;
         let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
         let best = best.and_then(|text| game.parse_move(text).ok());
         let best = best.filter(|best| game.legal_moves().contains(best));
-        Ok((best.map(|best| record(best, &lines)), used_ms))
+        Ok((best.map(|best| (best, row_of(&lines))), used_ms))
     }
 }
 
-/// Returns the record of a move, from what the engine has said since `go`.
-fn record(mv: Move, lines: &[String]) -> PlayedMove {
-    let nodes = latest_nodes(lines);
-    let score = latest_lines(lines).first().and_then(MoveScore::of_info);
-    let row = MoveRow {
+/// What the engine has said of its move since `go`.
+fn row_of(said: &[String]) -> MoveRow {
+    let nodes = latest_nodes(said);
+    let score = latest_lines(said).first().and_then(MoveScore::of_info);
+    MoveRow {
         nodes,
         new_nodes: nodes,
         centipawns: score.map(MoveScore::centipawns),
         end: "bestmove".into(),
         ..MoveRow::default()
-    };
-    PlayedMove { mv, clock_ms: None, row }
+    }
 }
 
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {

@@ -308,15 +308,14 @@ impl OngoingGame {
                 let played = player.end_move();
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
-                let record = played.and_then(|played| Some(note(best(&played)?, &played)));
-                (record, used, node_time)
+                (played.and_then(|played| Some((best(&played)?, row_of(&played)))), used, node_time)
             }
             Player::External(player) => {
                 let (played, used_ms) = player.end_move(&self.history)?;
                 (played, Millis(used_ms), Millis::ZERO)
             }
         };
-        let Some(played) = played else {
+        let Some((mv, row)) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
         let player = self.mover().name().into();
@@ -329,17 +328,17 @@ impl OngoingGame {
             had_choice: legal.len() > 1,
             clock_ms: clock.map(|clock| clock.left().0),
             used_ms: Some(used.0),
-            ..played.row
+            ..row
         };
         let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
-        let played = PlayedMove { clock_ms: clock.map(|clock| clock.left().0), row, ..played };
+        let played = PlayedMove { mv, clock_ms: clock.map(|clock| clock.left().0), row };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
         }
-        let (best, score) = (played.mv, played.row.centipawns);
+        let score = played.row.centipawns;
         self.moves.push(played);
-        self.history.push(best);
+        self.history.push(mv);
         if let Some(end) = self.end_by_rules() {
             return Ok(Some(end));
         }
@@ -353,9 +352,10 @@ impl OngoingGame {
     }
 }
 
-fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
+/// What the search says of its move.
+fn row_of(played: &PlayerMove) -> MoveRow {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
-    let row = MoveRow {
+    MoveRow {
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
         centipawns: line.map(|line| MoveScore::of_line(line).centipawns()),
@@ -364,8 +364,7 @@ fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
         moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason.to_string(),
         ..MoveRow::default()
-    };
-    PlayedMove { mv, clock_ms: None, row }
+    }
 }
 
 option_group! {
