@@ -102,7 +102,11 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         check_folder(args, folder)?;
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
-    let mut untold = UntoldTimes { is_told: args.tc.is_some() };
+    let mut is_told = args.tc.is_some();
+    let tell = |game: &RecordedGame| match unknown_times(game) {
+        Some(text) if !std::mem::replace(&mut is_told, true) => eprint_message(text),
+        _ => {}
+    };
     let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
     let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
     let mut judge = Judge::open(args, &limits)?;
@@ -112,7 +116,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         eprint_message(&judged);
     }
     let most = args.max_games.unwrap_or(usize::MAX);
-    let mut games = all_games.by_ref().take(most).inspect(|game| untold.look_at(game));
+    let mut games = all_games.by_ref().take(most).inspect(tell);
     let ahead: Vec<_> = games.by_ref().take(judge.concurrency).collect();
     if let JudgedBy::Network(analyst) = &mut judge.by {
         analyst.get_mut().divide_games(ahead.len());
@@ -276,29 +280,24 @@ fn ask_engine(
     Ok(())
 }
 
-/// Says once why times are left out.
-struct UntoldTimes {
-    is_told: bool,
-}
-
-impl UntoldTimes {
-    fn look_at(&mut self, game: &RecordedGame) {
-        let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
-        let is_known =
-            [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
-        if has_clocks && !is_known && game.notes.is_empty() && !std::mem::replace(&mut self.is_told, true) {
-            let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
-                Some(tag) => format!("the time control {tag:?} is not known"),
-                None => "no time control is named".to_owned(),
-            };
-            eprint_message(format_args!(
-                "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
-                 Other games of this kind are not named.",
-                game.number,
-                game.tags.players()
-            ));
-        }
+/// Why the times of a game with clocks are left out.
+fn unknown_times(game: &RecordedGame) -> Option<String> {
+    let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
+    let is_known =
+        [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
+    if !has_clocks || is_known || !game.notes.is_empty() {
+        return None;
     }
+    let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
+        Some(tag) => format!("the time control {tag:?} is not known"),
+        None => "no time control is named".to_owned(),
+    };
+    Some(format!(
+        "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
+         Other games of this kind are not named.",
+        game.number,
+        game.tags.players()
+    ))
 }
 
 fn plan(args: &AnalyseArgs) -> SpendingPlan {

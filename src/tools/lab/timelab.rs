@@ -215,15 +215,14 @@ fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
 
 /// Refuses repeated values: their games would count twice.
 fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
-    let repeated = |flag: &str, texts: Vec<String>| {
+    let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
+    for (flag, texts) in [("manager", managers), ("tc", &controls)] {
         let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
-        match twice {
-            Some((_, text)) => Err(Failure::Input(format!("--{flag} {text} is named twice; name it once"))),
-            None => Ok(()),
+        if let Some((_, text)) = twice {
+            return Err(Failure::Input(format!("--{flag} {text} is named twice; name it once")));
         }
-    };
-    repeated("manager", managers.to_vec())?;
-    repeated("tc", args.controls.iter().map(ToString::to_string).collect())
+    }
+    Ok(())
 }
 
 /// Opens the network if a manager needs it. All managers are checked on the way.

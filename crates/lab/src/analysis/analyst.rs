@@ -116,14 +116,9 @@ impl Analyst {
         }
     }
 
-    /// Positions that are searched at once.
-    fn concurrency(&self) -> usize {
-        self.searcher.size.searches
-    }
-
     /// Divides games so that so many of them are enough.
     pub fn divide_games(&mut self, games: usize) {
-        self.parts = self.concurrency().div_ceil(games.max(1));
+        self.parts = self.searcher.size.searches.div_ceil(games.max(1));
     }
 
     /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
@@ -134,7 +129,7 @@ impl Analyst {
 
     /// Returns whether the games that are open are too few.
     pub fn has_room(&self) -> bool {
-        self.open_parts < self.concurrency()
+        self.open_parts < self.searcher.size.searches
     }
 
     /// Begins the game at `place`. Returns the number of positions to search.

@@ -356,7 +356,7 @@ fn differences_by_ply(report: &StudyReport) -> Plot {
 fn estimates_by_ply(report: &StudyReport) -> Plot {
     let plot = by_ply("Mean estimate by ply", "moves left, full moves").y_from(0.0);
     let truth = over_plies(report, 0, |f| f.mean_left);
-    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth).scatter("really left", &truth)
+    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth)
 }
 
 fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {

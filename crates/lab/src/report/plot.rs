@@ -1,4 +1,4 @@
-//! Plots as SVG: lines, bands and points over two number axes, and bars with error bars.
+//! Plots as SVG: lines and bands over two number axes, and bars with error bars.
 //!
 //! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
 //! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
@@ -49,11 +49,6 @@ impl Plot {
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
         let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high) };
         self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
-    }
-
-    /// Adds a dot for each point `(x, y)`.
-    pub fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, LayerKind::Scatter, points.iter().map(Part::point).collect())
     }
 
     fn layer(mut self, name: &str, kind: LayerKind, parts: Vec<Part>) -> Plot {
@@ -124,7 +119,6 @@ impl Plot {
 enum LayerKind {
     Line,
     Band,
-    Scatter,
 }
 
 /// A part of a layer, from low to high on both axes: a point of a line, an edge of a band, a column.
@@ -488,15 +482,6 @@ impl Svg {
                     self.polyline(piece.iter().map(low), &format!("{series}s"), 2);
                 }
             }
-            LayerKind::Scatter => {
-                let is_inside =
-                    |part: &&Part| shown(part) && (frame.y.start..=frame.y.end).contains(&part.y.0);
-                for (x, y) in parts.iter().filter(is_inside).map(low) {
-                    self.put(format_args!(
-                        "<circle class=\"{series}f\" opacity=\"0.6\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
-                    ));
-                }
-            }
             LayerKind::Band => {
                 let edges: Vec<_> = parts.iter().filter(|part| shown(part)).collect();
                 let lower = edges.iter().map(|part| low(part));
@@ -567,19 +552,18 @@ mod tests {
         let points: Vec<_> = (0..50).map(|i| (f64::from(i), f64::from(i * i) / 7.0)).collect();
         let plot = Plot::new("A < B & \"C\"", "x, plies", "y, full moves")
             .line("line", &points)
-            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)])
-            .scatter("dots", &points);
+            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)]);
         let svg = plot.to_svg();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("A &lt; B &amp; &quot;C&quot;"));
-        assert_eq!(svg.matches(">dots<").count(), 1, "one entry in the legend");
+        assert_eq!(svg.matches(">line<").count(), 1, "one entry in the legend");
         assert!(svg.contains("prefers-color-scheme: dark"));
     }
 
     #[test]
     fn plots_of_nothing_and_of_nonsense_are_drawn() {
         for points in [vec![], vec![(1.0, 1.0)], vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)]] {
-            let plot = Plot::new("t", "x", "y").line("a", &points).scatter("b", &points);
+            let plot = Plot::new("t", "x", "y").line("a", &points);
             assert!(plot.clone().to_svg().contains("</svg>"));
             assert!(plot.log_x().log_y().to_svg().contains("</svg>"));
         }
