@@ -249,6 +249,7 @@ impl RunId {
 
 /// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are
 /// named on stderr, as are files that cannot be read to their end.
+#[derive(Default)]
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     /// A file with its name, and the games that were read before it.
@@ -274,14 +275,7 @@ impl<'a> RecordedGames<'a> {
                 Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
             }
         }
-        Ok(RecordedGames {
-            files: files.iter(),
-            open: None,
-            read: 0,
-            broken: 0,
-            damaged: 0,
-            notes: HashMap::new(),
-        })
+        Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })
     }
 
     fn tell_damage(&mut self, error: &GameError) {
@@ -295,7 +289,7 @@ impl<'a> RecordedGames<'a> {
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
         let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
-        RecordedGames { files: [].iter(), open, read: 0, broken: 0, damaged: 0, notes: HashMap::new() }
+        RecordedGames { open, ..RecordedGames::default() }
     }
 }
 
