@@ -465,7 +465,7 @@ pub(super) fn write_report(
     data: &impl Serialize,
 ) -> Result<PathBuf, Failure> {
     let origin = super::lab::run::origin(&[]).without_folders();
-    let path = page.heading("How this was made").origin(&origin).write(folder)?;
+    let path = page.origins([&origin]).write(folder)?;
     write_json(&folder.join(json), data)?;
     Ok(path)
 }

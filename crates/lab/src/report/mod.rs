@@ -12,4 +12,4 @@ pub use html_page::Page;
 pub(crate) use html_page::PageProgram;
 pub use origin::Origin;
 pub use plot::{Bar, BarPlot, Plot};
-pub use table::{Align, Table, TableOf, terminal_width, write_fact, write_fact_in};
+pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

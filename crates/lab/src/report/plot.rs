@@ -221,7 +221,7 @@ impl BarPlot {
             [bar.value, low, high]
         });
         let x = self.axis.range(ends.chain([0.0]));
-        if x.start > -0.04 * x.end { 0.0..x.end * 1.08 } else { x }
+        if x.start > -0.04 * x.end { 0.0..x.end * 1.16 } else { x }
     }
 }
 
@@ -319,8 +319,8 @@ const RIGHT: f64 = WIDTH - MARGIN;
 const TITLE_LINE: f64 = 36.0;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 25.0;
-/// Mean width of a letter: enough to place the entries of a legend.
-const LETTER: f64 = 9.0;
+/// Mean width of a letter on a narrow screen: enough to place the entries of a legend.
+const LETTER: f64 = 11.0;
 
 /// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
 /// shifted for contrast.
