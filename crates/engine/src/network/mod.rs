@@ -29,6 +29,7 @@ pub mod weights;
 
 use std::fmt::Debug;
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -191,4 +192,17 @@ pub trait Evaluator: Send {
     /// Evaluates all slots of `batch` (1 to [`BackendInfo::max_batch`]) and fills their outputs. Blocks.
     /// After an error the outputs are undefined.
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
+}
+
+impl dyn Evaluator + '_ {
+    /// A panic of `backend` is a failure like others.
+    pub(crate) fn evaluate_or_fail(
+        &mut self,
+        backend: &str,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), BackendError> {
+        catch_unwind(AssertUnwindSafe(|| self.evaluate(batch))).unwrap_or_else(|_| {
+            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
+        })
+    }
 }

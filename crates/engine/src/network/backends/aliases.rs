@@ -1,6 +1,6 @@
 //! Short names for backends with options: ours, and Lc0's, so that saved settings carry over.
 
-use super::multiplexing::{DEMUX, MULTIPLEXING};
+use super::multiplexing::MULTIPLEXING;
 use super::native::NativeParams;
 use super::onnxruntime::{self, OnnxRuntimeParams};
 use super::{AUTO, registered};
@@ -16,15 +16,14 @@ struct Alias {
     options: &'static [(&'static str, &'static str)],
 }
 
-/// Lc0 gives each batch to the next device in turn, we to a free one.
-pub(super) const ROUND_ROBIN: &str = "roundrobin";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 const FP16: (&str, &str) = ("precision", "fp16");
 
 /// Ours. Lc0 shares some, for the same device.
 const SHORT: [Alias; 5] = [
-    Alias { names: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
+    // Lc0 splits each batch, or gives it to the next device in turn. We give it to a free one.
+    Alias { names: "demux roundrobin", backend: MULTIPLEXING, options: &[] },
     provider("cuda", &[CUDA]),
     provider("tensorrt-rtx", &[("provider", "tensorrt-rtx")]),
     provider("webgpu", &[WEBGPU]),
@@ -117,7 +116,7 @@ impl Alias {
 /// named, all that its choices lack counts as Lc0's.
 fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
     let own = match registered(backend) {
-        _ if [DEMUX, MULTIPLEXING].contains(&backend) => return (options.clone(), Vec::new()),
+        _ if backend == MULTIPLEXING => return (options.clone(), Vec::new()),
         _ if backend == AUTO => [NativeParams::declared(), OnnxRuntimeParams::declared()].concat(),
         Some(backend) => (backend.parameters)(),
         None => Vec::new(),

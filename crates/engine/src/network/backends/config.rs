@@ -3,8 +3,8 @@
 
 use std::ops::Deref;
 
-use super::aliases::{self, ROUND_ROBIN, Resolved};
-use super::multiplexing::{DEMUX, MULTIPLEXING};
+use super::aliases::{self, Resolved};
+use super::multiplexing::MULTIPLEXING;
 use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
@@ -126,7 +126,7 @@ impl BackendConfig {
         if registered(name).is_none() {
             return Err(unknown_name(asked));
         }
-        if ![DEMUX, MULTIPLEXING].contains(&name) {
+        if name != MULTIPLEXING {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
@@ -204,7 +204,7 @@ impl DeviceConfig {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
-        let is_nested = [DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name.as_str());
+        let is_nested = aliases::resolve(&name, Params::default()).name == MULTIPLEXING;
         let options = all.without(&["backend"]);
         let mut feeding = FeedingParams::default();
         let own = feeding.take(&options)?;

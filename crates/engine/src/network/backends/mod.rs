@@ -12,7 +12,7 @@
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
-//! | `demux`, `multiplexing` | several devices as one ([`multiplexing`]) |
+//! | `multiplexing` | several devices as one ([`mod@multiplexing`]) |
 //!
 //! [`config`] reads which one the user wants. [`aliases`] knows short names and Lc0's.
 
@@ -58,7 +58,7 @@ pub struct Registered {
 type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
 
 /// In the order of the help texts.
-pub const BACKENDS: [Registered; 8] = [
+pub const BACKENDS: [Registered; 7] = [
     backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
     backend(native::NAME, true, NativeParams::declared, |config, file| {
         native_backend(&needed(config, file)?, &config.options)
@@ -66,7 +66,6 @@ pub const BACKENDS: [Registered; 8] = [
     backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
         onnx_runtime_backend(needed(config, file)?, &config.options)
     }),
-    backend(multiplexing::DEMUX, true, FeedingParams::declared, several_devices),
     backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
     backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
@@ -158,7 +157,7 @@ fn several_devices(
     }
     match last_error {
         Some(error) if devices.is_empty() => Err(error),
-        _ => multiplexing::join(&config.name, devices, left_out),
+        _ => multiplexing::join(devices, left_out),
     }
 }
 

@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -155,10 +154,7 @@ impl fmt::Debug for Device {
 
 fn serve(requests: &Receiver<Request>, mut evaluator: Box<dyn Evaluator>, backend: &str) {
     for Request { mut batch, back } in requests {
-        let evaluate = || evaluator.evaluate(batch.slots_mut());
-        let outcome = catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or_else(|_| {
-            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
-        });
+        let outcome = evaluator.evaluate_or_fail(backend, batch.slots_mut());
         drop(back.send(Evaluated { batch, outcome }));
     }
 }
