@@ -22,10 +22,10 @@ pub(super) struct DescribeArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     weights: Option<PathBuf>,
     /// Policy head to describe: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
     policy_head: PolicyHeadName,
     /// Value head to describe: winner, q, st
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
     value_head: ValueHeadName,
 }
 

@@ -27,6 +27,7 @@ use zeitnot_engine::network::folders;
 use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::network::{Backend, BackendError, Processor};
+use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 

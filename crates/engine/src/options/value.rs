@@ -324,7 +324,7 @@ impl OptionValue for f32 {
     }
 }
 
-/// An enum whose variants are the words that an option may be. `option_choice!` declares one.
+/// An enum with a word for each variant, as those that an option may be. `option_choice!` declares one.
 pub trait OptionChoice: Copy + PartialEq + 'static {
     /// All variants with their words and what these mean, in the order in which they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
@@ -335,6 +335,16 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
             .iter()
             .find(|(known, ..)| known.eq_ignore_ascii_case(name))
             .map(|&(_, choice, _)| choice)
+    }
+
+    /// As [`OptionChoice::from_name`], with all words in the error, for flags.
+    fn read(name: &str) -> Result<Self, String> {
+        let words = || Self::CHOICES.iter().map(|(word, ..)| *word).collect::<Vec<_>>().join(", ");
+        Self::from_name(name).ok_or_else(|| format!("expected one of {}", words()))
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        Self::CHOICES.iter().map(|(_, choice, _)| *choice)
     }
 
     /// Returns the variant's word.
@@ -364,8 +374,8 @@ impl<T: OptionChoice> OptionValue for T {
     }
 }
 
-/// Declares an enum whose variants are the words that an option may be. `enum NodeTarget = Tree` gives it a
-/// default.
+/// Declares an enum with a word for each variant, as those that an option may be. `enum NodeTarget = Tree` gives
+/// it a default.
 ///
 /// ```text
 /// option_choice! {
@@ -383,18 +393,23 @@ macro_rules! option_choice {
     (
         $(#[$attribute:meta])*
         $visibility:vis enum $choice:ident $(= $default:ident)? {
-            $( $(#[doc = $meaning:literal])+ $variant:ident = $word:literal, )+
+            $( $(#[doc = $meaning:literal])* $variant:ident = $word:literal, )+
         }
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $visibility enum $choice {
-            $( $(#[doc = $meaning])+ $variant, )+
+            $( $(#[doc = $meaning])* $variant, )+
         }
 
         impl $crate::options::OptionChoice for $choice {
             const CHOICES: &'static [(&'static str, $choice, &'static str)] =
-                &[$( ($word, $choice::$variant, concat!($($meaning),+)), )+];
+                &[$( ($word, $choice::$variant, concat!($($meaning),*)), )+];
+        }
+        impl std::fmt::Display for $choice {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::options::OptionChoice::name(*self))
+            }
         }
 
         $(impl Default for $choice {

@@ -157,7 +157,7 @@ impl BackendConfig {
 
     fn provider(&self) -> Option<Provider> {
         let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
-        name.and_then(Provider::named)
+        name.and_then(Provider::from_name)
     }
 
     /// All devices' providers. Without `provider=` that is the CPU's.

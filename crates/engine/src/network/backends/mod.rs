@@ -37,7 +37,7 @@ use config::FeedingParams;
 pub use config::{BackendConfig, BackendName, Fallback};
 use multiplexing::Device;
 use native::{Native, NativeParams};
-use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
+use onnxruntime::{DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
 use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
@@ -177,27 +177,32 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
 /// Opens `network` as an ONNX model in the precision and with the inputs of the options.
 ///
 /// Where these are open and the device refuses the model, it gets one with inputs as planes, then one in
-/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest.
+/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest, as of
+/// a model that others have made.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
-    let layers = match network.model {
-        Model::Layers(layers, _) => layers,
-        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_ready_model(model, &name, options)?)),
+    let device = DeviceOptions::parse(options)?;
+    let (first, last) = match network.model {
+        Model::Layers(..) => device.choices(options),
+        Model::Onnx(_) => device.choices_for_ready_model(),
     };
-    let open = |layers, device: &DeviceOptions| {
-        OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)
+    let open = |model, device: &DeviceOptions| {
+        let model = match model {
+            Model::Layers(layers, _) => onnx::build(layers, &device.build_options()),
+            Model::Onnx(model) => model,
+        };
+        OnnxRuntime::new(model, &name, device)
     };
-    let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
     let mut refused = None;
     for device in first {
-        match open(layers.clone(), &device) {
+        match open(network.model.clone(), &device) {
             Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
                 refused.get_or_insert(reason);
             }
             made => return Ok(with_refusal(made?, &device, refused)),
         }
     }
-    Ok(with_refusal(open(layers, &last)?, &last, refused))
+    Ok(with_refusal(open(network.model, &last)?, &last, refused))
 }
 
 /// Adds a note on the first model refused, if any.

@@ -1,7 +1,6 @@
 //! Picks one of a file's policy heads and one of its value heads.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::NetworkErrorKind;
 use super::message::{self, Weights};
@@ -53,37 +52,11 @@ pub struct HeadChoice {
     pub value: ValueHeadName,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown head \"{name}\". Lc0's heads are {known}")]
-pub struct UnknownHead {
-    name: String,
-    known: String,
+impl fmt::Display for PolicyHeadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
-
-fn head_named<H: OptionChoice>(name: &str) -> Result<H, UnknownHead> {
-    let known = || H::CHOICES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
-    H::from_name(name).ok_or_else(|| UnknownHead { name: name.into(), known: known() })
-}
-
-macro_rules! written_as_named {
-    ($($head:ty),*) => { $(
-        impl FromStr for $head {
-            type Err = UnknownHead;
-
-            fn from_str(text: &str) -> Result<Self, UnknownHead> {
-                head_named(text)
-            }
-        }
-
-        impl fmt::Display for $head {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    )* };
-}
-
-written_as_named!(PolicyHeadName, ValueHeadName);
 
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };

@@ -143,9 +143,10 @@ impl ValueOutput {
 }
 
 /// Element types of inputs and outputs, with their ONNX numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataType {
     /// IEEE single precision.
+    #[default]
     Float32 = 1,
     /// IEEE half precision.
     Float16 = 10,
@@ -154,6 +155,11 @@ pub enum DataType {
 }
 
 impl DataType {
+    /// In bytes.
+    pub(crate) fn size(self) -> usize {
+        if self == DataType::Float32 { 4 } else { 2 }
+    }
+
     fn from_number(number: i32) -> Option<DataType> {
         [DataType::Float32, DataType::Float16, DataType::Bfloat16].into_iter().find(|t| *t as i32 == number)
     }

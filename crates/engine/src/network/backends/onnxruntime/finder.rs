@@ -27,35 +27,23 @@ use thiserror::Error;
 use super::process_environment::{SOFTWARE_VARIABLE, set_variables};
 use super::provider::{Plugin, Provider, SystemPart};
 use crate::network::folders;
+use crate::options::option_choice;
 use crate::system::{PYTHONS, entries, told};
 
 /// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// The place where a library was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LibrarySource {
-    /// The file or folder that `ORT_DYLIB_PATH` names.
-    Environment,
-    /// A place beside the program.
-    Executable,
-    Cache,
-    /// A folder of the system.
-    System,
-    /// An installed Python package.
-    Python,
-}
-
-impl fmt::Display for LibrarySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LibrarySource::Environment => "named by ORT_DYLIB_PATH",
-            LibrarySource::Executable => "beside the program",
-            LibrarySource::Cache => "in the cache",
-            LibrarySource::System => "in a folder of the system",
-            LibrarySource::Python => "in an installed Python package",
-        })
+option_choice! {
+    /// The place where a library was found.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LibrarySource {
+        /// The file or folder that `ORT_DYLIB_PATH` names.
+        Environment = "named by ORT_DYLIB_PATH",
+        Executable = "beside the program",
+        Cache = "in the cache",
+        System = "in a folder of the system",
+        Python = "in an installed Python package",
     }
 }
 

@@ -21,8 +21,6 @@ mod tensors;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use self::sessions::SessionPool;
 use crate::chess::{History, Variant};
 use crate::foreign;
@@ -30,13 +28,11 @@ use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores,
 };
-use crate::note::Note;
 use crate::options::OptionChoice;
-use crate::params::Params;
 use crate::system::gpus::nvidia_gpus;
 
 pub use device_options::DeviceOptions;
-pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
+pub(crate) use device_options::OnnxRuntimeParams;
 pub use finder::LibraryError;
 pub use process_environment::software_counts_as_gpu;
 pub use provider::{Provider, SystemPart};
@@ -65,7 +61,6 @@ const TRIED: [&str; 2] = [
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
-    notes: Mutex<Vec<Note>>,
 }
 
 impl OnnxRuntime {
@@ -114,29 +109,7 @@ impl OnnxRuntime {
             evaluator.evaluate(&mut tried.clone()[..size])?;
         }
         drop(evaluator);
-        Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })
-    }
-
-    /// Does the same for a model that others have made. [`DeviceOptions::parse`] lists the options. What the
-    /// device cannot compute of it, the CPU computes, and a note says so.
-    pub(crate) fn of_ready_model(
-        model: OnnxModel,
-        network: &str,
-        options: &Params,
-    ) -> Result<OnnxRuntime, BackendError> {
-        let device = DeviceOptions::parse(options)?;
-        match OnnxRuntime::new(model.clone(), network, &device) {
-            Err(BackendError::Model { .. }) if device.must_compute_all() => {
-                let device = DeviceOptions { needs_cpu: true, ..device };
-                let backend = OnnxRuntime::new(model, network, &device)?;
-                let provider = device.provider;
-                backend.notes.lock().push(Note::Error(format!(
-                    "{provider} cannot compute all of this model. The CPU computes the rest"
-                )));
-                Ok(backend)
-            }
-            opened => opened,
-        }
+        Ok(OnnxRuntime { info, sessions })
     }
 }
 
@@ -183,10 +156,6 @@ impl Backend for OnnxRuntime {
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(self.sessions.evaluator()?))
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        std::mem::take(&mut *self.notes.lock())
     }
 }
 
