@@ -258,9 +258,7 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
     }
     let settings = game_args::settings_under(limit, side.settings.clone());
     let setup = match other {
-        Some(Team::Own(other)) if other.has_backend_of(&settings) => {
-            EngineSetup::with_backend_of(other, settings)?
-        }
+        Some(Team::Own(other)) if other.has_backend_of(&settings) => other.with_settings(settings)?,
         _ => EngineSetup::new(settings)?,
     };
     Ok(Team::Own(Arc::new(setup)))

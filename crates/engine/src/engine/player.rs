@@ -36,24 +36,23 @@ impl EngineSetup {
         EngineSetup::with_opened(settings, opened)
     }
 
-    /// Opens the tables, but shares the backend of `other`.
-    pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
-        EngineSetup::with_opened(settings, other.opened.clone())
-    }
-
     /// Opens the tables for a backend.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
-        settings.check()?;
-        let mut tables = TablesInForce::default();
-        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
-        Ok(EngineSetup { settings, opened, tables, notes })
+        EngineSetup {
+            settings: Settings::default(),
+            opened,
+            tables: TablesInForce::default(),
+            notes: Vec::new(),
+        }
+        .with_settings(settings)
     }
 
-    /// The same network and tables under other options, which must not change those. Instant.
+    /// The same network under other options, which must not change that. Instant, unless they name other tables.
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
-        let tables = self.tables.clone();
-        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes: Vec::new() })
+        let mut tables = self.tables.clone();
+        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
+        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
     }
 
     pub fn has_backend_of(&self, settings: &Settings) -> bool {

@@ -2,7 +2,6 @@
 //!
 //! `bestmove` goes out by the clock, even while a batch is in flight. A late worker backs it up afterwards.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::device::{Device, Evaluated};
@@ -68,8 +67,9 @@ impl Search {
         }
         let (is_full, began) = (device.is_full(), clock.elapsed());
         let evaluated = device.receive(clock);
-        let waited = if is_full { &counters.waited_for_device } else { &counters.waited_for_tree };
-        waited.fetch_add((clock.elapsed() - began).as_nanos() as u64, Ordering::Relaxed);
+        let waited = clock.elapsed() - began;
+        let mut counters = counters.lock();
+        *if is_full { &mut counters.waited_for_device } else { &mut counters.waited_for_tree } += waited;
         evaluated
     }
 
@@ -83,8 +83,11 @@ impl Search {
 
     fn batch_done(&self, visits: u64) {
         let SearchState { context, counters, progress, .. } = &self.state;
-        counters.evaluations.fetch_add(visits, Ordering::Relaxed);
-        counters.batches.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut counters = counters.lock();
+            counters.evaluations += visits;
+            counters.batches += 1;
+        }
         progress.has_evaluation(|| context.clock.elapsed());
         progress.batch_done();
         self.check_stoppers();

@@ -160,7 +160,7 @@ impl RootSnapshot {
             })
             .collect();
         tell_mate(context, root, &mut children);
-        let counts = counters.read();
+        let counts = *counters.lock();
         let proof = root_proof(context, root, &children);
         let reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(node) };
         let nodes = reading.visits + counts.reverted;
