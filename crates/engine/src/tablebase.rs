@@ -65,7 +65,6 @@ impl From<Wdl> for ProbeResult {
 #[derive(Debug)]
 pub struct Tablebase {
     tables: shakmaty_syzygy::Tablebase<Chess>,
-    wdl_files: usize,
     dtz_files: usize,
     max_pieces: usize,
     /// Of tables of results, such as `KQPvKR`.
@@ -80,7 +79,6 @@ impl Tablebase {
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
-            wdl_files: 0,
             dtz_files: 0,
             max_pieces: 0,
             names: Vec::new(),
@@ -103,7 +101,7 @@ impl Tablebase {
                 }
             }
         }
-        match (tablebase.wdl_files, first_error) {
+        match (tablebase.names.len(), first_error) {
             (1.., _) => Ok(tablebase),
             (0, Some(error)) => Err(error),
             (0, None) if tablebase.unusable.is_empty() => Err(TablebaseError::Empty(folders.into())),
@@ -116,7 +114,6 @@ impl Tablebase {
         match begins_as_table(path).and_then(|()| self.tables.add_file(path)) {
             Ok(()) if has_extension(path, DTZ_EXTENSION) => self.dtz_files += 1,
             Ok(()) => {
-                self.wdl_files += 1;
                 self.max_pieces = self.max_pieces.max(pieces_in_name(name));
                 self.names.push(name.into());
             }
@@ -169,10 +166,11 @@ impl Tablebase {
 
     /// A few words, with a line for each unusable folder or file.
     pub fn description(&self) -> String {
-        let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
+        let Tablebase { names, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
-            "{} Syzygy tables ({wdl_files} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
-            wdl_files + dtz_files
+            "{} Syzygy tables ({} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
+            names.len() + dtz_files,
+            names.len()
         );
         for reason in unusable {
             text += "\n";
@@ -317,7 +315,6 @@ pub enum RootTables {
 pub struct RootMoves {
     pub moves: Vec<Move>,
     pub tables: RootTables,
-    pub(crate) hits: u64,
 }
 
 /// After a root move, from worst to best.
@@ -369,14 +366,14 @@ impl Tablebase {
             Some(under_the_rules(game, mv, prospect, Prospect::Draw, has_repeated))
         };
         if let Some(moves) = best(candidates, by_distance) {
-            return Some(RootMoves { moves, tables: RootTables::Dtz, hits: candidates.len() as u64 });
+            return Some(RootMoves { moves, tables: RootTables::Dtz });
         }
         let by_result = |mv| {
             let result = -self.wdl(&root.play(mv))?;
             Some(under_the_rules(game, mv, result, Wdl::Draw, has_repeated))
         };
         let moves = best(candidates, by_result)?;
-        Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
+        Some(RootMoves { moves, tables: RootTables::Wdl })
     }
 
     /// Plies to the next capture, pawn move or mate after `mv`, that move included: positive for a win,
@@ -507,7 +504,7 @@ impl TablesInForce {
             root_moves: found.moves,
             // With distances every leaf in the tables would be the same win, and the search blind.
             below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),
-            hits: found.hits,
+            hits: candidates.len() as u64,
         }
     }
 }

@@ -303,7 +303,7 @@ fn unknown_times(game: &RecordedGame) -> Option<String> {
 fn plan(args: &AnalyseArgs) -> SpendingPlan {
     let time = &args.settings.time;
     SpendingPlan {
-        manager: time.time_manager.as_str().to_owned(),
+        manager: time.time_manager.clone(),
         control: args.tc,
         overhead_ms: time.move_overhead.as_secs_f64() * 1e3,
     }

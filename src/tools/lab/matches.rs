@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn options_override_the_common_ones() {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
-        assert_eq!(side.settings.time.time_manager.as_str(), "smooth(mle-legacy(midpoint=50),x=1)");
+        assert_eq!(side.settings.time.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
         assert_eq!((side.settings.search.cpuct, side.settings.search.fpu_value), (2.0, 0.5));
         assert_eq!(side.limit, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));

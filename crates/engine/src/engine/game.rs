@@ -8,13 +8,11 @@ use super::{Draining, EngineError, GoRequest, InfoOptions, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
-use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::tablebase::TablesInForce;
 use crate::time::{
-    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
-    TimeOptions, Timekeeper, manager_with_slowmover,
+    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, Timekeeper,
 };
 
 /// How long an analysis waits for the last search's batches in flight.
@@ -56,7 +54,7 @@ struct Side {
 
 fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
     let side = || {
-        let timekeeper = Timekeeper::new(time_manager(&settings.time)?, settings.stoppers.clone());
+        let timekeeper = Timekeeper::new(settings.time.manager()?, settings.stoppers.clone());
         Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
     };
     Ok([side()?, side()?])
@@ -340,10 +338,6 @@ impl Drop for GameState {
     fn drop(&mut self) {
         self.release_tree();
     }
-}
-
-pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
-    manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
 #[derive(Debug)]

@@ -113,12 +113,6 @@ impl Engine {
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
-        // GUIs resend all options. Unchanged ones do nothing, and the default manager counts as unnamed,
-        // because `Slowmover` is refused beside a named one.
-        let manager = &self.settings.time.time_manager;
-        if settings.time.time_manager.as_str() == manager.as_str() {
-            settings.time.time_manager = manager.clone();
-        }
         settings.check()?;
         let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
         self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
@@ -260,7 +254,7 @@ impl Drop for Engine {
 
 impl Settings {
     pub fn check(&self) -> Result<(), EngineError> {
-        game::time_manager(&self.time)?;
+        self.time.manager()?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
         self.contempt.advantage()?;
         Ok(())

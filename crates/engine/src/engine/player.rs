@@ -89,7 +89,6 @@ impl EngineSetup {
     }
 }
 
-#[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
     /// With the player's own seed.

@@ -146,13 +146,11 @@ impl GameRecord {
     }
 }
 
-#[derive(Debug)]
 enum Player {
     Own(Box<EnginePlayer>),
     External(Box<ExternalPlayer>),
 }
 
-#[derive(Debug)]
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,

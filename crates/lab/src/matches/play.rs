@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
-        let backend = Random::new(&Params::default()).unwrap();
+        let backend = Random::backend(&Params::default()).unwrap();
         let mut cache = SharedEvalCache::new(&backend).unwrap();
         cache.info.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {

@@ -95,7 +95,7 @@ impl Parameter {
                 return Err(ParameterError::Entry(text));
             }
             None if option.name == TIME_MANAGER && values.iter().all(|text| text.starts_with('(')) => {
-                let manager = spelled_out(settings.time.time_manager.as_str())?;
+                let manager = spelled_out(&settings.time.time_manager)?;
                 let mut names = Vec::new();
                 for value in &values {
                     names.extend(fragment(value)?.names().map(str::to_owned));
@@ -122,7 +122,7 @@ impl Parameter {
                 changed.set(option.name, &value)?;
             }
             // The engine reads the manager later.
-            manager_from(changed.time.time_manager.as_str())?;
+            manager_from(&changed.time.time_manager)?;
             if changed.network != settings.network {
                 return Err(shared(&self.name));
             }
@@ -151,7 +151,7 @@ fn shared(name: &str) -> ParameterError {
 /// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
 /// `mle-mlh.scale`.
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
-    let manager = spelled_out(settings.time.time_manager.as_str())?;
+    let manager = spelled_out(&settings.time.time_manager)?;
     let list = manager.lists().next().map_or("", |(name, _)| name);
     let path: Vec<_> = std::iter::once(list).chain(path.split('.')).map(str::to_owned).collect();
     let steps: Vec<_> = path.iter().map(String::as_str).collect();

@@ -67,9 +67,9 @@ pub const BACKENDS: [Registered; 7] = [
         onnx_runtime_backend(needed(config, file)?, &config.options)
     }),
     backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
-    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
+    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::backend(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
-        Ok(Arc::new(Random::new(&config.options)?))
+        Ok(Arc::new(Random::backend(&config.options)?))
     }),
     backend(simulated::NAME, false, SimulatedParams::declared, |config, file| {
         let answers = make(&config.whose_answers()?, file)?;

@@ -6,7 +6,6 @@
 //! at once, and a timetable says when they count.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::thread;
 use std::time::Duration;
@@ -139,16 +138,6 @@ impl Device {
 
     pub(super) fn begin(&mut self) {
         self.under_way.clear();
-    }
-}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Device { under_way, queues, .. } = self;
-        f.debug_struct("Device")
-            .field("under_way", &under_way.len())
-            .field("queues", queues)
-            .finish_non_exhaustive()
     }
 }
 

@@ -183,7 +183,6 @@ pub enum NextStep {
 }
 
 /// A search that its owner drives step by step.
-#[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,

@@ -4,7 +4,6 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{KIWIPETE, TestBench};

@@ -261,7 +261,7 @@ mod tests {
     use crate::network::backends::synthetic::random::Random;
 
     fn simulated(options: &str) -> Simulated {
-        let random = Random::new(&Params::default()).unwrap();
+        let random = Random::backend(&Params::default()).unwrap();
         Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 
