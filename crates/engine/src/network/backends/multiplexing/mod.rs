@@ -270,7 +270,7 @@ impl DeviceThread {
         }
         let mut count = first.slots.len();
         let mut taken = vec![first];
-        while let Some(next) = queue.requests.try_recv().ok() {
+        while let Ok(next) = queue.requests.try_recv() {
             count += next.slots.len();
             if count > self.device.join_up_to {
                 queue.next = Some(next);

@@ -187,7 +187,7 @@ impl AttentionBody {
         stream.round(kernels, rows);
         if let Some(PieceRest { ffn, alpha, norm2, .. }) = &self.rest {
             let sublayer = Sublayer { ffn, norm: norm2, factor: *alpha, next: None };
-            sublayer.evaluate_with(kernels, rows, stream, encoders);
+            sublayer.evaluate(kernels, rows, stream, (&mut encoders.hidden, &mut encoders.branch));
         }
     }
 
@@ -255,8 +255,7 @@ impl PieceLayer {
                 *to = dense.weights[output * dense.inputs + input];
             }
         }
-        let mut bias = Buffer::zeros(dense.outputs);
-        bias.copy_from_slice(&dense.bias);
+        let bias = Buffer::padded(&dense.bias, dense.outputs);
         PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
     }
 

@@ -50,6 +50,15 @@ impl<T: Clone + Default> Buffer<T> {
     }
 }
 
+impl Buffer {
+    /// `numbers`, and zeros behind them up to `length`.
+    pub(crate) fn padded(numbers: &[f32], length: usize) -> Buffer {
+        let mut buffer = Buffer::zeros(length);
+        buffer[..numbers.len()].copy_from_slice(numbers);
+        buffer
+    }
+}
+
 impl<T> Deref for Buffer<T> {
     type Target = [T];
 
@@ -138,9 +147,7 @@ impl Linear {
             _ => 0.0,
         };
         pack(kernels.panel(), inputs, outputs, weight, &mut weights);
-        let mut bias = Buffer::zeros(outputs);
-        bias[..dense.outputs].copy_from_slice(&dense.bias);
-        Linear { inputs, outputs, weights, bias }
+        Linear { inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
     }
 
     pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
@@ -488,9 +495,7 @@ impl HalfLayer {
             let input = source(step * TILE_DEPTH + k).filter(|_| output < dense.outputs)?;
             Some(dense.weights[output * dense.inputs + input])
         });
-        let mut bias = Buffer::zeros(outputs);
-        bias[..dense.outputs].copy_from_slice(&dense.bias);
-        HalfLayer { tiles, inputs, outputs, weights, bias }
+        HalfLayer { tiles, inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
     }
 
     fn run(
@@ -526,11 +531,7 @@ pub(crate) struct Norm {
 impl Norm {
     pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm, epsilon: f32) -> Norm {
         let size = norm.gammas.len();
-        let row = |numbers: &[f32]| {
-            let mut row = Buffer::zeros(arithmetic.padded(size));
-            row[..size].copy_from_slice(numbers);
-            row
-        };
+        let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
