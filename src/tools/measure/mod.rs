@@ -290,7 +290,7 @@ pub(super) fn search(
     visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     let mut figures = SearchFigures::default();
     figures.add(&summary);
-    let first_evaluation_ms = summary.first_evaluation.map(ms);
+    let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
     Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
 }
 

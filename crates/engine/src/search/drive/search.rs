@@ -27,13 +27,13 @@ impl Search {
     }
 
     pub(crate) fn snapshot(&self) -> RootSnapshot {
-        let SearchState { context, root, counters, progress, .. } = &self.state;
-        RootSnapshot::read(context, root, counters, progress.first_evaluation())
+        let SearchState { context, root, counters, .. } = &self.state;
+        RootSnapshot::read(context, root, counters)
     }
 
     pub(crate) fn stats(&self) -> SearchStats {
-        let SearchState { context, root, counters, progress, .. } = &self.state;
-        report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
+        let SearchState { context, root, counters, .. } = &self.state;
+        report::stats(&RootSnapshot::read_children(context, root, counters))
     }
 
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
@@ -87,16 +87,16 @@ impl Search {
             let mut counters = counters.lock();
             counters.evaluations += visits;
             counters.batches += 1;
+            counters.first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
-        progress.has_evaluation(|| context.clock.elapsed());
         progress.batch_done();
         self.check_stoppers();
     }
 
     pub(super) fn check_stoppers(&self) {
-        let SearchState { context, root, progress, .. } = &self.state;
+        let SearchState { context, root, counters, .. } = &self.state;
         if context.root_visits() > root.reused_visits {
-            progress.has_evaluation(|| context.clock.elapsed());
+            counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
             self.dismiss_workers();

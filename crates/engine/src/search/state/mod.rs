@@ -179,6 +179,8 @@ pub struct CounterValues {
     pub waited_for_tree: Duration,
     /// Time in which the device had enough batches.
     pub waited_for_device: Duration,
+    /// Time from `go` to the end of the first evaluation, from the network or the cache.
+    pub first_evaluation: Option<Duration>,
 }
 
 impl CounterValues {
@@ -265,7 +267,6 @@ struct ProgressState {
     waiting: usize,
     /// Changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
-    first_evaluation: Option<Duration>,
     failure: Option<String>,
 }
 
@@ -308,21 +309,12 @@ impl WorkerProgress {
         self.change(|_| ());
     }
 
-    /// The first visits had the first evaluation, from the network or the cache.
-    pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
-        self.state.lock().first_evaluation.get_or_insert_with(elapsed);
-    }
-
     pub(crate) fn fail(&self, reason: String) {
         self.state.lock().failure.get_or_insert(reason);
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
-    }
-
-    pub(crate) fn first_evaluation(&self) -> Option<Duration> {
-        self.state.lock().first_evaluation
     }
 
     pub(crate) fn epoch(&self) -> u64 {
