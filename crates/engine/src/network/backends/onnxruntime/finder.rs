@@ -65,13 +65,15 @@ impl Library {
     /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         set_variables();
-        let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
+        let unusable = |reason: &str| Unusable { path: path.to_path_buf(), reason: reason.into() };
         if !path.is_file() {
-            return Err(unusable(UnusableReason::Missing));
+            return Err(unusable("does not exist"));
         }
-        let minor = ort::util::probe(path).ok_or_else(|| unusable(UnusableReason::NotOnnxRuntime))?;
+        let minor = ort::util::probe(path)
+            .ok_or_else(|| unusable("is not an ONNX Runtime library for this machine"))?;
         if minor < ort::MINOR_VERSION {
-            return Err(unusable(UnusableReason::TooOld { minor }));
+            let least = ort::MINOR_VERSION;
+            return Err(unusable(&format!("is ONNX Runtime 1.{minor}, but 1.{least} or newer is needed")));
         }
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
@@ -114,21 +116,8 @@ fn is_library_name(name: &str) -> bool {
 pub struct Unusable {
     /// The file.
     pub path: PathBuf,
-    /// The reason why it cannot be used.
-    pub reason: UnusableReason,
-}
-
-/// Says why a file cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum UnusableReason {
-    #[error("does not exist")]
-    Missing,
-    #[error("is not an ONNX Runtime library for this machine")]
-    NotOnnxRuntime,
-    #[error("is an ONNX Runtime without {0}")]
-    WithoutProvider(Provider),
-    #[error("is ONNX Runtime 1.{minor}, but 1.{} or newer is needed", ort::MINOR_VERSION)]
-    TooOld { minor: u32 },
+    /// The reason why it cannot be used, which continues its name.
+    pub reason: String,
 }
 
 /// Something that a provider needs beside ONNX Runtime, and that is missing.
@@ -269,7 +258,7 @@ fn find_with(
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {
-            let reason = UnusableReason::WithoutProvider(provider);
+            let reason = format!("is an ONNX Runtime without {provider}");
             return Err(LibraryError::Named(Unusable { path: library.path, reason }));
         }
         return Ok(Some(library));
@@ -472,7 +461,7 @@ mod tests {
     fn files_that_are_no_library_are_named_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libonnxruntime.so");
-        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
+        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, "does not exist");
         std::fs::write(&path, "no library").unwrap();
         let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
         let text = format!("{} is not an ONNX Runtime library for this machine", path.display());

@@ -97,13 +97,13 @@ impl OnnxRuntime {
             queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
             virtual_pace: None,
         };
-        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone()));
+        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));
         // The first evaluator makes the first session, and its batches find outputs of a wrong type, shape or
         // range.
         let mut evaluator = sessions.evaluator()?;
         let tried = TRIED.map(|fen| {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
-            EvalSlot::of(&history, model.input_format.into())
+            EvalSlot::of(&history, info.input_format.into())
         });
         for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
             evaluator.evaluate(&mut tried.clone()[..size])?;
