@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
 use super::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
-use zeitnot_engine::network::Processor;
 use zeitnot_engine::network::backends::{AUTO, native};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
@@ -47,7 +46,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
     let positions = args.positions.or(BENCH)?;
     let mut engine = engine(&args.settings)?;
-    let is_cpu = engine.backend().is_some_and(|backend| backend.processor == Processor::Cpu);
+    let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
     if args.settings.network.threads.is_none() && is_cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;

@@ -26,7 +26,7 @@ use zeitnot_engine::network::backends::{self, AUTO, BackendConfig, aliases, nati
 use zeitnot_engine::network::folders;
 use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use zeitnot_engine::network::weights::Model;
-use zeitnot_engine::network::{Backend, BackendError, Processor};
+use zeitnot_engine::network::{Backend, BackendError};
 use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
@@ -296,10 +296,7 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
 }
 
 fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
-    let sizes = match backend.info().processor {
-        Processor::Cpu => CPU_SIZES,
-        Processor::Accelerator => ACCELERATOR_SIZES,
-    };
+    let sizes = if backend.info().queues == 0 { CPU_SIZES } else { ACCELERATOR_SIZES };
     let mut meter = ThroughputMeter::new(backend, 1, None)?;
     let mut speeds: Vec<BatchSpeed> = Vec::new();
     for batch in sizes {

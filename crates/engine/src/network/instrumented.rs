@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 use crate::note::Note;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Instrumented {
 
 impl Instrumented {
     pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
-        let busy = Arc::new(BusyMeter::new(backend.info().processor, Instant::now()));
+        let busy = Arc::new(BusyMeter::new(backend.info().queues > 0, Instant::now()));
         Instrumented { backend, busy }
     }
 }
@@ -77,7 +77,7 @@ impl Drop for BusyGuard<'_> {
 /// Adds up the time in which evaluators work, seen from outside: from call to answer.
 #[derive(Debug)]
 struct BusyMeter {
-    processor: Processor,
+    is_accelerator: bool,
     state: Mutex<BusyState>,
 }
 
@@ -91,20 +91,18 @@ struct BusyState {
 }
 
 impl BusyMeter {
-    fn new(processor: Processor, now: Instant) -> BusyMeter {
+    fn new(is_accelerator: bool, now: Instant) -> BusyMeter {
         let state = BusyState { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
-        BusyMeter { processor, state: Mutex::new(state) }
+        BusyMeter { is_accelerator, state: Mutex::new(state) }
     }
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
         let mut state = self.state.lock();
         let passed = now.saturating_duration_since(state.until);
         state.until = state.until.max(now);
-        let busy = match self.processor {
-            // Each evaluator has a core.
-            Processor::Cpu => passed * state.active / state.evaluators.max(1),
-            Processor::Accelerator => passed * state.active.min(1),
-        };
+        // On a CPU each evaluator has a core.
+        let share = if self.is_accelerator { 1 } else { state.evaluators.max(1) };
+        let busy = passed * state.active.min(share) / share;
         state.busy += busy;
         state
     }
@@ -150,9 +148,9 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// The busy time of two evaluators at work from 0 to 10 ms and from 6 to 16 ms.
-    fn overlapping(processor: Processor) -> Duration {
+    fn overlapping(is_accelerator: bool) -> Duration {
         let start = Instant::now();
-        let meter = BusyMeter::new(processor, start);
+        let meter = BusyMeter::new(is_accelerator, start);
         meter.counted(start).evaluators = 2;
         meter.counted(start).active = 1;
         meter.counted(start + 6 * MS).active = 2;
@@ -163,8 +161,8 @@ mod tests {
 
     #[test]
     fn cores_count_each_for_itself_and_a_device_once() {
-        assert_eq!(overlapping(Processor::Cpu), 10 * MS);
-        assert_eq!(overlapping(Processor::Accelerator), 16 * MS);
+        assert_eq!(overlapping(false), 10 * MS);
+        assert_eq!(overlapping(true), 16 * MS);
     }
 
     /// Its last output is the number.

@@ -97,9 +97,9 @@ pub struct BackendInfo {
     pub max_batch: usize,
     /// The smallest batch with about the best throughput, as far as known.
     pub preferred_batch: usize,
-    pub processor: Processor,
     pub(crate) preferred_threads: usize,
-    /// Batches in flight while the search goes on, or 0 if evaluation occupies the calling thread's core.
+    /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
+    /// calling thread's core.
     pub queues: usize,
     /// The pace of a device in virtual time, whose evaluators answer at once. `None` in real time.
     pub(crate) virtual_pace: Option<DevicePace>,
@@ -123,13 +123,6 @@ pub fn without_folder(description: &str) -> String {
     // Measured elsewhere, it may have the separators of another system.
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Processor {
-    /// The search and the evaluation compete for the cores.
-    Cpu,
-    Accelerator,
 }
 
 /// While one batch is computed, the other travels.

@@ -12,7 +12,7 @@ use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
 use crate::foreign::in_our_words;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 use crate::note::Note;
 
 #[cfg(test)]
@@ -101,7 +101,6 @@ impl DevicePool {
         if infos().any(BackendInfo::has_virtual_time) {
             return Err(refused("virtual time works with one device only, use clock=real"));
         }
-        let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
         let threads = self.devices.iter().map(|device| device.threads).sum();
         Ok(BackendInfo {
             name: MULTIPLEXING.into(),
@@ -114,7 +113,6 @@ impl DevicePool {
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
             preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
-            processor: if is_cpu { Processor::Cpu } else { Processor::Accelerator },
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
             queues: if infos().any(|info| info.queues > 0) { threads } else { 0 },
             virtual_pace: None,

@@ -26,7 +26,7 @@ use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{
-    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, Processor, cores,
+    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, cores,
 };
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
@@ -118,7 +118,6 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.preferred_batch(),
-            processor: Processor::Cpu,
             preferred_threads: cores(),
             queues: 0,
             virtual_pace: None,

@@ -16,7 +16,6 @@
 use std::cmp::Reverse;
 use std::env;
 use std::fmt;
-use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -28,7 +27,7 @@ use super::process_environment::{SOFTWARE_VARIABLE, set_variables};
 use super::provider::{Plugin, Provider, SystemPart};
 use crate::network::folders;
 use crate::options::option_choice;
-use crate::system::{PYTHONS, entries, told};
+use crate::system::{PYTHONS, entries, entries_named, told};
 
 /// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -354,8 +353,7 @@ pub(super) fn python_folders() -> &'static [PathBuf] {
 
 /// Returns the folders of place 2.
 pub(super) fn folders_beside_the_program() -> Vec<PathBuf> {
-    let subfolders = |folder: PathBuf| ["", "lib", "onnxruntime/lib"].map(|sub| folder.join(sub));
-    folders::executable().map(subfolders).into_iter().flatten().collect()
+    folders::beside_the_program(&["", "lib", "onnxruntime/lib"])
 }
 
 fn system_folders() -> Vec<PathBuf> {
@@ -397,13 +395,9 @@ fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) ->
 
 /// Returns the files in `folder` whose names are right, newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| is_library_name(name))
-        .collect();
-    names.sort_by_cached_key(|name| Reverse(numbers(name)));
-    names.into_iter().map(|name| folder.join(name)).collect()
+    let mut files = entries_named(folder, is_library_name);
+    files.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
+    files
 }
 
 /// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
@@ -414,6 +408,8 @@ fn numbers(name: &str) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

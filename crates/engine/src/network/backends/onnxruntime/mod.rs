@@ -25,9 +25,7 @@ use self::sessions::SessionPool;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores,
-};
+use crate::network::{ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
 use crate::options::OptionChoice;
 use crate::system::gpus::nvidia_gpus;
 
@@ -75,11 +73,10 @@ impl OnnxRuntime {
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let is_accelerator = device.provider.is_accelerator();
-        let (processor, preferred_batch, preferred_threads) = if is_accelerator {
-            (Processor::Accelerator, PREFERRED_GPU_BATCH, 1)
+        let (queues, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
+            (ACCELERATOR_QUEUES, PREFERRED_GPU_BATCH, 1)
         } else {
-            (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
+            (0, PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let info = BackendInfo {
             name: NAME.into(),
@@ -92,9 +89,8 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
-            processor,
             preferred_threads,
-            queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
+            queues,
             virtual_pace: None,
         };
         let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));

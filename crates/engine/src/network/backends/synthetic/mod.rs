@@ -10,7 +10,7 @@ pub mod trivial;
 use std::fmt::Debug;
 
 use crate::network::encode::InputFormat;
-use crate::network::{Backend, BackendError, BackendInfo, Evaluator, Processor, cores};
+use crate::network::{Backend, BackendError, BackendInfo, Evaluator, cores};
 
 /// For backends without a limit of their own.
 const MAX_BATCH: usize = 65_536;
@@ -42,7 +42,6 @@ fn info(name: &str, description: String, has_wdl: bool, has_moves_left: bool) ->
         max_batch: MAX_BATCH,
         // Cheap for the search, and fills a vector machine. Others would do as well.
         preferred_batch: 32,
-        processor: Processor::Cpu,
         preferred_threads: cores(),
         queues: 0,
         virtual_pace: None,

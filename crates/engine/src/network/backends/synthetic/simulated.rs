@@ -23,7 +23,7 @@ use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
 use crate::network::timetable::Timetable;
 use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator, Processor,
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
 };
 use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
@@ -137,7 +137,6 @@ impl Simulated {
                 description: format!("{name} answers after {pace_text}{time}"),
                 max_batch,
                 preferred_batch: pace.positions_per_latency().clamp(1, max_batch as u128) as usize,
-                processor: Processor::Accelerator,
                 preferred_threads: 1,
                 queues: pace.queues,
                 virtual_pace: is_virtual.then_some(pace),
