@@ -5,10 +5,11 @@
 //! others.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+use nohash_hasher::BuildNoHashHasher;
 
 use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
@@ -17,7 +18,6 @@ use crate::LabError;
 use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
-use zeitnot_engine::network::cache::KeyHasher;
 use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
 
 #[derive(Debug)]
@@ -141,7 +141,7 @@ struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
     /// The network's outputs by the position's key.
-    known: HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>,
+    known: HashMap<u64, (Evaluation, Box<[f32]>), BuildNoHashHasher<u64>>,
 }
 
 impl SharedEvalCache {
