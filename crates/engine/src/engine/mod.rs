@@ -150,7 +150,7 @@ impl Engine {
     }
 
     pub fn in_force(&self) -> Option<String> {
-        self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
+        self.network.as_ref().map(|network| in_force(network.opened.backend.info(), network.workers.len()))
     }
 
     fn new_cache(&mut self) {
@@ -161,7 +161,7 @@ impl Engine {
     pub fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
-                format!("{error}. Still in use: {}", network.backend.info().description)
+                format!("{error}. Still in use: {}", network.opened.backend.info().description)
             }
             None => format!("{error}. Without a network there is no bestmove"),
         }
@@ -216,16 +216,16 @@ impl Engine {
     }
 
     pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(|network| network.backend.info())
+        self.network.as_ref().map(|network| network.opened.backend.info())
     }
 
     pub fn network_sha256(&self) -> Option<&str> {
-        self.network.as_ref()?.network_sha256.as_deref()
+        self.network.as_ref()?.opened.network_sha256.as_deref()
     }
 
     /// News of the backend. A running search's listener hears them instead.
     pub fn take_notes(&self) -> Vec<Note> {
-        self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
+        self.network.as_ref().map(|network| network.opened.backend.take_notes()).unwrap_or_default()
     }
 
     /// 0 without a network.
@@ -237,12 +237,12 @@ impl Engine {
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
         chosen
-            .or_else(|| self.network.as_ref().map(|network| network.backend.info().preferred_batch))
+            .or_else(|| self.network.as_ref().map(|network| network.opened.backend.info().preferred_batch))
             .unwrap_or(0)
     }
 
     pub fn busy_time(&self) -> Option<Duration> {
-        self.network.as_ref()?.backend.busy_time()
+        self.network.as_ref()?.opened.backend.busy_time()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Wrappers of backends. One measures busy time and checks that outputs are numbers: the engine puts it on
-//! every backend. The other adds notes.
+//! The wrapper of every backend that is made: it measures busy time, checks that outputs are numbers, and has
+//! notes on how the backend was made.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,12 +14,15 @@ use crate::note::Note;
 pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
     busy: Arc<BusyMeter>,
+    /// Taken once, before the backend's.
+    notes: Mutex<Vec<Note>>,
 }
 
 impl Instrumented {
-    pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
+    /// `notes` precede the backend's own.
+    pub fn new(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Instrumented {
         let busy = Arc::new(BusyMeter::new(backend.info().queues > 0, Instant::now()));
-        Instrumented { backend, busy }
+        Instrumented { backend, busy, notes: Mutex::new(notes) }
     }
 }
 
@@ -40,8 +43,14 @@ impl Backend for Instrumented {
     }
 
     fn take_notes(&self) -> Vec<Note> {
-        self.backend.take_notes()
+        let mut notes = std::mem::take(&mut *self.notes.lock());
+        notes.extend(self.backend.take_notes());
+        notes
     }
+}
+
+pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
+    if notes.is_empty() { backend } else { Arc::new(Instrumented::new(backend, notes)) }
 }
 
 struct InstrumentedEvaluator {
@@ -108,38 +117,6 @@ impl BusyMeter {
     }
 }
 
-#[derive(Debug)]
-struct WithNotes {
-    backend: Arc<dyn Backend>,
-    /// Taken once, before the backend's.
-    notes: Mutex<Vec<Note>>,
-}
-
-/// `notes` precede the backend's own.
-pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
-    if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
-}
-
-impl Backend for WithNotes {
-    fn info(&self) -> &BackendInfo {
-        self.backend.info()
-    }
-
-    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        self.backend.evaluator()
-    }
-
-    fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time()
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        let mut notes = std::mem::take(&mut *self.notes.lock());
-        notes.extend(self.backend.take_notes());
-        notes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +175,7 @@ mod tests {
     fn outputs_that_are_no_numbers_are_an_error() {
         let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
         let evaluate = |output| {
-            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)));
+            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)), Vec::new());
             instrumented.evaluator().unwrap().evaluate(&mut vec![EvalSlot::default(); 3])
         };
         assert!(evaluate(1.0).is_ok());

@@ -26,7 +26,7 @@ pub mod synthetic;
 
 use std::sync::Arc;
 
-use super::instrumented::with_notes;
+use super::instrumented::{Instrumented, with_notes};
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
@@ -121,7 +121,7 @@ pub fn create(
         }
         (made, _) => made?,
     };
-    Ok(with_notes(backend, notes))
+    Ok(Arc::new(Instrumented::new(backend, notes)))
 }
 
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
