@@ -1,36 +1,20 @@
 //! Picks one of a file's policy heads and one of its value heads.
 
-use std::fmt;
-
 use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PolicyHeadName {
-    /// The only one in most files.
-    #[default]
-    Vanilla,
-    /// Trained to look for better moves than the average shows.
-    Optimistic,
-    /// Trained on flattened targets.
-    Soft,
-    /// Trained on the opponent's moves.
-    Opponent,
-}
-
-impl OptionChoice for PolicyHeadName {
-    const CHOICES: &'static [(&'static str, PolicyHeadName, &'static str)] = &[
-        ("vanilla", Self::Vanilla, "The plain policy."),
-        ("optimistic", Self::Optimistic, "Trained to look for better moves than the average shows."),
-        ("soft", Self::Soft, "Trained on flattened targets."),
-        ("opponent", Self::Opponent, "Trained on the opponent's moves."),
-    ];
-
-    /// Takes Lc0's file name `optimistic_st` too.
-    fn from_name(name: &str) -> Option<Self> {
-        let wanted = if name.eq_ignore_ascii_case("optimistic_st") { "optimistic" } else { name };
-        Self::CHOICES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(wanted)).map(|choice| choice.1)
+option_choice! {
+    /// A policy head by Lc0's name.
+    pub enum PolicyHeadName = Vanilla {
+        /// The plain policy.
+        Vanilla = "vanilla",
+        /// Trained to look for better moves than the average shows.
+        Optimistic = "optimistic",
+        /// Trained on flattened targets.
+        Soft = "soft",
+        /// Trained on the opponent's moves.
+        Opponent = "opponent",
     }
 }
 
@@ -50,12 +34,6 @@ option_choice! {
 pub struct HeadChoice {
     pub policy: PolicyHeadName,
     pub value: ValueHeadName,
-}
-
-impl fmt::Display for PolicyHeadName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
