@@ -91,16 +91,19 @@ impl GameState {
             self.release_tree();
         }
         let rescale = settings.contempt.rescale(position.current().turn(), limits.infinite)?;
-        let target = SearchTarget::of(position, request);
+        let (game, expected_move) =
+            if limits.ponder { before_last_move(position) } else { (position.clone(), None) };
+        let wanted = request.root_moves.clone();
+        let (root_moves, reply_moves) =
+            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
         let past = past_to_keep(limits, resources.draining);
-        let (tree, root) =
-            self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
+        let (tree, root) = self.set_position(&game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
+        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&game)) {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
+        let tables = resources.tables.filter_root_moves(&game, root_moves, &settings.tablebase);
         self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(position, resources.settings)?;
@@ -119,11 +122,11 @@ impl GameState {
         let context = SearchContext {
             tree,
             root,
-            history: target.game,
-            expected_move: target.expected_move,
+            history: game,
+            expected_move,
             // The opponent may play any move.
-            root_moves: if target.expected_move.is_some() { Vec::new() } else { tables.root_moves },
-            reply_moves: target.reply_moves,
+            root_moves: if expected_move.is_some() { Vec::new() } else { tables.root_moves },
+            reply_moves,
             params,
             rescale,
             cache: resources.cache.clone(),
@@ -270,28 +273,6 @@ fn agree(a: &History, b: &History) -> bool {
     let end = a.game_ply().min(b.game_ply());
     let key = |game: &History, ply: u32| game.position((ply - first(game)) as usize).key();
     (start..=end).all(|ply| key(a, ply) == key(b, ply))
-}
-
-struct SearchTarget {
-    /// Up to the position to search.
-    game: History,
-    expected_move: Option<Move>,
-    /// Empty means all.
-    root_moves: Vec<Move>,
-    /// Those after the expected move. Empty means all.
-    reply_moves: Vec<Move>,
-}
-
-impl SearchTarget {
-    fn of(position: &History, request: &GoRequest) -> SearchTarget {
-        let ponders = request.limits.ponder;
-        let (game, expected_move) =
-            if ponders { before_last_move(position) } else { (position.clone(), None) };
-        let wanted = request.root_moves.clone();
-        let (root_moves, reply_moves) =
-            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
-        SearchTarget { game, expected_move, root_moves, reply_moves }
-    }
 }
 
 fn before_last_move(game: &History) -> (History, Option<Move>) {

@@ -19,6 +19,18 @@ pub(crate) struct Boards<'a> {
     pub(crate) boards: &'a [f32],
 }
 
+impl Boards<'_> {
+    /// Each square becomes a row of `width`, of which it fills `channels`.
+    pub(crate) fn copy_to_rows(self, channels: usize, rows: &mut [f32], width: usize) {
+        let rows = rows.chunks_exact_mut(BLOCK_ROWS * width).take(self.positions);
+        for (board, rows) in self.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
+            for (square, row) in rows.chunks_exact_mut(width).enumerate() {
+                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
+            }
+        }
+    }
+}
+
 /// A cache line, and the widest vector, in bytes.
 const LINE: usize = 64;
 
@@ -337,12 +349,7 @@ impl Stream {
     }
 
     pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
-        let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
-        for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
-            for (square, row) in rows.chunks_exact_mut(self.width).enumerate() {
-                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
-            }
-        }
+        boards.copy_to_rows(channels, &mut self.numbers, self.width);
     }
 
     pub(crate) fn input(&self) -> Input<'_> {
