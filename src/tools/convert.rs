@@ -103,7 +103,7 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
         policy: model.names.policy,
         value: model.names.value.name().to_owned(),
         moves_left: model.names.moves_left,
-        input_format: model.input_format.number(),
+        input_format: model.input_format.into(),
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) struct Onnx2leelaArgs {
 }
 
 fn input_format(text: &str) -> Result<InputFormat, String> {
-    let format = text.parse().ok().and_then(InputFormat::from_number);
+    let format = text.parse().ok().and_then(|number: i32| InputFormat::try_from(number).ok());
     format.ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
 }
 

@@ -85,7 +85,7 @@ fn describe(file: &NetworkFile) -> Description {
 fn of_layers(network: &Network, rest: Description) -> Description {
     let cost = network.cost();
     Description {
-        input_format: network.input_format.number(),
+        input_format: network.input_format.into(),
         input: format!("{:?}", network.input_format),
         body: network.describe_body(),
         policy: network.describe_policy(),
@@ -110,7 +110,7 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
         ValueOutput::Scalar(_) => "scalar",
     };
     Description {
-        input_format: model.input_format.number(),
+        input_format: model.input_format.into(),
         input: format!("{:?}", model.input_format),
         body: format!("ONNX model of {} bytes, {element}, {batch}", model.bytes.len()),
         policy: model.names.policy.clone(),

@@ -69,7 +69,7 @@ impl Golden {
     }
 
     pub fn format(&self) -> InputFormat {
-        InputFormat::from_number(self.input_format).unwrap()
+        InputFormat::try_from(self.input_format).unwrap()
     }
 
     pub fn fill(&self) -> HistoryFill {

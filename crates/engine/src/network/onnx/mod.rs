@@ -68,7 +68,7 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     });
 
     let mut metadata = options.metadata.clone();
-    metadata.push((METADATA_INPUT_FORMAT.into(), network.input_format.number().to_string()));
+    metadata.push((METADATA_INPUT_FORMAT.into(), i32::from(network.input_format).to_string()));
     OnnxModel {
         bytes: graph.serialize(metadata),
         input_format: network.input_format,

@@ -126,7 +126,7 @@ pub(crate) fn layers_format(
 /// By the number in Lc0's proto.
 pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
-    InputFormat::from_number(number).ok_or_else(|| {
+    InputFormat::try_from(number).map_err(|_| {
         unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")
     })
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use prost::Message;
+use prost::{Enumeration, Message};
 
 use super::container::{Chunks, NETWORK_START};
 use super::message::{self, EngineVersion, Format, Net, onnx};
@@ -143,10 +143,10 @@ impl ValueOutput {
 }
 
 /// Element types of inputs and outputs, with their ONNX numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
 pub enum DataType {
     /// IEEE single precision.
-    #[default]
     Float32 = 1,
     /// IEEE half precision.
     Float16 = 10,
@@ -158,10 +158,6 @@ impl DataType {
     /// In bytes.
     pub(crate) fn size(self) -> usize {
         if self == DataType::Float32 { 4 } else { 2 }
-    }
-
-    fn from_number(number: i32) -> Option<DataType> {
-        [DataType::Float32, DataType::Float16, DataType::Bfloat16].into_iter().find(|t| *t as i32 == number)
     }
 }
 
@@ -182,7 +178,7 @@ impl NetworkFile {
         };
         let has_wdl = output_wdl.is_some();
         let network_format = message::NetworkFormat {
-            input: Some(model.input_format.number()),
+            input: Some(model.input_format.into()),
             output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
             network: Some(format::ONNX),
             policy: Some(1),
@@ -313,7 +309,7 @@ fn checked(
             });
         }
     }
-    let data_type = DataType::from_number(number).ok_or_else(|| NetworkErrorKind::Unsupported {
+    let data_type = DataType::try_from(number).map_err(|_| NetworkErrorKind::Unsupported {
         part: format!("ONNX input \"{}\"", names.input),
         found: format!("element type {number}"),
         supported: "1 float32, 10 float16, 16 bfloat16".into(),
