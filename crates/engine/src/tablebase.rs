@@ -66,7 +66,6 @@ impl From<Wdl> for ProbeResult {
 pub struct Tablebase {
     tables: shakmaty_syzygy::Tablebase<Chess>,
     dtz_files: usize,
-    max_pieces: usize,
     /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
     unusable: Vec<String>,
@@ -80,7 +79,6 @@ impl Tablebase {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
             dtz_files: 0,
-            max_pieces: 0,
             names: Vec::new(),
             unusable: Vec::new(),
             read_error: OnceLock::new(),
@@ -113,10 +111,7 @@ impl Tablebase {
         let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
         match begins_as_table(path).and_then(|()| self.tables.add_file(path)) {
             Ok(()) if has_extension(path, DTZ_EXTENSION) => self.dtz_files += 1,
-            Ok(()) => {
-                self.max_pieces = self.max_pieces.max(pieces_in_name(name));
-                self.names.push(name.into());
-            }
+            Ok(()) => self.names.push(name.into()),
             Err(error) => {
                 let is_of_name = error.kind() == io::ErrorKind::InvalidInput;
                 let reason = match usual_name(path).filter(|_| is_of_name) {
@@ -128,13 +123,8 @@ impl Tablebase {
         }
     }
 
-    /// Largest number of pieces, kings and pawns included, in a table of results.
-    pub fn max_pieces(&self) -> usize {
-        self.max_pieces
-    }
-
     fn covers(&self, position: &Position) -> bool {
-        position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
+        position.piece_count() <= self.tables.max_pieces() && position.castling_rights().is_empty()
     }
 
     /// `None` with a fifty-move counter above 0: results are not exact then.
@@ -166,11 +156,12 @@ impl Tablebase {
 
     /// A few words, with a line for each unusable folder or file.
     pub fn description(&self) -> String {
-        let Tablebase { names, dtz_files, max_pieces, unusable, .. } = self;
+        let Tablebase { names, dtz_files, unusable, .. } = self;
         let mut text = format!(
-            "{} Syzygy tables ({} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
+            "{} Syzygy tables ({} WDL, {dtz_files} DTZ), up to {} pieces",
             names.len() + dtz_files,
-            names.len()
+            names.len(),
+            self.tables.max_pieces()
         );
         for reason in unusable {
             text += "\n";
@@ -201,11 +192,6 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
-}
-
-/// Five for `KQPvKR`. Some programs write small letters.
-fn pieces_in_name(name: &str) -> usize {
-    name.chars().filter(|c| *c != 'v').count()
 }
 
 /// The required name, if a table has another: `KQvK.rtbw` for `KQVK.RTBW`.
@@ -566,7 +552,7 @@ mod tests {
     #[test]
     fn names_in_small_letters_are_read_and_others_are_told() {
         let folder = folder_with(&[("kqpvkr.rtbw", 80)]);
-        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().max_pieces(), 5);
+        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().tables.max_pieces(), 5);
         let folder = folder_with(&[("KQVK.RTBW", 80)]);
         let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err().to_string();
         assert!(
