@@ -331,15 +331,15 @@ mod tests {
     /// A non-default value for every option that changes a search of 800 nodes.
     fn other_values(spec: &OptionSpec) -> Vec<String> {
         match &spec.kind {
-            OptionKind::Switch { default } => vec![(!default).to_string()],
-            OptionKind::Integer { min, max, .. } => {
+            OptionKind::Switch => vec![(spec.default == "false").to_string()],
+            OptionKind::Integer { min, max } => {
                 [*min, 1, 5, 60].map(|value| value.clamp(*min, *max).to_string()).into()
             }
-            OptionKind::Decimal { min, max, .. } => {
+            OptionKind::Decimal { min, max } => {
                 [min.max(-1.0), 0.3, max.min(3.0)].map(|value| value.clamp(*min, *max).to_string()).into()
             }
-            OptionKind::Choice { choices, .. } => choices.iter().map(|value| (*value).to_owned()).collect(),
-            OptionKind::Text { .. } | OptionKind::Button => Vec::new(),
+            OptionKind::Choice(choices) => choices.iter().map(|value| (*value).to_owned()).collect(),
+            OptionKind::Text | OptionKind::Button => Vec::new(),
         }
     }
 

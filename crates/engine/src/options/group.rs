@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn", "share"]);
         assert_eq!(specs[0].help, "The number, in all.");
         assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
-        assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
+        assert_eq!((&specs[0].kind, &*specs[0].default), (&OptionKind::Integer { min: 1, max: 8 }, "2"));
         assert_eq!(Outer::default().count, 2);
     }
 
