@@ -255,7 +255,6 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
     candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
 }
 
-#[derive(Debug)]
 pub struct Lines {
     games: Vec<LabelledGame>,
     /// Labelled plies: indices of the game and of the ply.

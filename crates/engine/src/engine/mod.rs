@@ -66,12 +66,6 @@ pub struct Engine {
     wants_new_manager: bool,
 }
 
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("settings", &self.settings).field("network", &self.network).finish()
-    }
-}
-
 impl Engine {
     /// At the start position, with nothing loaded. Fails if an option's text has wrong syntax.
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {

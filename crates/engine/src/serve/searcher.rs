@@ -40,7 +40,6 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
     }
 }
 
-#[derive(Debug)]
 pub struct Searcher {
     pub setup: Arc<EngineSetup>,
     pub cache: Arc<EvalCache>,

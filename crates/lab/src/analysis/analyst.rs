@@ -41,7 +41,6 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 /// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
 /// the tree of the one before. Where there are fewer games than positions may be searched at once, each is
 /// divided into parts, of which that holds.
-#[derive(Debug)]
 pub struct Analyst {
     searcher: Searcher,
     limits: GoLimits,
