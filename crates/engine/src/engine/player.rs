@@ -47,7 +47,8 @@ impl EngineSetup {
         .with_settings(settings)
     }
 
-    /// The same network under other options, which must not change that. Instant, unless they name other tables.
+    /// The same network under other options, which must not change that. Instant, unless they name other
+    /// tables.
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
         let mut tables = self.tables.clone();

@@ -355,8 +355,8 @@ impl<T: OptionChoice> OptionValue for T {
     }
 }
 
-/// Declares an enum with a word for each variant, as those that an option may be. `enum NodeTarget = Tree` gives
-/// it a default.
+/// Declares an enum with a word for each variant, as those that an option may be. `enum NodeTarget = Tree`
+/// gives it a default.
 ///
 /// ```text
 /// option_choice! {

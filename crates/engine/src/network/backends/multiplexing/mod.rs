@@ -1,7 +1,7 @@
 //! The backend of several devices: each device has a backend of its own, and together they are one.
 //!
-//! A batch waits for the next device that is free, which takes waiting ones along. Only when no device is left
-//! does an evaluation fail.
+//! A batch waits for the next device that is free, which takes waiting ones along. Only when no device is
+//! left does an evaluation fail.
 
 use std::fmt::Display;
 use std::sync::Arc;
