@@ -31,8 +31,8 @@ pub(super) trait RunBatch: Debug + Send {
     ) -> Result<(), RunError>;
 }
 
-/// Returns the runner for the inputs and outputs of `model`. With `pinned_for` a GPU of NVIDIA's, batches have
-/// few sizes, each with its tensors in memory from which and to which that GPU copies itself.
+/// Returns the runner for the inputs and outputs of `model`. With `pinned_for` a GPU of NVIDIA's, batches
+/// have few sizes, each with its tensors in memory from which and to which that GPU copies itself.
 pub(super) fn runner(model: &OnnxModel, pinned_for: Option<u32>) -> Box<dyn RunBatch> {
     match (model.input_form, model.data_type) {
         (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(pinned_for),
