@@ -14,7 +14,8 @@ else
 fi
 wine=$(command -v wine64 || command -v wine || echo /usr/lib/wine/wine64)
 export WINEPREFIX="${TMPDIR:-/tmp}/zeitnot-wine-$$" WINEDEBUG=-all ZEITNOT_OFFLINE=1
-trap 'rm -rf "$WINEPREFIX"' EXIT
+# Wine's server writes into its folder until it ends.
+trap 'wineserver -k || true; wineserver -w || true; rm -rf "$WINEPREFIX"' EXIT
 "$wine" wineboot -i >/dev/null 2>&1
 home="$WINEPREFIX/drive_c/Program Files/Zeitnot für Öz" work="$WINEPREFIX/drive_c/work"
 mkdir -p "$home" "$work/part1" "$work/part2"

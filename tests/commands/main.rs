@@ -5,6 +5,8 @@ mod benchmarks;
 #[path = "../common/mod.rs"]
 mod common;
 mod configuration;
+#[cfg(target_os = "linux")]
+mod drivers;
 mod fetched_networks;
 mod files;
 #[cfg(unix)]

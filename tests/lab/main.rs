@@ -5,6 +5,8 @@ mod analysis;
 mod common;
 mod faults;
 mod hostile_names;
+#[cfg(unix)]
+mod interrupts;
 mod matches;
 mod moves_left;
 mod overwriting;

@@ -5,7 +5,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::engine::Engine;
-use crate::common::{package_file, zeitnot};
 
 /// The time within which a process must have ended that was told to; long enough for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +51,8 @@ fn is_ignored(number: u32) -> bool {
 #[test]
 #[ignore = "needs a C compiler, and a loader that preloads libraries"]
 fn time_management_does_not_notice_jumps_of_the_clock() {
+    use crate::common::{package_file, zeitnot};
+
     let folder = tempfile::tempdir().unwrap();
     let (library, log) = (folder.path().join("clock_jumps.so"), folder.path().join("log"));
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
