@@ -1,7 +1,6 @@
 //! Tests what commands make of files as people have them: those of `tests/data/wild`, and others that are made here.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -199,7 +198,7 @@ fn a_pipe_is_no_network() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("a.pb.gz");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    for path in [pipe.as_path(), Path::new("/dev/zero")] {
+    for path in [pipe.as_path(), "/dev/zero".as_ref()] {
         let mut command = zeitnot(&["describenet", "--weights", path.to_str().unwrap()]);
         let mut process = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
         let begun = std::time::Instant::now();

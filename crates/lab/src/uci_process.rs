@@ -394,6 +394,7 @@ impl Drop for UciProcess {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,19 +419,16 @@ mod tests {
     }
 
     /// Starts a shell script that plays an engine.
-    #[cfg(unix)]
     fn start(script: &str) -> (UciProcess, Vec<String>) {
         try_to_start(script, SILENCE).unwrap()
     }
 
-    #[cfg(unix)]
     fn try_to_start(script: &str, silence: Duration) -> Result<(UciProcess, Vec<String>), UciProcessError> {
         let arguments = vec!["-c".into(), script.into()];
         UciProcess::start(&ExternalCommand { arguments, silence, ..ExternalCommand::new("/bin/sh") })
     }
 
     /// A regression: such an engine was waited for without end, and the result of its match never printed.
-    #[cfg(unix)]
     #[test]
     fn an_engine_that_ignores_quit_is_ended() {
         let (dropped, waiting) = unbounded();
@@ -442,14 +440,12 @@ mod tests {
     }
 
     /// A regression: one byte that is not UTF-8 refused an engine.
-    #[cfg(unix)]
     #[test]
     fn old_encodings_are_no_fault() {
         let (_engine, answer) = start(r"printf 'id author R\351ti\r\nuciok\r\n'; read quit");
         assert_eq!(answer, ["id author R\u{fffd}ti", "uciok"]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_program_that_is_no_engine_is_given_up_with_its_last_words() {
         let fault = |script| try_to_start(script, Duration::from_millis(300)).unwrap_err().to_string();
@@ -467,7 +463,6 @@ mod tests {
     }
 
     /// A regression: an engine that had said why it cannot play was waited for ten minutes.
-    #[cfg(unix)]
     #[test]
     fn an_engine_that_tells_of_an_error_is_not_waited_for() {
         let script = "echo uciok; while read word rest; do case $word in go) echo info string ERROR: no network;; esac; done";
