@@ -13,19 +13,14 @@ const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}
 /// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes, with
 /// the letters that Windows adds to it.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    let letter = |byte: &u8| match byte {
-        0x80..=0x9f => {
-            WINDOWS_1252.chars().nth(usize::from(byte - 0x80)).unwrap_or(char::REPLACEMENT_CHARACTER)
-        }
-        _ => char::from(*byte),
-    };
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
+    let windows = |byte: u8| WINDOWS_1252.chars().nth(usize::from(byte.checked_sub(0x80)?));
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         text += chunk.valid();
-        text.extend(chunk.invalid().iter().map(letter));
+        text.extend(chunk.invalid().iter().map(|&byte| windows(byte).unwrap_or(char::from(byte))));
     }
     Cow::Owned(text)
 }

@@ -1,5 +1,6 @@
 //! Reads one file of a zip archive: the book among what else people pack.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -65,16 +66,13 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, 
     let source: Content = match method {
         CompressionMethod::Stored => Box::new(compressed),
         CompressionMethod::Deflated => Box::new(DeflateDecoder::new(compressed)),
-        other => {
-            let text = format!("compressed by {other} within the zip archive, which is not read");
-            return Err(io::Error::new(ErrorKind::InvalidInput, text));
-        }
+        other => return Err(damaged(format!("{other} is not a compression that Zeitnot reads"))),
     };
     Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
 }
 
-fn damaged(error: zip::result::ZipError) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {error}"))
+fn damaged(reason: impl Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {reason}"))
 }
 
 /// A content with its checksum, which is compared at the end.
@@ -89,10 +87,7 @@ impl<R: Read> Read for Checked<R> {
         let read = self.source.read(buffer)?;
         self.sum.update(&buffer[..read]);
         if read == 0 && !buffer.is_empty() && self.sum.sum() != self.expected {
-            return Err(io::Error::new(
-                ErrorKind::InvalidData,
-                "the zip archive is damaged: its checksum is another",
-            ));
+            return Err(damaged("its checksum is another"));
         }
         Ok(read)
     }

@@ -18,9 +18,9 @@ pub(super) struct Commands {
     /// Evaluations that are whole numbers with a depth behind them.
     whole_evals: usize,
     /// Whether clocks are two whole numbers, such as `1:29`.
-    short_clocks: bool,
+    pub(super) has_short_clocks: bool,
     /// Whether others are not.
-    long_clocks: bool,
+    pub(super) has_long_clocks: bool,
     /// The forms in which clocks and times are written, such as `[%clk]`.
     pub(super) time_forms: Vec<&'static str>,
 }
@@ -101,8 +101,8 @@ impl Commands {
             },
             "clk" => {
                 let is_short = value.split(':').count() == 2 && !value.contains('.');
-                self.long_clocks |= time_ms(value).is_some() && !is_short;
-                self.short_clocks |= is_short;
+                self.has_long_clocks |= time_ms(value).is_some() && !is_short;
+                self.has_short_clocks |= is_short;
                 self.set(&mut played.clock_ms, time_ms(value), "[%clk]");
             }
             "emt" => self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
@@ -125,11 +125,6 @@ impl Commands {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
-    }
-
-    /// Whether all clocks are written as `1:29`.
-    pub(super) fn are_clocks_short(&self) -> bool {
-        self.short_clocks && !self.long_clocks
     }
 
     /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase

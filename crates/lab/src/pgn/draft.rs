@@ -121,7 +121,7 @@ impl Draft {
         let mut game = self.game;
         game.notes.extend(game.tags.settle_result(self.result));
         self.commands.settle_evals(&mut game.moves, &mut game.notes);
-        settle_time(&mut game, self.commands.are_clocks_short());
+        settle_time(&mut game, self.commands.has_short_clocks && !self.commands.has_long_clocks);
         game.time_forms = self.commands.time_forms;
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.

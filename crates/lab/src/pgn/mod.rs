@@ -189,9 +189,13 @@ impl Iterator for Games<'_> {
         }
         self.ended = true;
         match self.tokens.error.take() {
-            Some(error) => Some(Err(self.cut_off(&draft, error))),
             None if draft.is_empty() => None,
             None => Some(self.finish(draft)),
+            Some(error) => {
+                let within = format!("{}, within game {}", in_our_words(&error), self.number + 1);
+                let error = if draft.is_empty() { error } else { io::Error::other(within) };
+                Some(Err(GameError::Read { name: self.name.clone(), error }))
+            }
         }
     }
 }
@@ -201,15 +205,6 @@ impl Games<'_> {
         self.number += 1;
         let (number, players) = (self.number, draft.game.tags.players());
         draft.finish(self.ended).map_err(|reason| GameError::Broken { number, players, reason })
-    }
-
-    /// The stream has failed, and with it the game that was being read.
-    fn cut_off(&self, draft: &Draft, error: io::Error) -> GameError {
-        let error = match draft.is_empty() {
-            true => error,
-            false => io::Error::other(format!("{}, within game {}", in_our_words(&error), self.number + 1)),
-        };
-        GameError::Read { name: self.name.clone(), error }
     }
 }
 

@@ -128,12 +128,10 @@ impl<'a> Tokens<'a> {
                 return whole_comment(&self.comment);
             }
             let is_behind_empty = self.line.is_empty();
-            if !self.next_line() {
-                return Token::Fault("a comment has no end");
-            }
+            let has_another_line = self.next_line();
             // A comment without end would swallow the tags of the next game.
             let tag = tags::read(&self.line).filter(|tag| self.may_be_tag && tag.length == self.line.len());
-            if tag.is_some_and(|tag| is_behind_empty || tag.name == tags::FIRST) {
+            if !has_another_line || tag.is_some_and(|tag| is_behind_empty || tag.name == tags::FIRST) {
                 return Token::Fault("a comment has no end");
             }
         }
