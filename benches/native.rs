@@ -1,4 +1,4 @@
-//! Measures the native backend by kernel, network size and batch size, in CPU time, beside the peak of the CPU.
+//! Measures the native backend by kernel, network size and batch size, in CPU time.
 //!
 //! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. `auto` takes the precision that
 //! is fastest, which is bf16 with AMX.
@@ -175,54 +175,12 @@ fn positions(count: usize) -> Vec<EvalSlot> {
     slots
 }
 
-/// Returns the operations of matrix products and convolutions for an evaluation, two for each multiplication. Winograd's
-/// algorithm needs a quarter of a 3×3 convolution's.
-fn operations(network: &Network, is_winograd: bool) -> f64 {
-    let share = if is_winograd { 0.25 } else { 1.0 };
-    let convolution =
-        |c: &Convolution| (64 * c.weights.len()) as f64 * if c.kernel == 3 { share } else { 1.0 };
-    let squares = |dense: &Dense| (64 * dense.weights.len()) as f64;
-    let once = |dense: &Dense| dense.weights.len() as f64;
-    let body = match &network.body {
-        Body::Tower(tower) => {
-            let block = |block: &ResidualBlock| convolution(&block.conv1) + convolution(&block.conv2);
-            tower.blocks.iter().map(block).sum::<f64>()
-        }
-        Body::Attention(body) => {
-            let encoder = |encoder: &Encoder| {
-                let dense = [&encoder.query, &encoder.key, &encoder.value, &encoder.output];
-                let ffn = [&encoder.ffn.hidden, &encoder.ffn.output];
-                let attention = (2 * 64 * 64 * encoder.value.outputs) as f64;
-                let smolgen =
-                    encoder.smolgen.as_ref().zip(body.smolgen.as_ref()).map_or(0.0, |(own, shared)| {
-                        let shared = (encoder.heads * shared.weights.len()) as f64;
-                        (64 * own.compress.len()) as f64 + once(&own.hidden) + once(&own.output) + shared
-                    });
-                dense.into_iter().chain(ffn).map(squares).sum::<f64>() + attention + smolgen
-            };
-            squares(&body.dense) + body.encoders.iter().map(encoder).sum::<f64>()
-        }
-    };
-    let policy = match &network.policy {
-        PolicyHead::Convolution { conv1, .. } => convolution(conv1),
-        PolicyHead::Attention(head) => {
-            [&head.embedding, &head.query, &head.key].into_iter().map(squares).sum()
-        }
-        PolicyHead::Classical { convolution: input, dense } => convolution(input) + once(dense),
-    };
-    let value = match &network.value.input {
-        HeadInput::Convolution(input) => convolution(input),
-        HeadInput::PerSquare(dense) => squares(dense),
-    };
-    2.0 * (body + policy + value + once(&network.value.hidden))
-}
-
-/// Prints a row of the table: the best round of each batch size, and what share of the CPU's peak the best of them is.
+/// Prints a row of the table: the best round of each batch size.
 fn measure(name: &str, network: &Network, kernel: &str, precision: &str) {
     let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
     let native = Native::new(network, "random", &options).unwrap();
     let mut evaluator = native.evaluator().unwrap();
-    let (mut peak, mut best) = (native.peak(), [0.0f64; BATCHES.len()]);
+    let mut best = [0.0f64; BATCHES.len()];
     for _ in 0..ROUNDS {
         for (best, batch) in best.iter_mut().zip(BATCHES) {
             let mut slots = positions(batch);
@@ -235,25 +193,15 @@ fn measure(name: &str, network: &Network, kernel: &str, precision: &str) {
             }
             *best = best.max(count as f64 / time.as_secs_f64());
         }
-        // The clock drifts.
-        peak = peak.max(native.peak());
     }
-    let is_winograd = matches!(network.body, Body::Tower(_)) && native.info().description.ends_with("fp32");
-    let needed = operations(network, is_winograd) * best.into_iter().fold(0.0, f64::max);
     let rates: String = best.iter().map(|rate| format!("{rate:>9.0}")).collect();
-    println!(
-        "{name:<7} {kernel:<9} {precision:<6}{rates} {:>9.0} {:>6.0} %",
-        peak / 1e9,
-        100.0 * needed / peak
-    );
+    println!("{name:<7} {kernel:<9} {precision:<6}{rates}");
 }
 
 fn main() {
     let batches: String = BATCHES.iter().map(|batch| format!("{:>9}", format!("batch {batch}"))).collect();
-    println!(
-        "Evaluations a second of CPU time, one thread; the CPU's peak in GFLOPS; the share of it that is used"
-    );
-    println!("{:<7} {:<9} {:<6}{batches} {:>9} {:>8}", "network", "kernel", "", "peak", "share");
+    println!("Evaluations a second of CPU time, one thread");
+    println!("{:<7} {:<9} {:<6}{batches}", "network", "kernel", "");
     let measure_all = |name: &str, network: &Network, portable: bool| {
         for kernel in available_kernels() {
             // The portable kernels would take minutes for large networks.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use zeitnot_datagen::labelled_games::read_games;
+use zeitnot_datagen::game::labelled;
 use zeitnot_datagen::record::{MAGIC, Records, encode};
 use zeitnot_engine::files;
 use zeitnot_lab::pgn::{GameError, Games};
@@ -28,11 +28,10 @@ pub fn run(data: &[u8]) -> bool {
             Err(GameError::Read { .. }) => break,
         }
     }
-    let import = read_games(data);
     let mut bytes = MAGIC.to_vec();
     let mut written = Vec::new();
-    for game in &import.games {
-        if let Ok(record) = encode(game) {
+    for game in Games::new("input", data).filter_map(|game| labelled(game).ok()) {
+        if let Ok(record) = encode(&game) {
             bytes.extend(record);
             written.push(game);
         }

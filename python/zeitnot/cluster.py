@@ -175,22 +175,24 @@ def _write(folder: Path, files: Files) -> None:
         new.replace(path)
 
 
-_engines: Dict[Any, Engine] = {}
+# With the folders of their files, which go with the worker.
+_engines: Dict[Any, Tuple[Engine, "tempfile.TemporaryDirectory[str]"]] = {}
 
 
 def _answers(name: Optional[str], flags: List[str], places: Places, queries: List[Any], keys: Dict[str, Any]) -> List[Result]:
     key = json.dumps([name, flags, places])
     with _lock:
         if key not in _engines:
-            folder = Path(tempfile.mkdtemp(prefix="zeitnot-serve-"))
-            _lay(folder, places)
-            _engines[key] = Engine(*flags, program=_program(name), folder=str(folder))
-        engine = _engines[key]
+            folder = tempfile.TemporaryDirectory(prefix="zeitnot-serve-")
+            _lay(Path(folder.name), places)
+            _engines[key] = Engine(*flags, program=_program(name), folder=folder.name), folder
+        engine, _ = _engines[key]
     try:
         return list(engine.answers(queries, in_order=True, errors="return", **keys))
     except BaseException:
         # The next positions get a program of their own.
-        _engines.pop(key, engine).close()
+        _engines.pop(key, None)
+        engine.close()
         raise
 
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -33,6 +34,7 @@ const FIELDS: [&str; 16] = [
 /// Longest time in a query: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 const LEAST_REPORT_MS: u64 = 10;
+const FLAG: &str = "true or false";
 
 pub(super) enum Command {
     Search(Box<Query>),
@@ -133,7 +135,7 @@ impl Fields {
             plies,
             setup,
             report_every: report_every.map(Duration::from_millis),
-            priority: self.priority()?,
+            priority: self.get("priority", "a whole number")?.unwrap_or_default(),
             warnings: game.left_out().iter().map(|part| format!("fen: {part}")).collect(),
             game: Arc::new(game),
         })))
@@ -141,12 +143,9 @@ impl Fields {
 
     fn game(&self, chess960: bool) -> Result<History, Refusal> {
         let variant = if chess960 { Variant::Chess960 } else { Variant::Standard };
-        let mut game = match self.0.get("fen") {
+        let mut game = match self.get("fen", "a string")? {
             None => History::from_position(History::start().current().clone(), variant),
-            Some(Value::String(fen)) => {
-                History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?
-            }
-            Some(_) => return refuse("fen", "expected a string"),
+            Some(fen) => History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?,
         };
         for (number, text) in (1..).zip(self.strings("moves")?) {
             let parsed =
@@ -177,7 +176,7 @@ impl Fields {
             movetime: self.number("movetime", 1..=MAX_MS)?.map(|ms| Millis(ms as f64)),
             depth: self.number("depth", 1..=1_000)?.map(|depth| depth as u32),
             mate: self.number("mate", 1..=1_000)?.map(|moves| moves as u32),
-            infinite: self.flag("infinite")?.unwrap_or_default(),
+            infinite: self.get("infinite", FLAG)?.unwrap_or_default(),
             ..GoLimits::default()
         };
         let is_limited = limits != GoLimits::default();
@@ -210,9 +209,7 @@ impl Fields {
             }
             Some(_) => return refuse("options", "expected an object of names and values"),
         }
-        if let Some(chess960) = self.flag("chess960")? {
-            settings.chess960 = chess960;
-        }
+        settings.chess960 = self.get("chess960", FLAG)?.unwrap_or(settings.chess960);
         if let Some(lines) = self.number("multipv", 1..=500)? {
             settings.info.multi_pv = lines as usize;
         }
@@ -222,32 +219,26 @@ impl Fields {
         defaults.setup.with_settings(settings).map(Arc::new).or_else(|error| refuse("options", error))
     }
 
-    fn priority(&self) -> Result<i32, Refusal> {
-        let Some(value) = self.0.get("priority") else { return Ok(0) };
-        let priority = value.as_i64().and_then(|priority| i32::try_from(priority).ok());
-        priority.map_or_else(|| refuse("priority", "expected a whole number"), Ok)
-    }
-
     fn number(&self, field: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
-        match value.as_u64().filter(|number| range.contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => {
-                let (least, most) = (range.start(), range.end());
-                refuse(field, format!("expected a whole number from {least} to {most}, found {value}"))
+        let (least, most) = (range.start(), range.end());
+        let expected = format!("a whole number from {least} to {most}");
+        match self.get(field, &expected)? {
+            Some(number) if !range.contains(&number) => {
+                refuse(field, format!("expected {expected}, found {number}"))
             }
+            number => Ok(number),
         }
     }
 
-    fn flag(&self, field: &str) -> Result<Option<bool>, Refusal> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
-        value.as_bool().map_or_else(|| refuse(field, "expected true or false"), |flag| Ok(Some(flag)))
+    fn strings(&self, field: &str) -> Result<Vec<&str>, Refusal> {
+        Ok(self.get(field, "a list of strings")?.unwrap_or_default())
     }
 
-    fn strings(&self, field: &str) -> Result<Vec<&str>, Refusal> {
-        let Some(value) = self.0.get(field) else { return Ok(Vec::new()) };
-        let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
-        texts.map_or_else(|| refuse(field, "expected a list of strings"), Ok)
+    fn get<'a, T: Deserialize<'a>>(&'a self, field: &str, expected: &str) -> Result<Option<T>, Refusal> {
+        let Some(value) = self.0.get(field) else { return Ok(None) };
+        T::deserialize(value)
+            .map(Some)
+            .or_else(|_| refuse(field, format!("expected {expected}, found {value}")))
     }
 }
 

@@ -48,7 +48,6 @@ pub(crate) struct ServerLimits {
 }
 
 /// One backend with its search threads, for any number of clients.
-#[derive(Debug)]
 pub(crate) struct Server {
     searcher: Searcher,
     limits: ServerLimits,
@@ -179,7 +178,6 @@ impl Queries {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Client {
     server: Arc<Server>,
     queries: Arc<Queries>,
@@ -295,7 +293,6 @@ impl Client {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Answers {
     receiver: Receiver<Vec<u8>>,
     /// Must not keep the channel alive.

@@ -312,6 +312,8 @@ fn remedy(os: &str, distributions: &[String], parts: &[Part]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use zeitnot_engine::options::OptionChoice;
+
     use super::*;
 
     #[test]

@@ -63,7 +63,7 @@ pub(crate) fn published() -> Result<Vec<PublishedNetwork>, DownloadError> {
         env::var_os(TABLE_VARIABLE).map_or_else(|| Ok(include_str!("networks.json").to_owned()), read)?;
     let mut networks: Vec<PublishedNetwork> =
         serde_json::from_str(&text).map_err(|error| DownloadError::Table(error.to_string()))?;
-    let folder = folders::executable().unwrap_or_default().join(discover::SUBFOLDERS[0]);
+    let folder = folders::executable().unwrap_or_default().join(discover::NETWORKS);
     for network in &mut networks {
         network.path = folder.join(network.address.rsplit('/').next().unwrap_or_default());
         network.is_here = fs::metadata(&network.path).is_ok_and(|file| file.len() == network.size);

@@ -102,6 +102,8 @@ pub(super) fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
 mod tests {
     use std::fs;
 
+    use zeitnot_engine::options::OptionChoice;
+
     use super::*;
 
     #[test]

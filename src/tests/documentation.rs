@@ -90,7 +90,7 @@ fn the_pages_have_the_tables_of_the_code() {
 #[test]
 fn shown_defaults_are_accepted() {
     let accept = |owner: &str, spec: &OptionSpec| {
-        let value = spec.default_text();
+        let value = &spec.default;
         let text = format!("{owner}({}={value})", spec.name);
         let text = match owner {
             "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),

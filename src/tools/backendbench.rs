@@ -149,6 +149,13 @@ struct BatchSizeRow {
     batches: usize,
 }
 
+impl BatchSizeRow {
+    /// Relative, over the rounds.
+    fn deviation(&self) -> f64 {
+        self.deviation_nps / self.mean_nps.max(1e-9)
+    }
+}
+
 fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
     let nps = SortedSamples::of(&series.nps);
     let ms = SortedSamples::of(&series.batch_ms);
@@ -189,8 +196,7 @@ impl ThroughputReport {
     }
 
     fn warning(&self) -> Option<String> {
-        let share = |row: &BatchSizeRow| row.deviation_nps / row.mean_nps.max(1e-9);
-        let deviations: Vec<_> = self.rows.iter().map(share).collect();
+        let deviations: Vec<_> = self.rows.iter().map(BatchSizeRow::deviation).collect();
         let usual = SortedSamples::of(&deviations).percentile(50.0);
         (usual > NOISY).then(|| {
             format!(
@@ -208,26 +214,22 @@ impl ThroughputReport {
 
     fn table(&self) -> Table {
         let caption = "Evaluations per second of all threads, and per second of CPU time; time of a batch on its thread, ms";
-        let names = [
-            "batch", "mean", "median", "min", "max", "± %", "/CPU s", "first ms", "mean ms", "p50", "p90",
-            "p99",
-        ];
-        let mut table = Table::of_columns(caption, &[], &names);
-        for row in &self.rows {
-            let deviation = 100.0 * row.deviation_nps / row.mean_nps.max(1e-9);
-            let rates = [row.mean_nps, row.median_nps, row.min_nps, row.max_nps];
-            let times = [row.first_ms, row.mean_ms, row.p50_ms, row.p90_ms, row.p99_ms];
-            let cells = [row.batch.to_string()]
-                .into_iter()
-                .chain(rates.map(|rate| format!("{rate:.0}")))
-                .chain([
-                    format!("{deviation:.1}"),
-                    row.cpu_nps.map_or("".into(), |rate| format!("{rate:.0}")),
-                ])
-                .chain(times.map(|ms| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") }));
-            table.row(cells);
-        }
-        table
+        let rate = |nps: f64| format!("{nps:.0}");
+        let time = |ms: f64| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") };
+        Table::of(caption, &self.rows)
+            .numbers("batch", |row| row.batch)
+            .numbers("mean", |row| rate(row.mean_nps))
+            .numbers("median", |row| rate(row.median_nps))
+            .numbers("min", |row| rate(row.min_nps))
+            .numbers("max", |row| rate(row.max_nps))
+            .numbers("± %", |row| format!("{:.1}", 100.0 * row.deviation()))
+            .numbers("/CPU s", |row| row.cpu_nps.map_or(String::new(), rate))
+            .numbers("first ms", |row| time(row.first_ms))
+            .numbers("mean ms", |row| time(row.mean_ms))
+            .numbers("p50", |row| time(row.p50_ms))
+            .numbers("p90", |row| time(row.p90_ms))
+            .numbers("p99", |row| time(row.p99_ms))
+            .table()
     }
 
     fn key_figure(&self) -> (String, String) {

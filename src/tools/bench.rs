@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
 use super::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{Engine, EngineError, Settings, load_network};
-use zeitnot_engine::network::Processor;
 use zeitnot_engine::network::backends::{AUTO, native};
 use zeitnot_engine::network::weights::Model;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
@@ -45,9 +44,9 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), movetime, ..GoLimits::default() })?;
-    let positions = args.positions.or(&BENCH)?;
+    let positions = args.positions.or(BENCH)?;
     let mut engine = engine(&args.settings)?;
-    let is_cpu = engine.backend().is_some_and(|backend| backend.processor == Processor::Cpu);
+    let is_cpu = engine.backend().is_some_and(|backend| backend.queues == 0);
     if args.settings.network.threads.is_none() && is_cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;
@@ -59,7 +58,10 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let has_signature =
         REPRODUCIBLE.contains(&&*speed.backend) && speed.threads == 1 && limits.movetime.is_none();
     let report = BenchReport {
-        bench: if is_plain { number(&args.settings, &BENCH)? } else { None },
+        bench: match is_plain {
+            true => number(&args.settings, speed.positions.iter().map(|row| row.position.clone()))?,
+            false => None,
+        },
         signature: has_signature.then(|| format!("{:016x}", speed.hash)),
         speed,
     };
@@ -93,7 +95,7 @@ const MAX_MACS: u64 = 60_000_000;
 /// The number by which OpenBench and commit messages identify a search: the visits to a fixed depth, with the
 /// network and the search's options. It is the same on every machine: kernels in plain Rust, one thread,
 /// batches of one size, fp32. `None` for a large network or a backend with other kernels.
-fn number(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, Failure> {
+fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>, Failure> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
     if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
         return Ok(None);
@@ -113,8 +115,8 @@ fn number(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, Failur
     let nodes = Some(Nodes(NUMBER_NODES));
     let limits = GoLimits { depth: Some(NUMBER_DEPTH), nodes, ..GoLimits::default() };
     let mut visits = 0;
-    for &position in positions {
-        visits += measure::search(&mut engine, position.into(), &limits)?.1.new_nodes;
+    for position in positions {
+        visits += measure::search(&mut engine, position, &limits)?.1.new_nodes;
     }
     Ok(Some(visits))
 }
@@ -138,7 +140,7 @@ mod tests {
             let tiny = concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny/zeitnot-tiny.pb.gz");
             settings.set("WeightsFile", tiny).unwrap();
             options.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
-            number(&settings, &BENCH[9..]).unwrap()
+            number(&settings, BENCH.lines().last().map(|fen| format!("fen {fen}"))).unwrap()
         };
         let plain = number(&[]).unwrap();
         assert!(plain > 10, "{plain}");

@@ -15,9 +15,10 @@ use serde::Serialize;
 use super::{ExitStatus, Failure, Output};
 use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{
-    HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
+    DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
 };
+use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
 pub(super) struct ConvertArgs {
@@ -34,10 +35,10 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
     /// Policy head: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
     policy_head: PolicyHeadName,
     /// Value head: winner, q, st
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
     value_head: ValueHeadName,
 }
 
@@ -74,9 +75,9 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
     let model = match file.model {
         Model::Layers(network, _) => {
             let options = BuildOptions {
-                precision: match args.precision {
-                    ConvertPrecision::Fp32 => onnx::Precision::Float32,
-                    ConvertPrecision::Fp16 => onnx::Precision::Float16,
+                data_type: match args.precision {
+                    ConvertPrecision::Fp32 => DataType::Float32,
+                    ConvertPrecision::Fp16 => DataType::Float16,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 input: InputForm::Planes,
@@ -101,7 +102,7 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
         policy: model.names.policy,
         value: model.names.value.name().to_owned(),
         moves_left: model.names.moves_left,
-        input_format: model.input_format.number(),
+        input_format: model.input_format.into(),
     }
 }
 

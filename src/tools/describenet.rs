@@ -22,10 +22,10 @@ pub(super) struct DescribeArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     weights: Option<PathBuf>,
     /// Policy head to describe: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
     policy_head: PolicyHeadName,
     /// Value head to describe: winner, q, st
-    #[arg(long, value_name = "HEAD", default_value_t)]
+    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
     value_head: ValueHeadName,
 }
 
@@ -85,7 +85,7 @@ fn describe(file: &NetworkFile) -> Description {
 fn of_layers(network: &Network, rest: Description) -> Description {
     let cost = network.cost();
     Description {
-        input_format: network.input_format.number(),
+        input_format: network.input_format.into(),
         input: format!("{:?}", network.input_format),
         body: network.describe_body(),
         policy: network.describe_policy(),
@@ -110,7 +110,7 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
         ValueOutput::Scalar(_) => "scalar",
     };
     Description {
-        input_format: model.input_format.number(),
+        input_format: model.input_format.into(),
         input: format!("{:?}", model.input_format),
         body: format!("ONNX model of {} bytes, {element}, {batch}", model.bytes.len()),
         policy: model.names.policy.clone(),

@@ -27,9 +27,10 @@ use zeitnot_engine::network::backends::{self, AUTO, BackendConfig, aliases, nati
 use zeitnot_engine::network::folders;
 use zeitnot_engine::network::throughput::{RoundLength, SortedSamples, ThroughputMeter, encoded_positions};
 use zeitnot_engine::network::weights::Model;
-use zeitnot_engine::network::{Backend, BackendError, Processor};
+use zeitnot_engine::network::{Backend, BackendError};
+use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::system::vulkan;
-use zeitnot_lab::report::{Align, Table, terminal_width, write_fact_in};
+use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
 /// In the description of a backend with single precision.
 const SINGLE: &str = "fp32";
@@ -297,10 +298,7 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
 }
 
 fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
-    let sizes = match backend.info().processor {
-        Processor::Cpu => CPU_SIZES,
-        Processor::Accelerator => ACCELERATOR_SIZES,
-    };
+    let sizes = if backend.info().queues == 0 { CPU_SIZES } else { ACCELERATOR_SIZES };
     let mut meter = ThroughputMeter::new(backend, 1, None)?;
     let mut speeds: Vec<BatchSpeed> = Vec::new();
     for batch in sizes {
@@ -367,19 +365,11 @@ impl BackendReport {
         BackendReport { backend, works, verdict, remedy: remedy.into(), foreign: String::new(), trial }
     }
 
-    fn cells(&self) -> [String; 6] {
-        let trial = &self.trial;
-        let speeds = trial.throughput.iter().map(|speed| format!("{}: {:.0}", speed.batch, speed.nps));
+    /// With its precision.
+    fn name(&self) -> String {
         let is_precision = |word: &&str| ["fp32", "fp16", "bf16"].iter().any(|name| word.starts_with(name));
-        let precision = trial.description.rsplit(", ").find(is_precision);
-        [
-            format!("{} {}", self.backend, precision.unwrap_or_default()),
-            self.verdict.to_owned(),
-            trial.first_ms.map_or(String::new(), |ms| format!("{:.1}", ms / 1e3)),
-            speeds.collect::<Vec<_>>().join(", "),
-            trial.q_error_max.map_or(String::new(), |error| format!("{error:.1e}")),
-            trial.top1_agreement.map_or(String::new(), |share| format!("{:.1}", 100.0 * share)),
-        ]
+        let precision = self.trial.description.rsplit(", ").find(is_precision);
+        format!("{} {}", self.backend, precision.unwrap_or_default())
     }
 }
 
@@ -399,18 +389,19 @@ impl DoctorReport {
             write_fact_in(f, &format!("{mark} {name:<24} "), 27, detail, width)?;
         }
         let caption = "Backends: seconds to the first evaluation, evaluations per second by batch size, largest error of q, same best move";
-        let columns = [
-            ("backend", Align::Left),
-            ("verdict", Align::Left),
-            ("first s", Align::Right),
-            ("batch: per second", Align::Left),
-            ("q error", Align::Right),
-            ("same, %", Align::Right),
-        ];
-        let mut table = Table::new(caption, &columns);
-        for backend in &self.backends {
-            table.row(backend.cells());
-        }
+        let speed = |speed: &BatchSpeed| format!("{}: {:.0}", speed.batch, speed.nps);
+        let speeds = |trial: &Trial| trial.throughput.iter().map(speed).collect::<Vec<_>>().join(", ");
+        let figure = |value: Option<f64>, text: fn(f64) -> String| value.map_or(String::new(), text);
+        let table = Table::of(caption, &self.backends)
+            .words("backend", |backend| backend.name())
+            .words("verdict", |backend| backend.verdict)
+            .numbers("first s", |backend| figure(backend.trial.first_ms, |ms| format!("{:.1}", ms / 1e3)))
+            .words("batch: per second", |backend| speeds(&backend.trial))
+            .numbers("q error", |backend| figure(backend.trial.q_error_max, |error| format!("{error:.1e}")))
+            .numbers("same, %", |backend| {
+                figure(backend.trial.top1_agreement, |share| format!("{:.1}", 100.0 * share))
+            })
+            .table();
         writeln!(f)?;
         table.write(f, width)?;
         writeln!(f)?;

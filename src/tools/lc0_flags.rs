@@ -373,7 +373,7 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
         return Some(("has no effect: the names of the outputs tell what they are", true));
     }
     let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
-    let takes_value = !matches!(spec.kind, OptionKind::Switch { .. });
+    let takes_value = !matches!(spec.kind, OptionKind::Switch);
     Some((spec.help, takes_value))
 }
 
@@ -425,7 +425,7 @@ fn own_spelling(flag: &str) -> &str {
 
 fn is_switch(flag: &str) -> bool {
     let own = own_spelling(flag);
-    Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch { .. }))
+    Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch))
 }
 
 #[cfg(test)]
@@ -473,9 +473,9 @@ mod tests {
 
     #[test]
     fn every_option_that_has_no_effect_is_left_out_and_named() {
-        for spec in &zeitnot_engine::options::IGNORED_OPTIONS {
+        for spec in zeitnot_engine::options::IGNORED_OPTIONS.iter() {
             if spec.flag != CONFIG {
-                let line = format!("lc0 --{}={} --threads=1", spec.flag, spec.default_text());
+                let line = format!("lc0 --{}={} --threads=1", spec.flag, spec.default);
                 assert_eq!(translate(&line), ("lc0 --threads=1".to_owned(), 1), "{line}");
             }
         }

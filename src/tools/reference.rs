@@ -60,21 +60,22 @@ struct OptionJson {
 
 impl OptionJson {
     fn of(spec: &OptionSpec) -> OptionJson {
+        let default = &*spec.default;
         let (r#type, default, range) = match &spec.kind {
-            OptionKind::Switch { default } => ("check", json!(default), None),
-            OptionKind::Integer { default, min, max } => {
-                ("spin", json!(default), Some((json!(min), json!(max))))
+            OptionKind::Switch => ("check", json!(default == "true"), None),
+            OptionKind::Integer { min, max } => {
+                ("spin", json!(default.parse::<i64>().ok()), Some((json!(min), json!(max))))
             }
-            OptionKind::Decimal { default, min, max } => {
-                ("number", json!(default), Some((json!(min), json!(max))))
+            OptionKind::Decimal { min, max } => {
+                ("number", json!(default.parse::<f64>().ok()), Some((json!(min), json!(max))))
             }
-            OptionKind::Choice { default, .. } => ("combo", json!(default), None),
-            OptionKind::Text { default } => ("string", json!(default), None),
+            OptionKind::Choice(_) => ("combo", json!(default), None),
+            OptionKind::Text => ("string", json!(default), None),
             OptionKind::Button => ("button", Value::Null, None),
         };
         let (min, max) = range.unzip();
         let choices = match &spec.kind {
-            OptionKind::Choice { choices, .. } => Some(choices.clone()),
+            OptionKind::Choice(choices) => Some(choices.clone()),
             _ => None,
         };
         OptionJson { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help }
@@ -111,9 +112,9 @@ impl OptionTable {
 fn row(spec: &OptionSpec) -> [String; 5] {
     let mut help = spec.help.to_owned();
     let range = match &spec.kind {
-        OptionKind::Integer { min, max, .. } => format!("{min} to {max}"),
-        OptionKind::Decimal { min, max, .. } => format!("{min} to {max}"),
-        OptionKind::Choice { choices, .. } => {
+        OptionKind::Integer { min, max } => format!("{min} to {max}"),
+        OptionKind::Decimal { min, max } => format!("{min} to {max}"),
+        OptionKind::Choice(choices) => {
             // They would make their own column too wide.
             help += &if spec.meanings.is_empty() {
                 format!(" One of {}.", choices.join(", "))
@@ -122,12 +123,12 @@ fn row(spec: &OptionSpec) -> [String; 5] {
             };
             format!("{} words", choices.len())
         }
-        OptionKind::Switch { .. } => "true | false".into(),
-        OptionKind::Text { .. } => "text".into(),
+        OptionKind::Switch => "true | false".into(),
+        OptionKind::Text => "text".into(),
         OptionKind::Button => "button".into(),
     };
     let flag = if spec.flag.is_empty() { String::new() } else { format!("--{}", spec.flag) };
-    [spec.name.into(), flag, spec.default_text(), range, help]
+    [spec.name.into(), flag, spec.default.clone(), range, help]
 }
 
 #[derive(Debug, Args)]

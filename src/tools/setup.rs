@@ -27,6 +27,7 @@ use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::backends::native;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, Library, LibrarySource};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, Runtime};
+use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {
@@ -73,7 +74,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, F
         };
         return fetch_network::run(&args.fetch_network, rules, output);
     }
-    let provider = Provider::named(&args.provider).unwrap_or(Provider::Cpu);
+    let provider = Provider::from_name(&args.provider).unwrap_or(Provider::Cpu);
     let obstacle = match obstacle(provider) {
         Some(obstacle) if !args.dry_run || obstacle.is_final() => return Err(obstacle.into()),
         obstacle => obstacle,

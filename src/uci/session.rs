@@ -16,7 +16,7 @@ use zeitnot_engine::engine::{
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::time::{GoLimits, GoTimes, Millis, MoveStart};
+use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, GoTimes, Millis, MoveStart};
 
 /// Between two checks for the search's end, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -171,7 +171,7 @@ impl Session {
 
     fn tell_of_slowmover(&self) {
         let time = &self.engine.settings().time;
-        if time.slowmover != 1.0 && time.time_manager.named().is_none() {
+        if time.slowmover != 1.0 && time.time_manager == DEFAULT_MANAGER {
             self.output.note("Slowmover chooses the time manager legacy, as none is named");
         }
     }

@@ -338,7 +338,7 @@ fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     assert_eq!(output.status.code(), Some(0));
     let message = stderr(&output);
     assert!(message.contains("Lc0's backend eigen is mapped to auto"), "{message}");
-    assert!(message.contains("that have no counterpart are ignored: batch_size=64"), "{message}");
+    assert!(message.contains("without a counterpart in auto are ignored: batch_size=64"), "{message}");
 }
 
 #[test]

@@ -72,15 +72,15 @@ fn a_side_that_ponders_keeps_larger_trees_and_searches_no_more_by_its_clock() {
     let rows = std::fs::read_to_string(folder.path().join("moves.csv")).unwrap();
     let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split(',').collect()).collect();
     let column = |name: &str| rows[0].iter().position(|&column| column == name).unwrap();
-    let (by_a, in_tree, new) = (column("by_a"), column("nodes"), column("new_nodes"));
+    let (player, in_tree, new) = (column("player"), column("nodes"), column("new_nodes"));
     // Mean nodes that were there when a search by the clock began, and those that it added.
     let means = |side: &str| {
-        let moves: Vec<_> = rows[1..].iter().filter(|row| row[by_a] == side).collect();
+        let moves: Vec<_> = rows[1..].iter().filter(|row| row[player] == side).collect();
         let sum = |column: usize| moves.iter().map(|row| row[column].parse::<f64>().unwrap()).sum::<f64>();
         let count = moves.len() as f64;
         ((sum(in_tree) - sum(new)) / count, sum(new) / count)
     };
-    let ((kept, searched), (kept_without, searched_without)) = (means("true"), means("false"));
+    let ((kept, searched), (kept_without, searched_without)) = (means("A"), means("B"));
     assert!(kept > 2.0 * kept_without, "{kept} nodes kept with pondering, {kept_without} without");
     assert!((searched / searched_without - 1.0).abs() < 0.1, "{searched} and {searched_without} searched");
 }
@@ -307,7 +307,7 @@ fn external_engines_play_under_uci() {
     assert!(pgn.contains("[White \"Zeitnot ") && pgn.contains("[Black \"Zeitnot "), "its own name: {pgn}");
     assert!(pgn.contains("end=bestmove") && pgn.contains("end=nodes"), "{pgn}");
     let moves = std::fs::read_to_string(folder.path().join("nodes/moves.csv")).unwrap();
-    let of_other = moves.lines().skip(1).filter(|row| row.contains(",false,"));
+    let of_other = moves.lines().skip(1).filter(|row| row.contains(",B,"));
     assert!(
         of_other.clone().count() > 20 && of_other.clone().all(|row| row.ends_with(",bestmove")),
         "{moves}"

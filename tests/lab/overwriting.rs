@@ -88,7 +88,7 @@ fn rows_of_other_runs_are_not_replaced() {
 
     let [of_first, of_second, of_replay] = [&first, &second, &replay].map(|folder| folder.join("games.csv"));
     is_refused(&second, &["report"], &[&of_first, out, &second], "of another run");
-    is_refused(&second, &["report"], &[&of_replay, out, &second], "other columns");
+    is_refused(&second, &["report"], &[&of_replay, out, &second], "of another run");
     let report = path("report");
     succeed(&["report"], &[&of_first, out, &report]);
     succeed(&["report"], &[&of_first, &of_second, out, &report]);

@@ -152,7 +152,7 @@ fn every_page_begins_with_its_key_figure_and_names_what_made_it() {
                 assert!(html.contains(fact), "{name}: {fact}");
             }
             // A regression: without clocks, their plots were empty.
-            assert_eq!(html.contains("Clock after a move"), name == "clocks", "{name}");
+            assert_eq!(html.contains("Clock before a move"), name == "clocks", "{name}");
         }
     });
 }

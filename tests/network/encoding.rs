@@ -21,7 +21,7 @@ fn planes_and_transforms_are_those_of_lc0() {
             let transform = encode(&position.history(), format, fill, &mut planes);
             assert_eq!(transform.number(), position.transform, "{place}");
             let Some(expected) = &position.planes else { continue };
-            formats.push(format.number());
+            formats.push(i32::from(format));
             for (plane, (mask, value)) in expected.iter().enumerate() {
                 let mask = u64::from_str_radix(mask, 16).unwrap();
                 assert_eq!(planes.masks[plane], mask, "{place}: mask of plane {plane}");
@@ -99,7 +99,7 @@ fn color_flipped_move(m: Move) -> Move {
 
 /// Returns the plane that says who moves: 108 in the formats before the canonical ones, 110 in the armageddon formats.
 fn side_plane(format: InputFormat) -> Option<usize> {
-    match format.number() {
+    match i32::from(format) {
         1 | 2 => Some(108),
         132 | 133 => Some(110),
         _ => None,
@@ -111,7 +111,7 @@ proptest! {
     fn swapping_colors_changes_nothing_but_the_side_plane(game in games(40)) {
         let flipped = color_flipped(&game);
         let from_start = game.history.position(0).is_standard_start();
-        for format in [1, 2, 3, 4, 5, 132, 133].map(|number| InputFormat::from_number(number).unwrap()) {
+        for format in [1, 2, 3, 4, 5, 132, 133].map(|number| InputFormat::try_from(number).unwrap()) {
             for fill in [HistoryFill::No, HistoryFill::FenOnly, HistoryFill::Always] {
                 if fill == HistoryFill::FenOnly && from_start {
                     continue; // The flipped game does not start at the standard position: Black would begin.

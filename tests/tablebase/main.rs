@@ -39,7 +39,7 @@ fn open() -> Option<Tablebase> {
 #[ignore = "needs Syzygy tables, which pip fetches"]
 fn results_are_those_of_another_implementation() {
     let Some(tables) = open() else { return };
-    assert_eq!(tables.max_pieces(), 4);
+    assert!(tables.description().contains("up to 4 pieces"), "{}", tables.description());
     let rows: Vec<&str> = POSITIONS.lines().skip(1).collect();
     assert!(rows.len() > 150);
     for row in rows {

@@ -427,7 +427,7 @@ fn a_search_outlives_the_failure_of_one_device() {
     engine.send("isready");
     let lines = engine.read_until("readyok");
     for number in [1, 2] {
-        let part = format!("; demux: device {number} (");
+        let part = format!("; multiplexing: device {number} (");
         assert!(lines.iter().any(|line| line.contains(&part)), "{part}: {lines:#?}");
     }
     let lines = engine.search(&["position startpos", "go nodes 3000"]);

@@ -1,13 +1,12 @@
 //! Training data for networks: games with labels, and the tables that the trainer in `models/training` reads.
 //!
-//! [`labelled_games`] imports games, [`teacher`] plays them and labels lines with mistakes. [`record`] stores
+//! [`game`] imports games, [`teacher`] plays them and labels lines with mistakes. [`record`] stores
 //! a game in few bytes, [`table`] expands it to one row per position. The program `zeitnot-datagen` calls all
 //! of it.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod game;
-pub mod labelled_games;
 pub mod record;
 pub mod table;
 pub mod teacher;

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use zeitnot_datagen::TrainingDataError;
-use zeitnot_datagen::game::LabelledGame;
-use zeitnot_datagen::labelled_games;
+use zeitnot_datagen::game::{LabelledGame, labelled};
 use zeitnot_datagen::record::{MAGIC, Records, encode};
 use zeitnot_datagen::table::Tables;
 use zeitnot_datagen::teacher::{Lines, UciTeacher, play_game};
 use zeitnot_engine::engine::{Settings, open_backend};
 use zeitnot_engine::network::BatchEvaluator;
 use zeitnot_engine::{VERSION, files};
+use zeitnot_lab::pgn::Games;
 
 /// Of `.zst` files. A higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
@@ -187,17 +187,15 @@ fn play_lines(args: &BlundersArgs) -> Result<DatagenSummary, Box<dyn Error>> {
 /// Makes the missing games of the file. Resumes an interrupted run.
 fn make_games(
     args: &TeachingArgs,
-    mut make_game: impl FnMut(&mut UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
+    mut make_game: impl FnMut(&UciTeacher, u64) -> Result<LabelledGame, TrainingDataError>,
 ) -> Result<DatagenSummary, Box<dyn Error>> {
     let teacher = UciTeacher::start(&args.teacher, &args.teacher_arg);
-    let mut teacher = teacher.map_err(|error| format!("the teacher {error}"))?;
+    let teacher = teacher.map_err(|error| format!("the teacher {error}"))?;
     let (mut file, mut summary) = resume(&args.out)?;
-    let style = ProgressStyle::with_template("{pos} of {len} games {wide_bar} {eta}");
-    let progress =
-        ProgressBar::new(args.games).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let progress = ProgressBar::new(args.games);
     while (summary.games as u64) < args.games {
         progress.set_position(summary.games as u64);
-        let game = make_game(&mut teacher, summary.games as u64)?;
+        let game = make_game(&teacher, summary.games as u64)?;
         // Written at once: an interruption costs the game in progress.
         let bytes = encode(&game).map_err(|error| fault(&args.out, error))?;
         file.write_all(&bytes).map_err(|error| fault(&args.out, error))?;
@@ -212,9 +210,7 @@ fn resume(path: &Path) -> Result<(File, DatagenSummary), Box<dyn Error>> {
     let io_fault = |error: std::io::Error| fault(path, error);
     let mut summary = DatagenSummary::default();
     if !path.exists() {
-        let mut file = File::create(path).map_err(io_fault)?;
-        file.write_all(MAGIC).map_err(io_fault)?;
-        return Ok((file, summary));
+        fs::write(path, MAGIC).map_err(io_fault)?;
     }
     // From the disk: games cannot be added to a compressed file.
     let bytes = fs::read(path).map_err(io_fault)?;
@@ -234,15 +230,24 @@ fn import(args: &ImportArgs) -> Result<DatagenSummary, Box<dyn Error>> {
     let mut summary = DatagenSummary::default();
     let mut records = MAGIC.to_vec();
     for path in &args.pgn {
-        let file = files::open_text(path, &[".pgn"]).map_err(|error| fault(path, error))?;
-        file.notes.iter().for_each(|note| eprintln!("{note}"));
-        let import = labelled_games::read_games(file.content);
-        let notes = import.notes.iter().take(MOST_NOTES);
-        import.skipped.iter().chain(notes).for_each(|text| eprintln!("{}: {text}", path.display()));
-        summary.skipped += import.skipped.len();
-        for game in &import.games {
-            records.extend(encode(game).map_err(|error| fault(path, error))?);
-            summary.count(game);
+        let games = Games::open(path)?;
+        games.notes.iter().for_each(|note| eprintln!("{note}"));
+        let (tell, mut told) = (|text: String| eprintln!("{}: {text}", path.display()), 0);
+        for game in games {
+            for note in game.iter().flat_map(|game| &game.notes).take(MOST_NOTES - told) {
+                told += 1;
+                tell(note.clone());
+            }
+            match labelled(game) {
+                Ok(game) => {
+                    records.extend(encode(&game).map_err(|error| fault(path, error))?);
+                    summary.count(&game);
+                }
+                Err(text) => {
+                    tell(text);
+                    summary.skipped += 1;
+                }
+            }
         }
     }
     let written = match args.out.extension().is_some_and(|extension| extension == "zst") {

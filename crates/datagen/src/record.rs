@@ -112,13 +112,9 @@ pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     bytes.extend(length.to_le_bytes());
     bytes.push(game.result as u8);
     bytes.push(game.ending as u8);
-    let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    bytes.push(
-        flag(game.by_teacher, BY_TEACHER)
-            | flag(game.held_out, HELD_OUT)
-            | flag(game.reference, REFERENCE)
-            | flag(game.start.is_some(), HAS_START),
-    );
+    let set = [game.by_teacher, game.held_out, game.reference, game.start.is_some()];
+    let flags = set.into_iter().zip([BY_TEACHER, HELD_OUT, REFERENCE, HAS_START]);
+    bytes.push(flags.filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
     if let Some(fen) = &game.start {
         let length = u8::try_from(fen.len());
         bytes.push(length.map_err(|_| TrainingDataError::TooLarge("a FEN of more than 255 bytes"))?);
@@ -199,7 +195,12 @@ impl<'a> Records<'a> {
         }
         let ending = Ending::from_code(self.byte()?).ok_or_else(|| self.fault("unknown ending"))?;
         let flags = self.byte()?;
-        let start = if flags & HAS_START != 0 { Some(self.start_position()?) } else { None };
+        let mut start = None;
+        if flags & HAS_START != 0 {
+            let length = usize::from(self.byte()?);
+            let fen = str::from_utf8(self.next_bytes(length)?);
+            start = Some(fen.map_err(|_| self.fault("a FEN that is no text"))?.to_owned());
+        }
         let mut cursor = Cursor::new(start.as_deref())?;
         let mut plies = Vec::with_capacity(usize::from(length));
         for _ in 0..length {
@@ -209,13 +210,6 @@ impl<'a> Records<'a> {
         }
         let [by_teacher, held_out, reference] = [BY_TEACHER, HELD_OUT, REFERENCE].map(|bit| flags & bit != 0);
         Ok(LabelledGame { by_teacher, held_out, reference, start, result, ending, plies })
-    }
-
-    fn start_position(&mut self) -> Result<String, TrainingDataError> {
-        let length = usize::from(self.byte()?);
-        let fen =
-            std::str::from_utf8(self.next_bytes(length)?).map_err(|_| self.fault("a FEN that is no text"))?;
-        Ok(fen.into())
     }
 
     fn ply(&mut self, legal: &[Move]) -> Result<LabelledPly, TrainingDataError> {

@@ -9,25 +9,19 @@
 //! Random moves are mostly refuted by obvious replies. A network must learn to refute the mistakes that it
 //! finds plausible.
 
-use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::TrainingDataError;
 use crate::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use crate::record::MAX_CANDIDATES;
 use crate::table::MAX_PAST;
-use zeitnot_engine::chance;
-use zeitnot_engine::chance::GOLDEN;
-use zeitnot_engine::chess::{Color, History, Move, PositionError, Terminal, Variant};
+use zeitnot_engine::chance::{self, GOLDEN};
+use zeitnot_engine::chess::{Color, History, Move, PositionError, Variant};
 use zeitnot_engine::network::{BatchEvaluator, approximate_softmax};
 use zeitnot_lab::pgn::Ending;
-use zeitnot_lab::{ExternalCommand, InfoLine, Patience, UciProcess, UciProcessError};
-
-/// Larger scores are cut. Above lie the mates.
-const LARGEST_CENTIPAWNS: i32 = 15000;
-/// A mate in n plies is this minus n.
-const MATE: i32 = 32000;
+use zeitnot_lab::{ExternalCommand, ExternalEngine, ExternalGame, MoveScore, UciProcessError, latest_lines};
 
 /// One game in as many is held out.
 const HELD_OUT_ONE_IN: u64 = 33;
@@ -78,75 +72,56 @@ const PLAUSIBLE_DRAWS: usize = 3;
 const MISTAKE: f64 = 80.0;
 
 /// The time that the teacher may be silent in a search.
-const LONGEST_SILENCE: Patience = Patience::Silence(Duration::from_secs(600));
+const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
-/// Sends `quit` when dropped.
 #[derive(Debug)]
-pub struct UciTeacher {
-    process: UciProcess,
-}
+pub struct UciTeacher(Arc<ExternalEngine>);
 
 impl UciTeacher {
     pub fn start(program: &Path, arguments: &[String]) -> Result<UciTeacher, UciProcessError> {
         let command = ExternalCommand {
             arguments: arguments.to_vec(),
             options: vec![("MultiPV".into(), MAX_CANDIDATES.to_string())],
+            silence: LONGEST_SILENCE,
             ..ExternalCommand::new(&program.display().to_string())
         };
-        let (mut process, _) = UciProcess::start(&command)?;
-        process.new_game()?;
-        Ok(UciTeacher { process })
+        Ok(UciTeacher(Arc::new(ExternalEngine::new(command)?)))
     }
 
-    fn candidates(&mut self, game: &GameInPlay, nodes: u64) -> Result<Vec<TeacherMove>, UciProcessError> {
-        let position = game.position_text();
-        self.process.send(&format!("position {position}"))?;
-        self.process.send(&format!("go nodes {nodes}"))?;
-        let lines = self.process.read_until("bestmove", LONGEST_SILENCE)?;
-        let mut latest = [None; MAX_CANDIDATES];
-        for (rank, centipawns, first_move) in lines.iter().filter_map(|line| parse_info(line)) {
-            if let Some(slot) = latest.get_mut(rank) {
-                *slot = Some((centipawns, first_move));
-            }
-        }
+    fn fault(&self, reason: String) -> UciProcessError {
+        UciProcessError { name: self.0.name.clone(), reason }
+    }
+
+    fn candidates(
+        &self,
+        asked: &mut ExternalGame,
+        history: &History,
+        nodes: u64,
+    ) -> Result<Vec<TeacherMove>, UciProcessError> {
+        asked.begin(history, &format!("go nodes {nodes}"))?;
+        let said = asked.answer(None)?;
         let mut candidates: Vec<TeacherMove> = Vec::new();
-        for (centipawns, first_move) in latest.into_iter().flatten() {
-            let candidate = game.history.parse_move(first_move);
-            let candidate = candidate.map_err(|error| self.process.fault(error.to_string()))?;
+        for info in latest_lines(&said) {
+            let (Some(score), Some(first)) = (MoveScore::of_info(&info), info.after("pv")) else { continue };
+            let candidate = history.parse_move(first);
+            let candidate = candidate.map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
-                candidates.push(TeacherMove { r#move: candidate, centipawns });
+                candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns() as i16 });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
         if candidates.is_empty() {
-            return Err(self.process.fault(format!("gave no score for \"{position}\"")));
+            return Err(self.fault(format!("gave no score for {}", history.current().to_fen())));
         }
         Ok(candidates)
     }
-}
-
-/// Parses `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and
-/// its first move. `None` for other lines and for bounds.
-fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
-    let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
-    let (unit, number) = info.score()?;
-    let centipawns = match unit {
-        "cp" => number.clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS),
-        "mate" if number > 0 => MATE - number.saturating_mul(2).saturating_sub(1).min(MATE / 2),
-        "mate" => number.saturating_mul(-2).min(MATE / 2) - MATE,
-        _ => return None,
-    };
-    let rank = info.after("multipv").map_or(Some(1), |rank| rank.parse::<usize>().ok())?;
-    Some((rank.checked_sub(1)?, centipawns as i16, info.after("pv")?))
 }
 
 struct GameInPlay {
     start: Option<String>,
     history: History,
     plies: Vec<LabelledPly>,
-    /// In UCI's notation, each after a blank.
-    moves_text: String,
 }
 
 impl GameInPlay {
@@ -155,22 +130,12 @@ impl GameInPlay {
             Some(fen) => History::from_fen(fen, Variant::Standard)?,
             None => History::start(),
         };
-        Ok(GameInPlay { start, history, plies: Vec::new(), moves_text: String::new() })
+        Ok(GameInPlay { start, history, plies: Vec::new() })
     }
 
     fn play(&mut self, ply: LabelledPly) {
-        let _ = write!(self.moves_text, " {}", self.history.format_move(ply.played));
         self.history.push(ply.played);
         self.plies.push(ply);
-    }
-
-    fn position_text(&self) -> String {
-        let start = self.start.as_ref().map_or("startpos".into(), |fen| format!("fen {fen}"));
-        format!("{start} moves{}", self.moves_text)
-    }
-
-    fn may_be_dead(&self) -> bool {
-        self.plies.len() >= DEAD_DRAW_FROM_PLY && self.history.current().piece_count() <= DEAD_DRAW_PIECES
     }
 
     fn into_game(self, ending: Ending, held_out: bool) -> LabelledGame {
@@ -187,7 +152,7 @@ impl GameInPlay {
 /// Plays game `number` from 0. The same seed and number give the same game, if the teacher is deterministic.
 /// Fails if the teacher fails or finds no balanced opening.
 pub fn play_game(
-    teacher: &mut UciTeacher,
+    teacher: &UciTeacher,
     nodes: u64,
     seed: u64,
     number: u64,
@@ -198,38 +163,42 @@ pub fn play_game(
             return Ok(game.into_game(ending, number.is_multiple_of(HELD_OUT_ONE_IN)));
         }
     }
-    Err(teacher.process.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
+    Err(teacher.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
 }
 
 /// `None` if the opening turns out one-sided or over.
 fn try_game(
-    teacher: &mut UciTeacher,
+    teacher: &UciTeacher,
     nodes: u64,
     rng: &mut fastrand::Rng,
 ) -> Result<Option<(GameInPlay, Ending)>, TrainingDataError> {
-    let style = choose_style(rng);
+    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
+    let style = STYLES[drawn.unwrap_or(0)].1;
     let mut game = GameInPlay::new(None)?;
     for _ in 0..rng.usize(2..9) {
         let legal = game.history.legal_moves();
         let Some(&played) = rng.choice(&legal) else { break };
         game.play(LabelledPly::new(played, MoveChoice::Book));
     }
-    teacher.process.new_game()?;
+    let mut asked = ExternalGame::new(teacher.0.clone(), &game.history, &[])?;
     let opening = game.plies.len();
     let mut quiet_plies = 0;
     let ending = loop {
         let legal = game.history.legal_moves();
         if let Some(terminal) = game.history.terminal(&legal) {
-            break ending_of(terminal);
+            break terminal.into();
         }
         if game.plies.len() >= LONGEST {
             break Ending::Length;
         }
-        if quiet_plies >= DEAD_DRAW_PLIES && game.may_be_dead() {
+        let pieces = game.history.current().piece_count();
+        let may_be_dead = game.plies.len() >= DEAD_DRAW_FROM_PLY && pieces <= DEAD_DRAW_PIECES;
+        if may_be_dead && quiet_plies >= DEAD_DRAW_PLIES {
             break Ending::DeadDraw;
         }
         let decided = game.plies.last().and_then(|ply| ply.centipawns).is_some_and(|cp| cp.abs() > DECIDED);
-        let candidates = teacher.candidates(&game, if decided { nodes.div_ceil(2) } else { nodes })?;
+        let nodes = if decided { nodes.div_ceil(2) } else { nodes };
+        let candidates = teacher.candidates(&mut asked, &game.history, nodes)?;
         let best = candidates[0].centipawns;
         if game.plies.len() == opening && best.abs() > BALANCED {
             return Ok(None);
@@ -251,21 +220,6 @@ fn compress(centipawns: i16) -> f64 {
         return value.signum() * (1400.0 + 600.0 / (1.0 + 0.15 * plies));
     }
     (400.0 * (value / 400.0).asinh()).clamp(-1400.0, 1400.0)
-}
-
-fn ending_of(terminal: Terminal) -> Ending {
-    match terminal {
-        Terminal::Checkmate => Ending::Checkmate,
-        Terminal::Stalemate => Ending::Stalemate,
-        Terminal::FiftyMoves => Ending::FiftyMoves,
-        Terminal::ThreefoldRepetition => Ending::Repetition,
-        Terminal::InsufficientMaterial => Ending::InsufficientMaterial,
-    }
-}
-
-fn choose_style(rng: &mut fastrand::Rng) -> Style {
-    let drawn = chance::draw(&STYLES.map(|(share, _)| share), rng.f64());
-    STYLES[drawn.unwrap_or(0)].1
 }
 
 fn choose_move(
@@ -301,11 +255,10 @@ fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -
     candidates[chance::draw(&weights, rng.f64()).unwrap_or(0)]
 }
 
-#[derive(Debug)]
 pub struct Lines {
     games: Vec<LabelledGame>,
-    /// Cumulative plies at the end of each game.
-    ends: Vec<usize>,
+    /// Labelled plies: indices of the game and of the ply.
+    places: Vec<(usize, usize)>,
     /// The network for plausible moves. Without one, legal moves are equally likely.
     policy: Option<BatchEvaluator<()>>,
 }
@@ -316,37 +269,27 @@ impl Lines {
         games: Vec<LabelledGame>,
         policy: Option<BatchEvaluator<()>>,
     ) -> Result<Lines, TrainingDataError> {
-        let is_labelled = |game: &LabelledGame| game.plies.iter().any(|ply| !ply.candidates.is_empty());
-        let games: Vec<_> = games.into_iter().filter(is_labelled).collect();
-        if games.is_empty() {
+        let all = (0..games.len()).flat_map(|game| (0..games[game].plies.len()).map(move |ply| (game, ply)));
+        let places: Vec<_> =
+            all.filter(|&(game, ply)| !games[game].plies[ply].candidates.is_empty()).collect();
+        if places.is_empty() {
             return Err(TrainingDataError::NoLabels);
         }
-        let ends = games.iter().scan(0, |end, game| {
-            *end += game.plies.len();
-            Some(*end)
-        });
-        Ok(Lines { ends: ends.collect(), games, policy })
+        Ok(Lines { games, places, policy })
     }
 
     /// A uniformly drawn labelled ply with its game.
     fn draw_place(&self, rng: &mut fastrand::Rng) -> (&LabelledGame, usize) {
-        loop {
-            let place = rng.usize(..self.ends[self.ends.len() - 1]);
-            let number = self.ends.partition_point(|&end| end <= place);
-            let game = &self.games[number];
-            let ply = place - (self.ends[number] - game.plies.len());
-            if !game.plies[ply].candidates.is_empty() {
-                return (game, ply);
-            }
-        }
+        let (game, ply) = self.places[rng.usize(..self.places.len())];
+        (&self.games[game], ply)
     }
 
     /// Plays line `number` from 0. A line of a held-out game is held out.
     ///
-    /// The same `seed` and number give the same start. The teacher may depend on earlier questions.
+    /// The same `seed` and number give the same start.
     pub fn play_line(
         &mut self,
-        teacher: &mut UciTeacher,
+        teacher: &UciTeacher,
         nodes: u64,
         seed: u64,
         number: u64,
@@ -356,6 +299,7 @@ impl Lines {
         let held_out = source.held_out;
         let first_candidates = source.plies[ply].candidates.clone();
         let mut line = line_start(source, ply)?;
+        let mut asked = ExternalGame::new(teacher.0.clone(), &line.history, &[])?;
         let seen = line.plies.len();
         while line.plies.len() <= seen + LABELLED_PLIES {
             let legal = line.history.legal_moves();
@@ -365,7 +309,7 @@ impl Lines {
             let is_first = line.plies.len() == seen;
             let candidates = match is_first {
                 true => first_candidates.clone(),
-                false => teacher.candidates(&line, nodes)?,
+                false => teacher.candidates(&mut asked, &line.history, nodes)?,
             };
             let best = candidates[0];
             let played = match is_first || rng.f64() < DRAWN_SHARE {
@@ -389,10 +333,8 @@ impl Lines {
     ) -> Result<Move, TrainingDataError> {
         let Some(evaluator) = &mut self.policy else { return Ok(legal[rng.usize(..legal.len())]) };
         evaluator.push((), history, legal);
-        let mut policy = Vec::new();
-        for ((), slot) in evaluator.evaluate()? {
-            policy.extend_from_slice(&slot.logits);
-        }
+        let mut policy: Vec<f32> =
+            evaluator.evaluate()?.flat_map(|((), slot)| slot.logits.iter().copied()).collect();
         approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
         let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
         let mut played = legal[0];
@@ -436,25 +378,6 @@ mod tests {
     use super::*;
     use zeitnot_engine::network::backends::{BackendConfig, create};
     use zeitnot_engine::network::encode::HistoryFill;
-
-    #[test]
-    fn reads_scores() {
-        let cases = [
-            ("info depth 9 multipv 2 score cp -35 nodes 12 pv e2e4 e7e5", Some((1, -35, "e2e4"))),
-            ("info depth 9 score mate 3 pv d1d8", Some((0, 31995, "d1d8"))),
-            ("info depth 9 score mate -2 pv d1d8", Some((0, -31996, "d1d8"))),
-            ("info depth 9 score mate 0 pv d1d8", Some((0, -32000, "d1d8"))),
-            ("info depth 9 score cp 99999 pv d1d8", Some((0, 15000, "d1d8"))),
-            ("info depth 9 multipv 1 score cp 20 lowerbound pv e2e4", None),
-            ("info depth 9 multipv 0 score cp 20 pv e2e4", None),
-            ("info depth 9 currmove e2e4", None),
-            ("info string score cp 3 pv", None),
-            ("bestmove e2e4", None),
-        ];
-        for (line, expected) in cases {
-            assert_eq!(parse_info(line), expected, "{line}");
-        }
-    }
 
     fn game(book: usize, labelled: usize) -> LabelledGame {
         let mv = Move::from_bits(0);

@@ -36,13 +36,13 @@
 //! | [`time`] | time managers and all other rules that end a search, numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
+//! | [`system`] | CPU time, huge pages, and what the system's files and tools tell of the machine |
 //! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | [`chance`] | numbers that are mixed the same everywhere, drawing by weights |
 //! | [`files`] | people's files: what they are, their compression and encoding, their lines |
 //! | [`foreign`] | what the system and libraries say of a failure, and our words for it |
 //! | [`note`] | messages for people, news and errors |
-//! | [`system`] | CPU time, huge pages, and what the system's files and tools tell of the machine |
 
 // Tests may unwrap. Everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

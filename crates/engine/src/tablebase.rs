@@ -65,9 +65,7 @@ impl From<Wdl> for ProbeResult {
 #[derive(Debug)]
 pub struct Tablebase {
     tables: shakmaty_syzygy::Tablebase<Chess>,
-    wdl_files: usize,
     dtz_files: usize,
-    max_pieces: usize,
     /// Of tables of results, such as `KQPvKR`.
     names: Vec<String>,
     unusable: Vec<String>,
@@ -80,9 +78,7 @@ impl Tablebase {
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
-            wdl_files: 0,
             dtz_files: 0,
-            max_pieces: 0,
             names: Vec::new(),
             unusable: Vec::new(),
             read_error: OnceLock::new(),
@@ -103,7 +99,7 @@ impl Tablebase {
                 }
             }
         }
-        match (tablebase.wdl_files, first_error) {
+        match (tablebase.names.len(), first_error) {
             (1.., _) => Ok(tablebase),
             (0, Some(error)) => Err(error),
             (0, None) if tablebase.unusable.is_empty() => Err(TablebaseError::Empty(folders.into())),
@@ -115,11 +111,7 @@ impl Tablebase {
         let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
         match begins_as_table(path).and_then(|()| self.tables.add_file(path)) {
             Ok(()) if has_extension(path, DTZ_EXTENSION) => self.dtz_files += 1,
-            Ok(()) => {
-                self.wdl_files += 1;
-                self.max_pieces = self.max_pieces.max(pieces_in_name(name));
-                self.names.push(name.into());
-            }
+            Ok(()) => self.names.push(name.into()),
             Err(error) => {
                 let is_of_name = error.kind() == io::ErrorKind::InvalidInput;
                 let reason = match usual_name(path).filter(|_| is_of_name) {
@@ -131,13 +123,8 @@ impl Tablebase {
         }
     }
 
-    /// Largest number of pieces, kings and pawns included, in a table of results.
-    pub fn max_pieces(&self) -> usize {
-        self.max_pieces
-    }
-
     fn covers(&self, position: &Position) -> bool {
-        position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
+        position.piece_count() <= self.tables.max_pieces() && position.castling_rights().is_empty()
     }
 
     /// `None` with a fifty-move counter above 0: results are not exact then.
@@ -169,10 +156,12 @@ impl Tablebase {
 
     /// A few words, with a line for each unusable folder or file.
     pub fn description(&self) -> String {
-        let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
+        let Tablebase { names, dtz_files, unusable, .. } = self;
         let mut text = format!(
-            "{} Syzygy tables ({wdl_files} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
-            wdl_files + dtz_files
+            "{} Syzygy tables ({} WDL, {dtz_files} DTZ), up to {} pieces",
+            names.len() + dtz_files,
+            names.len(),
+            self.tables.max_pieces()
         );
         for reason in unusable {
             text += "\n";
@@ -203,11 +192,6 @@ fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
-}
-
-/// Five for `KQPvKR`. Some programs write small letters.
-fn pieces_in_name(name: &str) -> usize {
-    name.chars().filter(|c| *c != 'v').count()
 }
 
 /// The required name, if a table has another: `KQvK.rtbw` for `KQVK.RTBW`.
@@ -317,7 +301,6 @@ pub enum RootTables {
 pub struct RootMoves {
     pub moves: Vec<Move>,
     pub tables: RootTables,
-    pub(crate) hits: u64,
 }
 
 /// After a root move, from worst to best.
@@ -369,14 +352,14 @@ impl Tablebase {
             Some(under_the_rules(game, mv, prospect, Prospect::Draw, has_repeated))
         };
         if let Some(moves) = best(candidates, by_distance) {
-            return Some(RootMoves { moves, tables: RootTables::Dtz, hits: candidates.len() as u64 });
+            return Some(RootMoves { moves, tables: RootTables::Dtz });
         }
         let by_result = |mv| {
             let result = -self.wdl(&root.play(mv))?;
             Some(under_the_rules(game, mv, result, Wdl::Draw, has_repeated))
         };
         let moves = best(candidates, by_result)?;
-        Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
+        Some(RootMoves { moves, tables: RootTables::Wdl })
     }
 
     /// Plies to the next capture, pawn move or mate after `mv`, that move included: positive for a win,
@@ -507,7 +490,7 @@ impl TablesInForce {
             root_moves: found.moves,
             // With distances every leaf in the tables would be the same win, and the search blind.
             below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),
-            hits: found.hits,
+            hits: candidates.len() as u64,
         }
     }
 }
@@ -569,7 +552,7 @@ mod tests {
     #[test]
     fn names_in_small_letters_are_read_and_others_are_told() {
         let folder = folder_with(&[("kqpvkr.rtbw", 80)]);
-        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().max_pieces(), 5);
+        assert_eq!(Tablebase::open(folder.path().to_str().unwrap()).unwrap().tables.max_pieces(), 5);
         let folder = folder_with(&[("KQVK.RTBW", 80)]);
         let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err().to_string();
         assert!(

@@ -17,6 +17,7 @@
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //! | `viewer` | the page's board and graphs |
+//! | `move_rows` | the row of a played move, its curves |
 //! | `score` | the scales of evaluations: pawns, winning chances |
 //! | `uci_process` | external engines |
 //! | [`report`] | tables, plots and pages |
@@ -29,6 +30,7 @@
 
 pub mod analysis;
 pub mod matches;
+pub mod move_rows;
 pub mod moves_left;
 pub mod pgn;
 pub mod replay;
@@ -46,7 +48,10 @@ use thiserror::Error;
 
 pub use pgn::GameError;
 pub use rows::RowError;
-pub use uci_process::{ExternalCommand, ExternalEngine, InfoLine, Patience, UciProcess, UciProcessError};
+pub use score::MoveScore;
+pub use uci_process::{
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines,
+};
 use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 
@@ -81,24 +86,6 @@ pub enum LabError {
         path: PathBuf,
         /// What it holds.
         what: &'static str,
-    },
-    /// A file has fewer games than the rows beside it name.
-    #[error(
-        "{}: lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
-        path.display()
-    )]
-    MissingGames {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file has games, and no rows beside it say which.
-    #[error(
-        "{}: has games of which no games.csv is beside it; bring that back, or choose another --out",
-        path.display()
-    )]
-    MissingRows {
-        /// The file.
-        path: PathBuf,
     },
 }
 

@@ -3,12 +3,13 @@
 //! Reports are computed from rows, so that the rows of many machines together give the report of one machine.
 //!
 //! A row type is declared once: `#[derive(Default, Serialize, Deserialize)] struct GameRow { … }` and `impl
-//! Row for GameRow`. [`RowWriter`] and [`GameFiles`] append to the CSV, from which a stopped run resumes
-//! behind the last whole row. Floats round-trip. [`MergedGames`] reads the rows of many files game by game.
-//! [`JsonLines`] is for rows with lists.
+//! Row for GameRow`. A column that a later version adds gets `#[serde(default)]`, so that older rows can be
+//! read. [`RowWriter`] and [`GameFiles`] append to the CSV, from which a stopped run resumes behind the last
+//! whole row. Floats round-trip. [`MergedGames`] reads the rows of many files game by game. [`JsonLines`] is
+//! for rows with lists.
 
 use std::collections::HashSet;
-use std::fmt::Display;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::iter::Peekable;
@@ -19,9 +20,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use zeitnot_engine::foreign::in_our_words;
-
-/// Empty in older rows.
-const VERSION_COLUMN: &str = "version";
 
 /// The message names the file.
 #[derive(Debug, Error)]
@@ -53,10 +51,40 @@ impl RowError {
     }
 }
 
+/// A game of a run or of a match. Games are written in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GameKey {
+    /// Empty outside matches.
+    pub(crate) match_id: String,
+    pub(crate) game: u64,
+}
+
+impl From<u64> for GameKey {
+    fn from(game: u64) -> GameKey {
+        GameKey { match_id: String::new(), game }
+    }
+}
+
+impl fmt::Display for GameKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.match_id {
+            "" => self.game.fmt(f),
+            id => write!(f, "{} of the match {id}", self.game),
+        }
+    }
+}
+
 /// Fields are numbers, `bool`, `String` or `Option`s, in `snake_case` with their unit.
 pub trait Row: Default + Serialize + DeserializeOwned {
-    /// For people, as in "these are rows of `movesleft`".
+    /// For people, as in "no rows of `movesleft`".
     const KIND: &'static str;
+
+    fn game(&self) -> GameKey;
+
+    /// Tells apart ways to play a game, whose rows may be in different files.
+    fn way(&self) -> String {
+        String::new()
+    }
 
     fn columns() -> Vec<String> {
         let mut header = csv::Writer::from_writer(Vec::new());
@@ -68,24 +96,26 @@ pub trait Row: Default + Serialize + DeserializeOwned {
     }
 }
 
-/// Identify the kind of rows for `report`.
-pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
+fn columns_of_file(path: &Path) -> Result<csv::StringRecord, RowError> {
     let file = File::open(path).map_err(RowError::io(path))?;
     let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    let headers = csv.headers().map_err(|error| RowError::io(path)(error.into()))?;
-    Ok(headers.iter().map(str::to_owned).collect())
+    csv.headers().cloned().map_err(|error| RowError::io(path)(error.into()))
 }
 
-/// Compares the columns of a file, ignoring [`VERSION_COLUMN`].
-pub fn are_columns_of(found: &[String], columns: &[String]) -> bool {
-    let without_version = || columns.iter().filter(|column| *column != VERSION_COLUMN);
-    found == columns || found.iter().eq(without_version())
+/// Rows of a kind have most of its columns, as versions differ in some.
+fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
+    let (found, columns): (Vec<&str>, _) = (found.iter().collect(), R::columns());
+    2 * columns.iter().filter(|column| found.contains(&column.as_str())).count() > columns.len()
+}
+
+pub fn has_rows_of<R: Row>(path: &Path) -> Result<bool, RowError> {
+    Ok(are_columns_of::<R>(&columns_of_file(path)?))
 }
 
 pub(crate) fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
     let mut files = Vec::new();
     for path in paths {
-        if are_columns_of(&columns_of_file(path)?, &R::columns()) {
+        if has_rows_of::<R>(path)? {
             files.push(path.clone());
         }
     }
@@ -106,11 +136,8 @@ pub struct RowWriter<R> {
 impl<R: Row> RowWriter<R> {
     /// Replaces an old file only with the same kind of rows.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
-        if path.metadata().is_ok_and(|file| file.len() > 0) {
-            let columns = columns_of_file(path)?;
-            if !are_columns_of(&columns, &R::columns()) {
-                return Err(RowError::other_columns(path));
-            }
+        if path.metadata().is_ok_and(|file| file.len() > 0) && !has_rows_of::<R>(path)? {
+            return Err(RowError::other_columns(path));
         }
         let file = File::create(path).map_err(RowError::io(path))?;
         RowWriter::begin(path, file)
@@ -119,13 +146,13 @@ impl<R: Row> RowWriter<R> {
     /// Resumes behind the rows that `keep` accepts in order. Cuts off the rest, including a half-written last
     /// line. A missing file is created.
     ///
-    /// Refuses and keeps a file with other rows or columns, or rows without a version.
+    /// Refuses and keeps a file with other rows, or with rows of a version that wrote other columns.
     pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
         if !path.exists() {
             return RowWriter::create(path);
         }
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(RowError::io(path))?;
-        let length = end_of_last_line(&mut file).map_err(RowError::io(path))?;
+        let mut file = OpenOptions::new().write(true).open(path).map_err(RowError::io(path))?;
+        let length = end_of_last_line(path).map_err(RowError::io(path))?;
         let mut kept = 0;
         let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
         let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
@@ -139,8 +166,9 @@ impl<R: Row> RowWriter<R> {
         let is_own = if kept > 0 {
             columns == R::columns()
         } else {
-            let is_begun = length == 0 && R::columns().join(",").starts_with(&columns.join(","));
-            is_begun || are_columns_of(&columns, &R::columns())
+            let begun = columns.iter().collect::<Vec<_>>().join(",");
+            let is_begun = length == 0 && R::columns().join(",").starts_with(&begun);
+            is_begun || are_columns_of::<R>(&columns)
         };
         if !is_own {
             return Err(RowError::other_columns(path));
@@ -172,20 +200,13 @@ impl<R: Row> RowWriter<R> {
 }
 
 /// Bytes up to the last newline. No text of a row contains one.
-fn end_of_last_line(file: &mut File) -> io::Result<u64> {
-    let mut end = file.seek(SeekFrom::End(0))?;
-    let mut block = [0; 4096];
-    while end > 0 {
-        let start = end.saturating_sub(block.len() as u64);
-        let part = &mut block[..(end - start) as usize];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(part)?;
-        if let Some(newline) = part.iter().rposition(|&byte| byte == b'\n') {
-            return Ok(start + newline as u64 + 1);
-        }
-        end = start;
+fn end_of_last_line(path: &Path) -> io::Result<u64> {
+    let (mut reader, mut line, mut end) = (BufReader::new(File::open(path)?), Vec::new(), 0);
+    while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+        end += line.len() as u64;
+        line.clear();
     }
-    Ok(0)
+    Ok(end)
 }
 
 /// `games.csv` and `moves.csv` in one folder, open to be continued.
@@ -210,10 +231,6 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         ["games.csv", "moves.csv"].map(|name| folder.join(name))
     }
 
-    pub fn columns() -> Vec<Vec<String>> {
-        vec![G::columns(), M::columns()]
-    }
-
     /// Adds a game and flushes. A game counts when its own row, the last, is there.
     pub fn add(&mut self, game: &G, moves: &[M]) -> Result<(), RowError> {
         moves.iter().try_for_each(|row| self.moves.write(row))?;
@@ -226,9 +243,7 @@ impl<G: Row, M: Row> GameFiles<G, M> {
         self.moves.flush()?;
         self.games.flush()
     }
-}
 
-impl<G: RowOfGame, M: RowOfGame> GameFiles<G, M> {
     /// Merges `files` of either kind into both files of `folder`, see [`write_merged`].
     pub fn write_merged(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
         make_folder(folder)?;
@@ -272,6 +287,20 @@ impl<R: Row> RowReader<R> {
         }
         self.record.deserialize(Some(&headers)).map(Some)
     }
+
+    fn fault(&mut self, error: csv::Error) -> RowError {
+        let headers = self.csv.headers().cloned().unwrap_or_default();
+        let text = error.to_string();
+        let is_lacking = |column: &String| text.contains(&format!("missing field `{column}`"));
+        let lacking = R::columns().into_iter().find(is_lacking);
+        let Some(column) = lacking.filter(|_| are_columns_of::<R>(&headers)) else {
+            return RowError::csv::<R>(&self.path)(error);
+        };
+        let version = headers.iter().position(|name| name == "version");
+        let version = version.and_then(|column| self.record.get(column)).unwrap_or("another version");
+        let text = format!("lacks the column `{column}`; written by {version}, which can report on it");
+        RowError::Content(format!("{}: {text}", self.path.display()))
+    }
 }
 
 impl<R> std::fmt::Debug for RowReader<R> {
@@ -284,7 +313,7 @@ impl<R: Row> Iterator for RowReader<R> {
     type Item = Result<R, RowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().map_err(RowError::csv::<R>(&self.path)).transpose()
+        self.read().map_err(|error| self.fault(error)).transpose()
     }
 }
 
@@ -296,27 +325,21 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// `take` gets the existing rows in order and may refuse the file. Cuts off a half-written last line.
-    pub(crate) fn resume<R: DeserializeOwned, E: From<RowError>>(
+    /// `take` gets the existing rows in order. Cuts off a half-written last line.
+    pub(crate) fn resume<R: DeserializeOwned>(
         path: &Path,
-        mut take: impl FnMut(R) -> Result<(), E>,
-    ) -> Result<JsonLines, E> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path);
+        mut take: impl FnMut(R),
+    ) -> Result<JsonLines, RowError> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(RowError::io(path))?;
-        let (mut lines, mut whole) = (0, 0);
-        let mut reader = BufReader::new(&mut file);
-        let mut line = String::new();
-        while reader.read_line(&mut line).map_err(RowError::io(path))? > 0 && line.ends_with('\n') {
-            whole += line.len() as u64;
-            lines += 1;
-            let row = serde_json::from_str(&line);
-            let fault = |error: serde_json::Error| {
+        let whole = end_of_last_line(path).map_err(RowError::io(path))?;
+        let lines = File::open(path).map_err(RowError::io(path))?.take(whole);
+        for (line, number) in BufReader::new(lines).lines().zip(1..) {
+            let row = serde_json::from_str(&line.map_err(RowError::io(path))?);
+            take(row.map_err(|error| {
                 let remedy = "bring the file back as it was, or begin anew in another --out";
-                RowError::Content(format!("{}, line {lines}: {error}; {remedy}", path.display()))
-            };
-            take(row.map_err(fault)?)?;
-            line.clear();
+                RowError::Content(format!("{}, line {number}: {error}; {remedy}", path.display()))
+            })?);
         }
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
         Ok(JsonLines { path: path.to_owned(), file })
@@ -329,26 +352,14 @@ impl JsonLines {
     }
 }
 
-pub trait RowOfGame: Row {
-    /// Games are written in ascending order.
-    type Game: Ord + Clone + Display;
-
-    fn game(&self) -> Self::Game;
-
-    /// Tells apart ways to play a game, whose rows may be in different files.
-    fn way(&self) -> String {
-        String::new()
-    }
-}
-
 /// Rows of several files in the order of the games, in bounded memory.
 #[derive(Debug)]
-pub(crate) struct MergedGames<R: RowOfGame> {
+pub(crate) struct MergedGames<R: Row> {
     files: Vec<(PathBuf, Peekable<RowReader<R>>)>,
-    last: Option<R::Game>,
+    last: Option<GameKey>,
 }
 
-impl<R: RowOfGame> MergedGames<R> {
+impl<R: Row> MergedGames<R> {
     /// Each file's games must be in ascending order, as all commands write them.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
         let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
@@ -356,7 +367,7 @@ impl<R: RowOfGame> MergedGames<R> {
     }
 
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
-        let mut first: Option<R::Game> = None;
+        let mut first: Option<GameKey> = None;
         for (path, file) in &mut self.files {
             let game = match file.peek() {
                 None => continue,
@@ -395,12 +406,12 @@ impl<R: RowOfGame> MergedGames<R> {
     }
 }
 
-fn have_a_way_in_common<R: RowOfGame>(some: &[R], others: &[R]) -> bool {
+fn have_a_way_in_common<R: Row>(some: &[R], others: &[R]) -> bool {
     let ways: HashSet<String> = some.iter().map(R::way).collect();
     others.iter().any(|row| ways.contains(&row.way()))
 }
 
-impl<R: RowOfGame> Iterator for MergedGames<R> {
+impl<R: Row> Iterator for MergedGames<R> {
     type Item = Result<Vec<R>, RowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -409,7 +420,7 @@ impl<R: RowOfGame> Iterator for MergedGames<R> {
 }
 
 /// Refuses to replace a game that none of `files` has: it belongs to another run.
-fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
+fn check_replacing<R: Row>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
     if !path.exists() {
         return Ok(());
     }
@@ -430,7 +441,7 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
 }
 
 /// Merges all files. Existing rows are replaced if all their games are in the files.
-pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
+pub fn write_merged<R: Row>(files: &[PathBuf], path: &Path) -> Result<(), RowError> {
     check_replacing::<R>(path, files)?;
     let mut writer = RowWriter::<R>::create(path)?;
     for game in MergedGames::open(files)? {
@@ -458,6 +469,14 @@ mod tests {
 
     impl Row for Sample {
         const KIND: &'static str = "samples";
+
+        fn game(&self) -> GameKey {
+            self.game.into()
+        }
+
+        fn way(&self) -> String {
+            self.name.clone()
+        }
     }
 
     fn samples() -> Vec<Sample> {
@@ -522,17 +541,27 @@ mod tests {
         assert_eq!(columns_of_file(&other).unwrap(), Sample::columns(), "its own header, half written");
     }
 
+    /// A regression: a column that a contributor added made all older rows unreadable, and a column that was
+    /// missing was told in the words of a library.
     #[test]
-    fn rows_without_a_version_are_read_but_not_gone_on_with() {
+    fn rows_of_other_versions_are_read_but_not_gone_on_with() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
-        std::fs::write(&path, "game,name,used_ms,m_plies,won\n7,a,1.5,,true\n").unwrap();
-        assert!(are_columns_of(&columns_of_file(&path).unwrap(), &Sample::columns()));
-        assert!(!are_columns_of(&["game".into()], &Sample::columns()));
+        std::fs::write(&path, "game,name,used_ms,m_plies,won,later\n7,a,1.5,,true,x\n").unwrap();
+        assert!(has_rows_of::<Sample>(&path).unwrap());
         assert_eq!(read(&path)[0].version, "");
         let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
         assert!(refused.to_string().contains("other columns"), "{refused}");
         assert_eq!(read(&path).len(), 1, "the file is left alone");
+        for (text, writer) in [
+            ("game,used_ms,m_plies,won,version\n7,1.5,,true,0.0.9\n", "0.0.9"),
+            ("game,used_ms,m_plies,won\n7,1.5,,true\n", "another version"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let lacking = RowReader::<Sample>::open(&path).unwrap().next().unwrap().unwrap_err().to_string();
+            let expected = format!("rows.csv: lacks the column `name`; written by {writer}");
+            assert!(lacking.contains(&expected), "{lacking}");
+        }
     }
 
     #[test]
@@ -544,18 +573,6 @@ mod tests {
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
         drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
         assert_eq!(read(&path), []);
-    }
-
-    impl RowOfGame for Sample {
-        type Game = u64;
-
-        fn game(&self) -> u64 {
-            self.game
-        }
-
-        fn way(&self) -> String {
-            self.name.clone()
-        }
     }
 
     fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {

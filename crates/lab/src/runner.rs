@@ -16,22 +16,8 @@ use parking_lot::Mutex;
 use super::LabError;
 use zeitnot_engine::search::STACK_BYTES;
 
-/// The answer to a thread that asks for another job.
-#[derive(Debug)]
-pub enum Next<J> {
-    Job(J),
-    /// The next job depends on jobs under way.
-    Later,
-    End,
-}
-
-impl<J> From<Option<J>> for Next<J> {
-    fn from(job: Option<J>) -> Next<J> {
-        job.map_or(Next::End, Next::Job)
-    }
-}
-
-type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
+/// Returns the next job with its place.
+type Take<'a, J> = dyn Fn() -> Result<Option<(u64, J)>, LabError> + Sync + 'a;
 
 pub struct Jobs<'a, J, R> {
     take: &'a Take<'a, J>,
@@ -43,20 +29,30 @@ pub struct Jobs<'a, J, R> {
 }
 
 impl<J, R> Jobs<'_, J, R> {
-    /// The end once the run is stopped.
-    pub fn take(&self) -> Result<Next<(u64, J)>, LabError> {
-        if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
+    /// `None` at the end, and once the run is stopped.
+    pub fn take(&self) -> Result<Option<(u64, J)>, LabError> {
+        if self.are_stopped() { Ok(None) } else { (self.take)() }
     }
 
-    /// For runs whose jobs do not depend on others.
-    pub fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
-        let mut taken = Vec::with_capacity(most);
-        while taken.len() < most
-            && let Next::Job(job) = self.take()?
-        {
-            taken.push(job);
+    /// Takes several jobs at once, does them with `work`, and delivers their results, until there are none.
+    pub fn do_in_chunks(
+        &self,
+        most: usize,
+        mut work: impl FnMut(Vec<J>) -> Result<Vec<R>, LabError>,
+    ) -> Result<(), LabError> {
+        loop {
+            let (mut places, mut jobs) = (Vec::new(), Vec::new());
+            while jobs.len() < most
+                && let Some((place, job)) = self.take()?
+            {
+                places.push(place);
+                jobs.push(job);
+            }
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            places.into_iter().zip(work(jobs)?).for_each(|(place, result)| self.deliver(place, result));
         }
-        Ok(taken)
     }
 
     pub fn deliver(&self, place: u64, result: R) {
@@ -75,21 +71,16 @@ impl<J, R> Jobs<'_, J, R> {
 pub fn run<J: Send, R: Send>(
     threads: usize,
     stop: &AtomicBool,
-    next: impl FnMut() -> Result<Next<J>, LabError> + Send,
+    next: impl FnMut() -> Result<Option<J>, LabError> + Send,
     work: impl Fn(usize, &Jobs<'_, J, R>) -> Result<(), LabError> + Sync,
     mut receive: impl FnMut(R) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let source = Mutex::new((0, next));
     let take = || {
         let (taken, next) = &mut *source.lock();
-        Ok(match next()? {
-            Next::Job(job) => {
-                *taken += 1;
-                Next::Job((*taken - 1, job))
-            }
-            Next::Later => Next::Later,
-            Next::End => Next::End,
-        })
+        let job = next()?;
+        *taken += u64::from(job.is_some());
+        Ok(job.map(|job| (*taken - 1, job)))
     };
     let ended = AtomicBool::new(false);
     let (sender, results) = unbounded();
@@ -134,23 +125,19 @@ pub fn run<J: Send, R: Send>(
 mod tests {
     use super::*;
 
-    /// 100 jobs, taken in threes and delivered in the wrong order.
+    /// 100 jobs, taken in threes.
     fn received(threads: usize, stop: &AtomicBool, last: u64) -> Result<Vec<u64>, LabError> {
         let mut jobs = 0..100u64;
         let mut found = Vec::new();
-        let work = |_, jobs: &Jobs<'_, u64, u64>| {
-            loop {
-                let taken = jobs.take_some(3)?;
-                if taken.is_empty() {
-                    return Ok(());
-                }
-                taken.into_iter().rev().for_each(|(place, job)| jobs.deliver(place, 7 * job));
-            }
+        let work = |index: usize, jobs: &Jobs<'_, u64, u64>| {
+            // The second thread is slow, so that results come in the wrong order.
+            std::thread::sleep(std::time::Duration::from_millis(20 * index as u64));
+            jobs.do_in_chunks(3, |jobs| Ok(jobs.into_iter().map(|job| 7 * job).collect()))
         };
         run(
             threads,
             stop,
-            || Ok(jobs.next().into()),
+            || Ok(jobs.next()),
             work,
             |result| {
                 found.push(result);
@@ -181,9 +168,9 @@ mod tests {
     fn errors_and_panics_of_threads_end_the_run() {
         let going = AtomicBool::new(false);
         let fail = |stop: &AtomicBool, fault: fn() -> LabError| {
-            let endless = || Ok(Next::Job(()));
+            let endless = || Ok(Some(()));
             let work = |index: usize, jobs: &Jobs<'_, (), ()>| {
-                while let (1.., Next::Job((place, ()))) = (index, jobs.take()?) {
+                while let (1.., Some((place, ()))) = (index, jobs.take()?) {
                     jobs.deliver(place, ());
                 }
                 Err(fault())

@@ -4,8 +4,12 @@ use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::search::PvLine;
 
-/// A mate in 0 moves, in centipawns.
-const MATE: i32 = 30_000;
+/// A mate in n plies is this minus n, in centipawns, being mated n minus this.
+const MATE: i32 = 32_000;
+/// Most plies of a mate that are told apart.
+const LONGEST_MATE: i32 = 1000;
+/// Larger scores are cut to this, in centipawns. Above lie the mates.
+const LARGEST: i32 = 15_000;
 
 /// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +27,7 @@ impl MoveScore {
     }
 
     /// The score that another engine says.
-    pub(crate) fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
+    pub fn of_info(info: &InfoLine<'_>) -> Option<MoveScore> {
         match info.score()? {
             ("mate", moves) => Some(MoveScore::Mate(moves)),
             ("cp", score) => Some(MoveScore::Centipawns(score)),
@@ -31,20 +35,23 @@ impl MoveScore {
         }
     }
 
-    /// Returns the score in centipawns. Mates are worth more than anything else.
+    /// Mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
         match self {
-            MoveScore::Centipawns(score) => score,
-            MoveScore::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
+            MoveScore::Centipawns(score) => score.clamp(-LARGEST, LARGEST),
+            MoveScore::Mate(moves @ 1..) => {
+                MATE - moves.saturating_mul(2).saturating_sub(1).min(LONGEST_MATE)
+            }
+            MoveScore::Mate(moves) => moves.saturating_mul(-2).min(LONGEST_MATE) - MATE,
         }
     }
 
-    /// Returns the score that [`MoveScore::centipawns`] has made so many of.
+    /// The score that [`MoveScore::centipawns`] has made so many of.
     pub(crate) fn of_centipawns(score: i32) -> MoveScore {
-        if score.abs() < MATE - 1000 {
+        if score.abs() <= LARGEST {
             return MoveScore::Centipawns(score);
         }
-        MoveScore::Mate((MATE - score.abs()) * score.signum())
+        MoveScore::Mate((MATE + 1 - score.abs()) / 2 * score.signum())
     }
 
     /// Winning chances, percent, of the side whose score it is, by the formula that lichess publishes
@@ -100,8 +107,21 @@ mod tests {
         assert!((chances(100) - 59.10).abs() < 0.01 && (chances(-100) - 40.90).abs() < 0.01);
         assert_eq!((chances(5000), chances(-5000)), (chances(1000), chances(-1000)));
         assert_eq!([3, 0, -9].map(|moves| MoveScore::Mate(moves).win_percent()), [100.0, 0.0, 0.0]);
-        for score in [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(999)] {
+        for score in
+            [MoveScore::Centipawns(-812), MoveScore::Mate(-3), MoveScore::Mate(1), MoveScore::Mate(499)]
+        {
             assert_eq!(MoveScore::of_centipawns(score.centipawns()), score);
+        }
+        for (said, expected) in [
+            ("mate 3", 31_995),
+            ("mate -2", -31_996),
+            ("mate 0", -32_000),
+            ("cp 99999", 15_000),
+            ("cp -35", -35),
+        ] {
+            let said = format!("info depth 9 score {said} pv d1d8");
+            let score = MoveScore::of_info(&InfoLine::parse(&said).unwrap()).unwrap();
+            assert_eq!(score.centipawns(), expected, "{said}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! External UCI engines as child processes: what goes in and what comes out, line by line, with patience that
 //! ends. An engine that fails is named with what it said last.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -12,11 +12,14 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, unbounded};
 use parking_lot::Mutex;
 use thiserror::Error;
 use zeitnot_engine::chess::{History, Move, Position, Variant};
+use zeitnot_engine::time::Millis;
 
 /// The time that an engine may be silent where no clock runs, unless the user says otherwise.
 const SILENCE: Duration = Duration::from_secs(10);
 /// The time that it may be silent once it has told of an error in the place of an answer.
 const SILENCE_AFTER_ERROR: Duration = Duration::from_secs(8);
+/// The time beyond its limit after which an engine without a move counts as dead.
+const MARGIN: Duration = Duration::from_secs(9);
 /// The time that it has to end after `quit`.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The time after which it is looked whether it has ended.
@@ -54,7 +57,7 @@ impl ExternalCommand {
 
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug)]
-pub enum Patience {
+enum Patience {
     /// So long in all.
     Whole(Duration),
     /// So long after the last line that it has said.
@@ -63,7 +66,7 @@ pub enum Patience {
 
 /// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
 #[derive(Debug)]
-pub struct UciProcess {
+pub(crate) struct UciProcess {
     name: String,
     child: Child,
     /// `None` once it is told to end.
@@ -77,7 +80,7 @@ pub struct UciProcess {
 
 impl UciProcess {
     /// Starts an engine, waits until it has answered to `uci`, and sets the options. Returns also its answer.
-    pub fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+    fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
         let fault = |reason: String| UciProcessError { name: command.program.clone(), reason };
         let mut child = Command::new(&command.program)
             .args(&command.arguments)
@@ -116,8 +119,8 @@ impl UciProcess {
         Ok((process, answer))
     }
 
-    /// Sends a line. That the engine has ended is told by the reading that follows, which knows what was wanted.
-    pub fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
+    /// Sends a line. Where the engine has ended, the reading that follows says so: it knows what was wanted.
+    fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
         let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
         match writeln!(input, "{line}").and_then(|()| input.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.fault(error.to_string())),
@@ -125,7 +128,7 @@ impl UciProcess {
         }
     }
 
-    pub fn new_game(&mut self) -> Result<(), UciProcessError> {
+    fn new_game(&mut self) -> Result<(), UciProcessError> {
         self.send("ucinewgame")?;
         self.send("isready")?;
         self.read_until("readyok", self.silence)?;
@@ -133,7 +136,7 @@ impl UciProcess {
     }
 
     /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
-    pub fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
+    fn read_until(&mut self, word: &str, patience: Patience) -> Result<Vec<String>, UciProcessError> {
         let began = Instant::now();
         let (mut last, mut lines) = (began, Vec::new());
         loop {
@@ -178,12 +181,12 @@ impl UciProcess {
     }
 
     /// Ends the engine at once, for one that does not answer any more.
-    pub(crate) fn kill(&mut self) {
+    fn kill(&mut self) {
         let _ = self.child.kill();
     }
 
     /// What went wrong, with the engine's last words.
-    pub fn fault(&self, reason: String) -> UciProcessError {
+    fn fault(&self, reason: String) -> UciProcessError {
         // What it wrote before it ended may still be on its way.
         thread::sleep(LOOK_EVERY * 5);
         let words = self.words.lock().iter().cloned().collect::<Vec<_>>().join(" / ");
@@ -242,7 +245,7 @@ impl ExternalEngine {
 
 /// A game that an external engine follows.
 #[derive(Debug)]
-pub(crate) struct ExternalGame {
+pub struct ExternalGame {
     engine: Arc<ExternalEngine>,
     /// `None` after a failure.
     process: Option<UciProcess>,
@@ -254,7 +257,7 @@ pub(crate) struct ExternalGame {
 
 impl ExternalGame {
     /// Begins a game that goes on from `opening`, with these options beside those of the command.
-    pub(crate) fn new(
+    pub fn new(
         engine: Arc<ExternalEngine>,
         opening: &History,
         options: &[(&str, &str)],
@@ -271,13 +274,8 @@ impl ExternalGame {
         Ok(ExternalGame { engine, process: Some(process), position, known: 1 })
     }
 
-    /// How long a search without a clock is waited for.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::Silence(self.engine.command.silence)
-    }
-
     /// Begins the search of the last position of `game`, with the limits of `go`.
-    pub(crate) fn begin(&mut self, game: &History, go: &str) -> Result<(), UciProcessError> {
+    pub fn begin(&mut self, game: &History, go: &str) -> Result<(), UciProcessError> {
         while self.known < game.len() {
             let before = game.position(self.known - 1);
             if let Some(mv) = move_between(before, game.position(self.known)) {
@@ -291,8 +289,13 @@ impl ExternalGame {
         process.send(go)
     }
 
-    /// Waits for the end of the search. Returns what the engine said since `go`, `bestmove` included.
-    pub(crate) fn answer(&mut self, patience: Patience) -> Result<Vec<String>, UciProcessError> {
+    /// Waits for the end of the search, which may take the time `within` or any time. Returns what the engine
+    /// said since `go`, `bestmove` included.
+    pub fn answer(&mut self, within: Option<Millis>) -> Result<Vec<String>, UciProcessError> {
+        let patience = match within {
+            Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
+            None => Patience::Silence(self.engine.command.silence),
+        };
         let read = self.process()?.read_until("bestmove", patience);
         if read.is_err()
             && let Some(mut process) = self.process.take()
@@ -321,24 +324,38 @@ pub(crate) fn move_between(before: &Position, after: &Position) -> Option<Move> 
     before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }
 
+/// The last line of each rank that has a score, bounds left out, in the order of the ranks.
+pub fn latest_lines(said: &[String]) -> Vec<InfoLine<'_>> {
+    let infos = said.iter().filter_map(|line| InfoLine::parse(line));
+    let scored = infos.filter(|info| !info.is_bound() && info.score().is_some());
+    let latest: BTreeMap<_, _> = scored.map(|info| (info.rank(), info)).collect();
+    latest.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, info)| info).collect()
+}
+
+/// The nodes that a search has taken so far, or 0 if the engine does not say.
+pub(crate) fn latest_nodes(said: &[String]) -> u64 {
+    let mut latest = said.iter().rev().filter_map(|line| InfoLine::parse(line));
+    latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0)
+}
+
 /// The words of a line `info …` that is not `info string …`.
 #[derive(Clone, Debug)]
 pub struct InfoLine<'a>(Vec<&'a str>);
 
 impl<'a> InfoLine<'a> {
     /// Reads a line, or `None` for others.
-    pub fn parse(line: &'a str) -> Option<InfoLine<'a>> {
+    pub(crate) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
         is_info.then_some(InfoLine(words))
     }
 
     /// The place of the line among those of `MultiPV`, from 1.
-    pub fn rank(&self) -> usize {
+    fn rank(&self) -> usize {
         self.after("multipv").and_then(|rank| rank.parse().ok()).unwrap_or(1)
     }
 
-    pub fn is_bound(&self) -> bool {
+    fn is_bound(&self) -> bool {
         self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
 
@@ -348,12 +365,12 @@ impl<'a> InfoLine<'a> {
     }
 
     /// Returns the words behind `word`.
-    pub fn all_after(&self, word: &str) -> &[&'a str] {
+    pub(crate) fn all_after(&self, word: &str) -> &[&'a str] {
         self.0.iter().position(|it| *it == word).map_or(&[], |place| &self.0[place + 1..])
     }
 
     /// Returns the unit of the score, `cp` or `mate`, and its number.
-    pub fn score(&self) -> Option<(&'a str, i32)> {
+    pub(crate) fn score(&self) -> Option<(&'a str, i32)> {
         let unit = self.after("score")?;
         Some((unit, self.after(unit)?.parse().ok()?))
     }
@@ -380,6 +397,25 @@ impl Drop for UciProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: the last line counted, which under MultiPV is the worst one, and bounds did.
+    #[test]
+    fn the_last_line_of_each_rank_counts() {
+        for (said, expected) in [
+            (&["info score cp 5 pv e2e4", "info nodes 9 score cp 7 pv e2e4", "bestmove e2e4"][..], &[7][..]),
+            (
+                &["info multipv 1 score cp 30", "info multipv 2 score cp -90", "info multipv 1 score cp 31"],
+                &[31, -90],
+            ),
+            (&["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"], &[30]),
+            (&["info score mate -2 pv e2e4", "info score cp -9 upperbound pv e2e4"], &[-2]),
+            (&["info multipv 0 score cp 20", "info currmove e2e4", "info string score cp 3"], &[]),
+        ] {
+            let said: Vec<String> = said.iter().map(|&line| line.to_owned()).collect();
+            let scores: Vec<_> = latest_lines(&said).iter().map(|info| info.score().unwrap().1).collect();
+            assert_eq!(scores, expected, "{said:?}");
+        }
+    }
 
     /// Starts a shell script that plays an engine.
     #[cfg(unix)]

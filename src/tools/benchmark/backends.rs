@@ -275,41 +275,26 @@ impl BackendsReport {
     }
 
     fn table(&self) -> Table {
-        let numbers = [
-            "threads",
-            "batch",
-            "nps",
-            "evals/s",
-            "mean batch",
-            "busy %",
-            "ready s",
-            "first ms",
-            "W",
-            "nodes/J",
-            "± %",
-        ];
-        let caption = "Backends compared; batch is the size in force";
-        let mut table = Table::of_columns(caption, &["backend"], &numbers);
-        for run in &self.runs {
-            let figure = |path: &str, factor: f64, digits: usize| {
+        let figure = |path: &'static str, factor: f64, digits: usize| {
+            move |run: &&Run| {
                 run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))
-            };
-            table.row([
-                run.combination.backend.clone(),
-                figure("/threads", 1.0, 0),
-                figure("/minibatch_size", 1.0, 0),
-                if run.error.is_some() { "FAILS".into() } else { figure("/nps", 1.0, 0) },
-                figure("/evaluations_per_s", 1.0, 0),
-                figure("/mean_batch", 1.0, 1),
-                figure("/device_busy", 100.0, 0),
-                figure("/ready_s", 1.0, 2),
-                figure("/first_batch_ms", 1.0, 1),
-                figure("/sensors/watts", 1.0, 1),
-                figure("/sensors/nodes_per_joule", 1.0, 1),
-                figure("/noise/expected_difference", 100.0, 1),
-            ]);
-        }
-        table
+            }
+        };
+        let nps = figure("/nps", 1.0, 0);
+        Table::of("Backends compared; batch is the size in force", &self.runs)
+            .words("backend", |run| run.combination.backend.clone())
+            .numbers("threads", figure("/threads", 1.0, 0))
+            .numbers("batch", figure("/minibatch_size", 1.0, 0))
+            .numbers("nps", |run| if run.error.is_some() { "FAILS".into() } else { nps(run) })
+            .numbers("evals/s", figure("/evaluations_per_s", 1.0, 0))
+            .numbers("mean batch", figure("/mean_batch", 1.0, 1))
+            .numbers("busy %", figure("/device_busy", 100.0, 0))
+            .numbers("ready s", figure("/ready_s", 1.0, 2))
+            .numbers("first ms", figure("/first_batch_ms", 1.0, 1))
+            .numbers("W", figure("/sensors/watts", 1.0, 1))
+            .numbers("nodes/J", figure("/sensors/nodes_per_joule", 1.0, 1))
+            .numbers("± %", figure("/noise/expected_difference", 100.0, 1))
+            .table()
     }
 }
 

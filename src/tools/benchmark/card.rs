@@ -199,6 +199,7 @@ mod tests {
             (network(webgpu).as_str(), backend("onnxruntime", webgpu).as_str()),
             ("maia-1900", "webgpu fp16")
         );
-        assert_eq!(backend("demux", "demux: batches are split over 2 devices"), "demux");
+        let several = "multiplexing: batches go to whichever is free of 2 devices";
+        assert_eq!(backend("multiplexing", several), "multiplexing");
     }
 }

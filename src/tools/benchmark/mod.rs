@@ -32,7 +32,7 @@ use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
 use zeitnot_engine::time::{GoLimits, Millis};
-use zeitnot_lab::report::{Align, Bar, BarPlot, Page, Table};
+use zeitnot_lab::report::{Bar, BarPlot, Page, Table};
 
 /// Default time of each search, as in Lc0.
 const MOVE_TIME: Millis = Millis(10_000.0);
@@ -100,7 +100,7 @@ fn warn_if_busy() {
 /// Measures and reports. Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
-    let positions = args.positions.or(&BENCHMARK)?;
+    let positions = args.positions.or(BENCHMARK)?;
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);
     }
@@ -173,10 +173,8 @@ impl BenchmarkReport {
             threads_text(self.speed.threads),
             self.speed.description
         );
-        let mut facts = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
-        for (name, value) in self.facts() {
-            facts.row([name.into(), value]);
-        }
+        let facts = Table::of("The run", self.facts());
+        let facts = facts.words("what", |(name, _)| *name).words("value", |(_, value)| value.clone()).table();
         let speeds = (1..).zip(&self.speed.positions).map(|(number, row): (u32, &PositionRow)| {
             (number.to_string(), row.figures.nps as f64, row.figures.per_second(row.figures.evaluations))
         });

@@ -25,21 +25,17 @@ use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
     self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
-    KnownGames, SpendingPlan,
+    SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
-use zeitnot_lab::runner::{self, Jobs, Next};
+use zeitnot_lab::runner::{self, Jobs};
 
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: Nodes = Nodes(800);
 /// The nodes of another engine, whose nodes are cheaper as a rule.
 const DEFAULT_NODES_OF_ANOTHER: Nodes = Nodes(100_000);
-
-/// A game, and its row if an earlier part of the run has analysed it.
-type Job = (RecordedGame, Option<AnalysisRow>);
-type AnalysedRow = (AnalysisRow, bool);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct AnalyseArgs {
@@ -78,7 +74,7 @@ pub(in crate::tools) struct AnalyseArgs {
 #[derive(Serialize)]
 struct AnalysisReport<'a> {
     version: &'static str,
-    backend: String,
+    backend: &'a str,
     /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
@@ -106,60 +102,68 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         check_folder(args, folder)?;
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
-    let mut untold = UntoldTimes { is_told: args.tc.is_some() };
+    let mut is_told = args.tc.is_some();
+    let tell = |game: &RecordedGame| match unknown_times(game) {
+        Some(text) if !std::mem::replace(&mut is_told, true) => eprint_message(text),
+        _ => {}
+    };
     let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
     let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
     let mut judge = Judge::open(args, &limits)?;
-    let (backend, id) = (judge.description(), run_id(args, &limits, judge.network_sha256()));
+    let id = run_id(args, &limits, judge.network_sha256.as_deref());
     let mut judged = judged_by(&judge, &limits);
     if args.out.is_none() {
         eprint_message(&judged);
     }
     let most = args.max_games.unwrap_or(usize::MAX);
-    let mut games = all_games.by_ref().take(most).inspect(|game| untold.look_at(game));
-    let ahead: Vec<_> = games.by_ref().take(judge.concurrency()).collect();
-    if let Judge::Network(analyst) = &mut judge {
+    let mut games = all_games.by_ref().take(most).inspect(tell);
+    let ahead: Vec<_> = games.by_ref().take(judge.concurrency).collect();
+    if let JudgedBy::Network(analyst) = &mut judge.by {
         analyst.get_mut().divide_games(ahead.len());
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut games = ahead.into_iter().chain(games);
-    let (mut journal, mut known) = match folder {
-        Some(folder) => {
-            Origin { run: id.clone(), ..origin(&[]) }.claim(folder)?;
-            let (journal, known) = AnalysisJournal::open(folder, &id)?;
-            (Some(journal), known)
+    let (mut journal, mut rows) = (None, Vec::new());
+    if let Some(folder) = folder {
+        Origin { run: id, ..origin(&[]) }.claim(folder)?;
+        let (opened, known) = AnalysisJournal::open(folder)?;
+        for row in &known {
+            row.check(games.next().as_ref(), folder)?;
+            judge.by.add_effort(row.effort);
         }
-        None => (None, KnownGames::default()),
-    };
-    let next = || {
-        let Some(game) = games.next() else { return Ok(Next::End) };
-        let row = known.next(&game)?;
-        Ok(Next::Job((game, row)))
-    };
+        (journal, rows) = (Some(opened), known);
+    }
     let plan = plan(args);
     let progress = ProgressBar::new(0);
-    let work = |_, jobs: &Jobs<'_, Job, AnalysedRow>| {
+    let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
         let deliver = |place, analysed: &AnalysedGame| {
-            jobs.deliver(place, (AnalysisRow::new(&id, analysed, &backend), true));
+            jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
         };
-        match &judge {
-            Judge::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
-            Judge::Engine(engine, _) => ask_engine(engine, jobs, &plan, &progress, deliver),
+        match &judge.by {
+            JudgedBy::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
+            JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
         }
     };
     let stop = interruption()?;
-    let (mut rows, mut written) = (Vec::new(), Ok(()));
-    runner::run(judge.threads(), stop, next, work, |(row, is_new)| {
-        if let Some(journal) = journal.as_mut().filter(|_| is_new) {
-            journal.add(&row)?;
-        }
-        if args.out.is_none() {
-            written = output.write_ahead(&row.pgn);
-        }
-        rows.push(row);
-        Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
+    let mut written = Ok(());
+    let threads = if matches!(judge.by, JudgedBy::Network(_)) { 1 } else { judge.concurrency };
+    runner::run(
+        threads,
+        stop,
+        || Ok(games.next()),
+        work,
+        |row| {
+            if let Some(journal) = &mut journal {
+                journal.add(&row)?;
+            }
+            if args.out.is_none() {
+                written = output.write_ahead(&row.pgn);
+            }
+            rows.push(row);
+            Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        },
+    )?;
     written?;
     progress.finish_and_clear();
     let is_stopped = stop.load(Ordering::Relaxed);
@@ -176,13 +180,12 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         output
             .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
         if !is_stopped {
-            known.check_all_met()?;
             journal.finish()?;
         }
     }
     let report = AnalysisReport {
         version: VERSION,
-        backend,
+        backend: &judge.description,
         judged: &judged,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
@@ -195,11 +198,28 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
 }
 
 /// What judges the games.
-enum Judge {
-    /// This engine, with its network.
+struct Judge {
+    description: String,
+    network_sha256: Option<String>,
+    /// Games or positions that are searched at once.
+    concurrency: usize,
+    by: JudgedBy,
+}
+
+enum JudgedBy {
+    /// This engine, with its network. Its searches have threads of their own.
     Network(Box<Mutex<Analyst>>),
-    /// Another one, in so many processes.
-    Engine(ExternalJudge, usize),
+    /// Another one, in a process for each thread.
+    Engine(ExternalJudge),
+}
+
+impl JudgedBy {
+    fn add_effort(&self, effort: SearchEffort) {
+        match self {
+            JudgedBy::Network(analyst) => analyst.lock().add_effort(effort),
+            JudgedBy::Engine(engine) => engine.add_effort(effort),
+        }
+    }
 }
 
 impl Judge {
@@ -209,48 +229,28 @@ impl Judge {
             let mut settings = args.settings.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
-            return Ok(Judge::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))));
+            return Ok(Judge {
+                // Of the network's file the name alone, as pages and games are passed on.
+                description: searcher.setup.backend().info().description_without_folder(),
+                network_sha256: searcher.setup.network_sha256().map(str::to_owned),
+                concurrency: searcher.size.searches,
+                by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limits.clone())))),
+            });
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
-        let processes = args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize);
-        Ok(Judge::Engine(engine, processes))
-    }
-
-    fn description(&self) -> String {
-        match self {
-            Judge::Network(analyst) => analyst.lock().description(),
-            Judge::Engine(engine, _) => engine.name().to_owned(),
-        }
-    }
-
-    fn network_sha256(&self) -> Option<String> {
-        match self {
-            Judge::Network(analyst) => analyst.lock().network_sha256().map(str::to_owned),
-            Judge::Engine(..) => None,
-        }
-    }
-
-    /// Games or positions that are searched at once.
-    fn concurrency(&self) -> usize {
-        match self {
-            Judge::Network(analyst) => analyst.lock().concurrency(),
-            Judge::Engine(_, processes) => *processes,
-        }
-    }
-
-    /// Threads that hand out games. The searches of a network have threads of their own.
-    fn threads(&self) -> usize {
-        match self {
-            Judge::Network(_) => 1,
-            Judge::Engine(_, processes) => *processes,
-        }
+        Ok(Judge {
+            description: engine.name().to_owned(),
+            network_sha256: None,
+            concurrency: args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize),
+            by: JudgedBy::Engine(engine),
+        })
     }
 }
 
 /// Searches many games at once.
 fn search_games(
     analyst: &mut Analyst,
-    jobs: &Jobs<'_, Job, AnalysedRow>,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
     progress: &ProgressBar,
     deliver: impl Fn(u64, &AnalysedGame),
@@ -259,14 +259,8 @@ fn search_games(
     loop {
         while !is_at_end && analyst.has_room() {
             match jobs.take()? {
-                Next::Job((place, (game, None))) => {
-                    progress.inc_length(analyst.begin(place, game)? as u64);
-                }
-                Next::Job((place, (_, Some(row)))) => {
-                    analyst.add_effort(row.effort);
-                    jobs.deliver(place, (row, false));
-                }
-                Next::Later | Next::End => is_at_end = true,
+                Some((place, game)) => progress.inc_length(analyst.begin(place, game)? as u64),
+                None => is_at_end = true,
             }
         }
         let Some(games) = analyst.advance(plan, || jobs.are_stopped())? else { return Ok(()) };
@@ -278,17 +272,12 @@ fn search_games(
 /// Has one game after the other judged by a process of another engine.
 fn ask_engine(
     engine: &ExternalJudge,
-    jobs: &Jobs<'_, Job, AnalysedRow>,
+    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
     progress: &ProgressBar,
     deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
-    while let Next::Job((place, (game, known))) = jobs.take()? {
-        if let Some(row) = known {
-            engine.add_effort(row.effort);
-            jobs.deliver(place, (row, false));
-            continue;
-        }
+    while let Some((place, game)) = jobs.take()? {
         progress.inc_length(game.moves.len() as u64 + 1);
         let is_stopped = || jobs.are_stopped();
         let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.inc(1))? else { break };
@@ -297,44 +286,39 @@ fn ask_engine(
     Ok(())
 }
 
-/// Says once why times are left out.
-struct UntoldTimes {
-    is_told: bool,
-}
-
-impl UntoldTimes {
-    fn look_at(&mut self, game: &RecordedGame) {
-        let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
-        let is_known =
-            [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
-        if has_clocks && !is_known && game.notes.is_empty() && !std::mem::replace(&mut self.is_told, true) {
-            let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
-                Some(tag) => format!("the time control {tag:?} is not known"),
-                None => "no time control is named".to_owned(),
-            };
-            eprint_message(format_args!(
-                "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
-                 Other games of this kind are not named.",
-                game.number,
-                game.tags.players()
-            ));
-        }
+/// Why the times of a game with clocks are left out.
+fn unknown_times(game: &RecordedGame) -> Option<String> {
+    let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
+    let is_known =
+        [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
+    if !has_clocks || is_known || !game.notes.is_empty() {
+        return None;
     }
+    let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {
+        Some(tag) => format!("the time control {tag:?} is not known"),
+        None => "no time control is named".to_owned(),
+    };
+    Some(format!(
+        "game {}{}: {why}, so that clocks do not tell the time that moves took; give --tc. \
+         Other games of this kind are not named.",
+        game.number,
+        game.tags.players()
+    ))
 }
 
 fn plan(args: &AnalyseArgs) -> SpendingPlan {
     let time = &args.settings.time;
     SpendingPlan {
-        manager: time.time_manager.as_str().to_owned(),
+        manager: time.time_manager.clone(),
         control: args.tc,
         overhead_ms: time.move_overhead.as_secs_f64() * 1e3,
     }
 }
 
 /// Returns a hash over all that the analysis of a game depends on.
-fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<String>) -> String {
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
-    id.add_settings(&args.settings, network_sha256.as_deref());
+    id.add_settings(&args.settings, network_sha256);
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()
@@ -360,9 +344,9 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
 
 /// Says what judged. The built-in network is small.
 fn judged_by(judge: &Judge, limits: &GoLimits) -> String {
-    let who = match judge {
-        Judge::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description()),
-        Judge::Engine(..) => judge.description(),
+    let who = match judge.by {
+        JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
+        JudgedBy::Engine(_) => judge.description.clone(),
     };
     let more = if who.contains("(built in)") {
         " A larger network judges better: `zeitnot setup --network` fetches one."

@@ -100,7 +100,7 @@ impl GameArgs {
         let Some(path) = &self.openings else { return Ok(Openings::standard()) };
         let mut openings =
             Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
-        openings.notes().iter().for_each(eprint_message);
+        openings.notes.iter().for_each(eprint_message);
         if !self.sequential {
             openings.shuffle(self.seed);
         }
@@ -147,8 +147,11 @@ pub(super) fn missing_limit() -> Failure {
 }
 
 pub(super) fn threads(settings: &Settings) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    settings.network.threads.map_or_else(cores, NonZero::get)
+    threads_or_cores(settings.network.threads.map(NonZero::get))
+}
+
+pub(super) fn threads_or_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
-use super::run::{MADE, Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
+use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -20,10 +20,9 @@ use zeitnot_engine::params::entries;
 use zeitnot_engine::time::NoTimeControl;
 use zeitnot_lab::matches::{
     self, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader,
-    MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt,
-    Team,
+    MatchRowFiles, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
-use zeitnot_lab::report::{Origin, Page};
+use zeitnot_lab::report::Origin;
 use zeitnot_lab::{ExternalCommand, ExternalEngine, LabError};
 
 #[derive(Debug, Args)]
@@ -99,7 +98,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         let mut games = schedule[played_before as usize..]
             .iter()
             .map(|&game| PlannedGame { assignment: GameAssignment::of(game), teams: config.teams.clone() });
-        matches::play(&config, stop, || Ok(games.next().into()), |game| recorder.add(&game))?;
+        matches::play(&config, stop, || Ok(games.next()), |game| recorder.add(&game))?;
     }
     recorder.progress.finish();
     let tables = config.rules.adjudication.tables.as_ref();
@@ -130,8 +129,7 @@ fn write_page(
     origins: &[Origin],
     folder: &Path,
 ) -> Result<PathBuf, Failure> {
-    let page = matches::page(studies, ranking).heading(MADE);
-    let page = origins.iter().fold(page, Page::origin);
+    let page = matches::page(studies, ranking).origins(origins);
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 
@@ -187,7 +185,7 @@ impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         let row = MatchGameRow::new(self.header, game);
-        let moves = MatchMoveRow::of_game(self.header, game);
+        let moves = matches::rows_of_moves(self.header, game);
         self.counts.add(&row);
         moves.iter().for_each(|row| self.counts.add_move(row));
         self.nodes += row.a_nodes + row.b_nodes;
@@ -260,9 +258,7 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
     }
     let settings = game_args::settings_under(limit, side.settings.clone());
     let setup = match other {
-        Some(Team::Own(other)) if other.has_backend_of(&settings) => {
-            EngineSetup::with_backend_of(other, settings)?
-        }
+        Some(Team::Own(other)) if other.has_backend_of(&settings) => other.with_settings(settings)?,
         _ => EngineSetup::new(settings)?,
     };
     Ok(Team::Own(Arc::new(setup)))
@@ -455,7 +451,7 @@ mod tests {
     #[test]
     fn options_override_the_common_ones() {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
-        assert_eq!(side.settings.time.time_manager.as_str(), "smooth(mle-legacy(midpoint=50),x=1)");
+        assert_eq!(side.settings.time.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
         assert_eq!((side.settings.search.cpuct, side.settings.search.fpu_value), (2.0, 0.5));
         assert_eq!(side.limit, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));

@@ -3,7 +3,6 @@
 //! Measuring writes rows into the folder of `--out` (a temporary one without it). The report is computed from
 //! the rows, here and in `zeitnot report`.
 
-use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -11,7 +10,8 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, origin, origins, quoted};
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, end_on_interruption, listed, origin, origins};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::engine::OpenedBackend;
@@ -19,7 +19,7 @@ use zeitnot_lab::moves_left::{Estimator, Measurer, MovesLeftSource, PositionRow,
 use zeitnot_lab::pgn::{Ending, RecordedGame, ending};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::{RowError, RowReader, RowWriter, write_merged};
-use zeitnot_lab::runner::{self, Jobs, Next};
+use zeitnot_lab::runner::{self, Jobs};
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
@@ -123,31 +123,19 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     reported
 }
 
-fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
-    let resume = match &args.out {
-        Some(_) => "the same command goes on",
-        None => "with --out a run can go on",
-    };
-    let rows = quoted(&rows.display().to_string());
-    format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
-}
-
 /// The origin of the rows, with the identity of the run.
 fn run_origin(args: &MovesLeftArgs, opened: &OpenedBackend) -> Origin {
-    let filters = args.selection.flags();
     let mut id = RunId::new();
     id.add_settings(&args.network.settings, opened.network_sha256.as_deref());
-    id.add(format!("{:?} {filters} {} {:?}", args.nodes, args.selection.sample, args.shard));
+    id.add(format!("{:?} {:?} {:?}", args.nodes, args.selection, args.shard));
     id.add_files(&args.pgn);
-    let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
     let sample = match args.selection.sample {
         0 | 1 => "every position".to_owned(),
         sample => format!("one position in {sample}"),
     };
     let facts = [
-        ("games", names.join(", ")),
+        ("games", listed(&args.pgn)),
         ("network", opened.backend.info().description.clone()),
-        ("filters", if filters.is_empty() { "none".into() } else { filters }),
         ("sample", sample),
         ("search", args.nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
     ];
@@ -163,13 +151,12 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
     let path = folder.join(ROWS);
-    end_on_interruption(farewell(args, &path))?;
+    end_on_interruption(args.out.is_some())?;
     let mut origin = run_origin(args, &opened);
     origin.claim(folder)?;
     let (mut rows, first_game) = resume(&path)?;
     let selection = &args.selection;
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
     let (mut taken, mut broken_off) = (0, 0);
     let next_game = || {
@@ -179,23 +166,16 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
             if selection.takes_game(&game) {
                 taken += 1;
                 if game.number >= first_game && shard.takes(game.number - 1) {
-                    return Ok(Next::Job(game));
+                    return Ok(Some(game));
                 }
             }
         }
-        Ok(Next::End)
+        Ok(None)
     };
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
         let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
-        loop {
-            let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
-            if games.is_empty() {
-                return Ok(());
-            }
-            let measured = measurer.measure(&games)?.into_iter();
-            places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
-        }
+        jobs.do_in_chunks(chunk, |games| measurer.measure(&games))
     };
     let mut progress = Progress::new(args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);

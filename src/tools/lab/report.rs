@@ -7,9 +7,11 @@ use clap::Args;
 
 use super::{matches, movesleft, timelab};
 use crate::tools::{ExitStatus, Failure, Output};
-use zeitnot_lab::matches::MatchRowFiles;
+use zeitnot_lab::matches::MatchGameRow;
+use zeitnot_lab::move_rows::MoveRow;
 use zeitnot_lab::moves_left::PositionRow;
-use zeitnot_lab::rows::{Row, are_columns_of, columns_of_file};
+use zeitnot_lab::replay::ReplayGameRow;
+use zeitnot_lab::rows::{RowError, RowReader, has_rows_of};
 
 #[derive(Clone, Debug, Args)]
 pub(in crate::tools) struct ReportArgs {
@@ -25,68 +27,74 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-struct RowKind {
-    name: &'static str,
-    columns: fn() -> Vec<Vec<String>>,
-    /// The names of the files that it writes to the folder of --out.
-    writes: &'static [&'static str],
-    /// The flags that apply to its rows only.
-    flags: &'static str,
-    are_given: fn(&ReportArgs) -> bool,
-    report: fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>,
+/// The command that wrote rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Writer {
+    Movesleft,
+    Timelab,
+    Match,
 }
 
-const KINDS: [RowKind; 3] = [
-    RowKind {
-        name: "movesleft",
-        columns: || vec![PositionRow::columns()],
-        writes: &["movesleft.csv", "index.html"],
-        flags: "--estimator and --fit",
-        are_given: |args| args.estimators.are_given(),
-        report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
-    },
-    RowKind {
-        name: "timelab",
-        columns: zeitnot_lab::replay::ReplayFiles::columns,
-        writes: &["games.csv", "moves.csv", "index.html"],
-        flags: "",
-        are_given: |_| false,
-        report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
-    },
-    RowKind {
-        name: "match",
-        columns: MatchRowFiles::columns,
-        writes: &["games.csv", "moves.csv", "index.html"],
-        flags: "--sprt",
-        are_given: |args| args.results.sprt.is_some(),
-        report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
-    },
-];
+impl Writer {
+    fn name(self) -> &'static str {
+        ["movesleft", "timelab", "match"][self as usize]
+    }
+
+    /// `None` for the rows of moves if there are none: they may belong to either.
+    fn of(path: &Path) -> Result<Option<Writer>, Failure> {
+        let input = |error: RowError| Failure::Input(error.to_string());
+        if has_rows_of::<MoveRow>(path).map_err(input)? {
+            let first = RowReader::<MoveRow>::open(path)?.next().transpose()?;
+            return Ok(first.map(|row| if row.is_of_match() { Writer::Match } else { Writer::Timelab }));
+        }
+        let kinds = [has_rows_of::<PositionRow>, has_rows_of::<ReplayGameRow>, has_rows_of::<MatchGameRow>];
+        for (has_rows, writer) in kinds.into_iter().zip([Writer::Movesleft, Writer::Timelab, Writer::Match]) {
+            if has_rows(path).map_err(input)? {
+                return Ok(Some(writer));
+            }
+        }
+        Err(Failure::Input(format!(
+            "{}: these are no rows of a command that can be reported on (movesleft, timelab, match)",
+            path.display(),
+        )))
+    }
+}
 
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let args =
-        &ReportArgs { files: args.files.iter().flat_map(|path| files_of(path)).collect(), ..args.clone() };
-    let mut found: Option<&RowKind> = None;
-    for path in &args.files {
-        let kind = kind_of(path)?;
-        if found.is_some_and(|found| found.name != kind.name) {
+    let files: Vec<_> = args.files.iter().flat_map(|path| files_of(path)).collect();
+    let mut found = None;
+    for path in &files {
+        let Some(writer) = Writer::of(path)? else { continue };
+        if *found.get_or_insert(writer) != writer {
             return Err(Failure::Input(format!(
                 "{}: rows of {}, which have no report in common with those of the files before",
                 path.display(),
-                kind.name
+                writer.name()
             )));
         }
-        found = Some(kind);
     }
-    let Some(kind) = found else { return Err(Failure::Input("name files of rows".into())) };
-    if let Some(other) = KINDS.iter().find(|other| other.name != kind.name && (other.are_given)(args)) {
-        let text = format!("{}: for rows of {}; these are rows of {}", other.flags, other.name, kind.name);
+    let Some(writer) = found else {
+        return Err(Failure::Input("no game is in these files: nothing to report".into()));
+    };
+    let flags = [
+        ("--estimator and --fit", Writer::Movesleft, args.estimators.are_given()),
+        ("--sprt", Writer::Match, args.results.sprt.is_some()),
+    ];
+    if let Some((flags, other, _)) =
+        flags.into_iter().find(|&(_, other, is_given)| is_given && other != writer)
+    {
+        let text = format!("{flags}: for rows of {}; these are rows of {}", other.name(), writer.name());
         return Err(Failure::Input(text));
     }
-    if let Some(folder) = &args.out {
-        check_overwriting(&args.files, folder, kind.writes)?;
+    let out = args.out.as_deref();
+    if let Some(folder) = out {
+        check_overwriting(&files, folder, &["games.csv", "moves.csv", "movesleft.csv", "index.html"])?;
     }
-    (kind.report)(args, output)
+    match writer {
+        Writer::Movesleft => movesleft::report(&files, &args.estimators, out, output),
+        Writer::Timelab => timelab::report(&files, out, output),
+        Writer::Match => matches::report(&files, &args.results, out, output),
+    }
 }
 
 /// The files of rows in a folder. Any other path stands for itself, as does a folder without rows.
@@ -111,17 +119,4 @@ pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&st
         }
     }
     Ok(())
-}
-
-fn kind_of(path: &Path) -> Result<&'static RowKind, Failure> {
-    let columns = columns_of_file(path).map_err(|error| Failure::Input(error.to_string()))?;
-    let holds = |kind: &&RowKind| (kind.columns)().iter().any(|own| are_columns_of(&columns, own));
-    KINDS.iter().find(holds).ok_or_else(|| {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        Failure::Input(format!(
-            "{}: these are no rows of a command that can be reported on ({})",
-            path.display(),
-            names.join(", ")
-        ))
-    })
 }

@@ -73,6 +73,11 @@ impl Progress {
     }
 }
 
+/// The names of files, for people.
+pub(super) fn listed(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -83,14 +88,14 @@ pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, with `farewell` as its last message, whatever it is doing.
-pub(super) fn end_on_interruption(farewell: String) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing.
+pub(super) fn end_on_interruption(is_kept: bool) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        eprint_message(&farewell);
+        tell_stopped(is_kept);
         std::process::exit(INTERRUPTED);
     });
     Ok(())
@@ -124,8 +129,6 @@ pub(in crate::tools) fn origin(facts: &[(&str, String)]) -> Origin {
     }
 }
 
-/// The heading of the origins of a page.
-pub(super) const MADE: &str = "How this was made";
 /// Most origins of a page. More are alike but for their shards.
 const MOST_ORIGINS: usize = 8;
 
@@ -246,6 +249,7 @@ impl RunId {
 
 /// The games of all files, numbered from 1 across them. Those that are broken or have no moves count, and are
 /// named on stderr, as are files that cannot be read to their end.
+#[derive(Default)]
 pub(super) struct RecordedGames<'a> {
     files: std::slice::Iter<'a, PathBuf>,
     /// A file with its name, and the games that were read before it.
@@ -273,19 +277,7 @@ impl<'a> RecordedGames<'a> {
                 Games::open(path).map_err(|error| Failure::Input(error.to_string()))?;
             }
         }
-        Ok(RecordedGames::with(files, None))
-    }
-
-    fn with(files: &'a [PathBuf], open: Option<(String, u64, Games<'static>)>) -> RecordedGames<'a> {
-        RecordedGames {
-            files: files.iter(),
-            open,
-            read: 0,
-            broken: 0,
-            damaged: 0,
-            notes: HashMap::new(),
-            time_forms: BTreeMap::new(),
-        }
+        Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })
     }
 
     /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
@@ -305,8 +297,8 @@ impl<'a> RecordedGames<'a> {
         /// 64 games of `zeitnot-tiny` at 50 nodes a move.
         const SAMPLE: &[u8] = include_bytes!("sample.pgn.gz");
         let name = "the built-in sample".to_owned();
-        let games = Games::new(name.clone(), flate2::read::GzDecoder::new(SAMPLE));
-        RecordedGames::with(&[], Some((name, 0, games)))
+        let open = Some((name.clone(), 0, Games::new(name, flate2::read::GzDecoder::new(SAMPLE))));
+        RecordedGames { open, ..RecordedGames::default() }
     }
 }
 

@@ -3,7 +3,6 @@
 //! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
 //! replays them, writes rows and shows them.
 
-use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{MADE, Progress, RecordedGames, RunId, Shard, origin, origins};
+use super::game_args::threads_or_cores;
+use super::run::{Progress, RecordedGames, RunId, Shard, listed, origin, origins};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output, measure};
 use zeitnot_engine::network::Backend;
 use zeitnot_engine::time::{DEFAULT_MANAGER, GoLimits, Millis, TimeControl, manager_from};
-use zeitnot_lab::LabError;
 use zeitnot_lab::replay::{
     self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
     ReplayStudy, Replayer, Speed,
@@ -145,10 +144,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         },
     };
     let mut source = GameSource::new(args)?;
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
-    let names: Vec<_> = args.pgn.iter().map(|file| file.display().to_string()).collect();
-    let names = if names.is_empty() { "the built-in sample".into() } else { names.join(", ") };
+    let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
     let mut origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
     args.out.iter().try_for_each(|folder| origin.claim(folder))?;
@@ -159,23 +155,17 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         let settings = &args.network.settings;
         let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
         let mut heads = heads.transpose()?;
-        loop {
-            let (places, mut games): (Vec<_>, Vec<_>) = jobs.take_some(CHUNK)?.into_iter().unzip();
-            if games.is_empty() {
-                return Ok(());
-            }
+        jobs.do_in_chunks(CHUNK, |mut games| {
             if let Some(heads) = &mut heads {
                 heads.fill_in(&mut games)?;
             }
-            for (place, game) in places.into_iter().zip(games) {
-                jobs.deliver(place, replayer.replay(&game));
-            }
-        }
+            Ok(games.iter().map(|game| replayer.replay(game)).collect())
+        })
     };
     runner::run(
-        threads,
+        threads_or_cores(args.threads.map(|threads| threads as usize)),
         &AtomicBool::new(false),
-        || Ok::<_, LabError>(source.next().into()),
+        || Ok(source.next()),
         replay,
         |replayed| {
             done += 1;
@@ -203,7 +193,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(files) = files {
             files.finish()?;
         }
-        output.tell_page(replay::page(&study).heading(MADE).origin(&origin).write(folder)?);
+        output.tell_page(replay::page(&study).origins([&origin]).write(folder)?);
     }
     if args.pgn.is_empty() {
         eprint_message(format_args!(
@@ -230,15 +220,14 @@ fn run_id(args: &TimelabArgs, managers: &[String]) -> String {
 
 /// Refuses repeated values: their games would count twice.
 fn check_repetitions(args: &TimelabArgs, managers: &[String]) -> Result<(), Failure> {
-    let repeated = |flag: &str, texts: Vec<String>| {
+    let controls: Vec<_> = args.controls.iter().map(ToString::to_string).collect();
+    for (flag, texts) in [("manager", managers), ("tc", &controls)] {
         let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
-        match twice {
-            Some((_, text)) => Err(Failure::Input(format!("--{flag} {text} is named twice; name it once"))),
-            None => Ok(()),
+        if let Some((_, text)) = twice {
+            return Err(Failure::Input(format!("--{flag} {text} is named twice; name it once")));
         }
-    };
-    repeated("manager", managers.to_vec())?;
-    repeated("tc", args.controls.iter().map(ToString::to_string).collect())
+    }
+    Ok(())
 }
 
 /// Opens the network if a manager needs it. All managers are checked on the way.
@@ -272,9 +261,7 @@ pub(super) fn report(
     }
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
-        let page = replay::page(&study).heading(MADE);
-        let page = origins(files).iter().fold(page, |page, origin| page.origin(origin));
-        output.tell_page(page.write(folder)?);
+        output.tell_page(replay::page(&study).origins(&origins(files)).write(folder)?);
     }
     output.write(&study, &study)?;
     Ok(ExitStatus::Success)

@@ -69,20 +69,19 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &config.rules, &openings, &args.game);
-    let id = id.finish();
     let mut facts = vec![
         ("network", setup.backend().info().description.clone()),
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
-    let origin = Origin { run: id.clone(), ..origin(&facts) };
+    let origin = Origin { run: id.finish(), ..origin(&facts) };
     origin.claim(&args.out)?;
-    let (mut file, mut rows) = tuning::open_pairs(&args.out, &plan, &id)?;
+    let (mut file, mut rows) = tuning::open_pairs(&args.out)?;
     let write_page = |study: &TuneStudy| tuning::page(study, &origin).write(&args.out);
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, &id, done), &setup, interruption()?, |row| {
+    tuning::play(&config, (&plan, done), &setup, interruption()?, |row| {
         file.add(&row)?;
         rows.push(row);
         progress.show(2 * rows.len() as u64, String::new());

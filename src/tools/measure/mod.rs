@@ -27,57 +27,10 @@ use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
 use zeitnot_lab::report::{Page, terminal_width, write_fact};
 
-/// `bench`: an opening, a tactical mess, and Bratko–Kopec positions from middlegame to endgame.
-pub(super) const BENCH: [&str; 10] = [
-    "startpos",
-    "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
-    "fen r1b2rk1/2q1b1pp/p2ppn2/1p6/3QP3/1BN1B3/PPP3PP/R4RK1 w - - 0 1",
-    "fen r3r1k1/ppqb1ppp/8/4p1NQ/8/2P5/PP3PPP/R3R1K1 b - - 0 1",
-    "fen rnbqkb1r/p3pppp/1p6/2ppP3/3N4/2P5/PPP1QPPP/R1B1KB1R w KQkq - 0 1",
-    "fen 2q1rr1k/3bbnnp/p2p1pp1/2pPp3/PpP1P1P1/1P2BNNP/2BQ1PRK/7R b - - 0 1",
-    "fen 2r2rk1/1bqnbpp1/1p1ppn1p/pP6/N1P1P3/P2B1N1P/1B2QPP1/R2R2K1 b - - 0 1",
-    "fen 3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1",
-    "fen 8/8/1p1r1k2/p1pPN1p1/P3KnP1/1P6/8/3R4 b - - 0 1",
-    "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
-];
-
-/// Lc0's `benchmark`, which are those of Stockfish's `bench`.
-pub(super) const BENCHMARK: [&str; 34] = [
-    "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-    "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 10",
-    "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 11",
-    "fen 4rrk1/pp1n3p/3q2pQ/2p1pb2/2PP4/2P3N1/P2B2PP/4RRK1 b - - 7 19",
-    "fen rq3rk1/ppp2ppp/1bnpb3/3N2B1/3NP3/7P/PPPQ1PP1/2KR3R w - - 7 14 moves d4e6",
-    "fen r1bq1r1k/1pp1n1pp/1p1p4/4p2Q/4Pp2/1BNP4/PPP2PPP/3R1RK1 w - - 2 14 moves g2g4",
-    "fen r3r1k1/2p2ppp/p1p1bn2/8/1q2P3/2NPQN2/PPP3PP/R4RK1 b - - 2 15",
-    "fen r1bbk1nr/pp3p1p/2n5/1N4p1/2Np1B2/8/PPP2PPP/2KR1B1R w kq - 0 13",
-    "fen r1bq1rk1/ppp1nppp/4n3/3p3Q/3P4/1BP1B3/PP1N2PP/R4RK1 w - - 1 16",
-    "fen 4r1k1/r1q2ppp/ppp2n2/4P3/5Rb1/1N1BQ3/PPP3PP/R5K1 w - - 1 17",
-    "fen 2rqkb1r/ppp2p2/2npb1p1/1N1Nn2p/2P1PP2/8/PP2B1PP/R1BQK2R b KQ - 0 11",
-    "fen r1bq1r1k/b1p1npp1/p2p3p/1p6/3PP3/1B2NN2/PP3PPP/R2Q1RK1 w - - 1 16",
-    "fen 3r1rk1/p5pp/bpp1pp2/8/q1PP1P2/b3P3/P2NQRPP/1R2B1K1 b - - 6 22",
-    "fen r1q2rk1/2p1bppp/2Pp4/p6b/Q1PNp3/4B3/PP1R1PPP/2K4R w - - 2 18",
-    "fen 4k2r/1pb2ppp/1p2p3/1R1p4/3P4/2r1PN2/P4PPP/1R4K1 b - - 3 22",
-    "fen 3q2k1/pb3p1p/4pbp1/2r5/PpN2N2/1P2P2P/5PP1/Q2R2K1 b - - 4 26",
-    "fen 6k1/6p1/6Pp/ppp5/3pn2P/1P3K2/1PP2P2/3N4 b - - 0 1",
-    "fen 3b4/5kp1/1p1p1p1p/pP1PpP1P/P1P1P3/3KN3/8/8 w - - 0 1",
-    "fen 2K5/p7/7P/5pR1/8/5k2/r7/8 w - - 0 1 moves g5g6 f3e3 g6g5 e3f3",
-    "fen 8/6pk/1p6/8/PP3p1p/5P2/4KP1q/3Q4 w - - 0 1",
-    "fen 7k/3p2pp/4q3/8/4Q3/5Kp1/P6b/8 w - - 0 1",
-    "fen 8/2p5/8/2kPKp1p/2p4P/2P5/3P4/8 w - - 0 1",
-    "fen 8/1p3pp1/7p/5P1P/2k3P1/8/2K2P2/8 w - - 0 1",
-    "fen 8/pp2r1k1/2p1p3/3pP2p/1P1P1P1P/P5KR/8/8 w - - 0 1",
-    "fen 8/3p4/p1bk3p/Pp6/1Kp1PpPp/2P2P1P/2P5/5B2 b - - 0 1",
-    "fen 5k2/7R/4P2p/5K2/p1r2P1p/8/8/8 b - - 0 1",
-    "fen 6k1/6p1/P6p/r1N5/5p2/7P/1b3PP1/4R1K1 w - - 0 1",
-    "fen 1r3k2/4q3/2Pp3b/3Bp3/2Q2p2/1p1P2P1/1P2KP2/3N4 w - - 0 1",
-    "fen 6k1/4pp1p/3p2p1/P1pPb3/R7/1r2P1PP/3B1P2/6K1 w - - 0 1",
-    "fen 8/3p3B/5p2/5P2/p7/PP5b/k7/6K1 w - - 0 1",
-    "fen 5rk1/q6p/2p3bR/1pPp1rP1/1P1Pp3/P3B1Q1/1K3P2/R7 w - - 93 90",
-    "fen 4rrk1/1p1nq3/p7/2p1P1pp/3P2bp/3Q1Bn1/PPPB4/1K2R1NR w - - 40 21",
-    "fen r3k2r/3nnpbp/q2pp1p1/p7/Pp1PPPP1/4BNN1/1P5P/R2Q1RK1 w kq - 0 16",
-    "fen 3Qb1k1/1r2ppb1/pN1n2q1/Pp1Pp1Pr/4P2p/4BP2/4B1R1/1R5K b - - 11 40",
-];
+/// The positions of `bench`, …
+pub(super) const BENCH: &str = include_str!("bench.txt");
+/// … and those of `benchmark`.
+pub(super) const BENCHMARK: &str = include_str!("benchmark.txt");
 
 #[derive(Debug, Args)]
 pub(super) struct PositionArgs {
@@ -95,11 +48,11 @@ pub(super) struct PositionArgs {
 
 impl PositionArgs {
     /// The positions, as after UCI's `position`, or else `default`.
-    pub(super) fn or(&self, default: &[&str]) -> Result<Vec<String>, Failure> {
+    pub(super) fn or(&self, default: &str) -> Result<Vec<String>, Failure> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
-            (None, Some(file)) => read(file)?,
-            (None, None) => default.iter().map(ToString::to_string).collect(),
+            (None, Some(file)) => read(&file.display().to_string(), open_positions(file)?)?,
+            (None, None) => read("the built-in positions", default.as_bytes())?,
         };
         positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
         Ok(positions)
@@ -122,11 +75,10 @@ pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>, Failur
     Ok(opened.content)
 }
 
-fn read(file: &Path) -> Result<Vec<String>, Failure> {
-    let name = file.display();
+fn read(name: &str, content: impl Read) -> Result<Vec<String>, Failure> {
     let refuse = |reason: String| Failure::Input(format!("{name}: {reason}"));
     let mut positions = Vec::new();
-    for line in Lines::new(BufReader::new(open_positions(file)?)) {
+    for line in Lines::new(BufReader::new(content)) {
         let (number, line) = line.map_err(|error| refuse(error.to_string()))?;
         let Some(listed) = ListedPosition::read(&line) else { continue };
         let position = listed.map(|listed| listed.uci_position()).map_err(|error| error.to_string());
@@ -338,7 +290,7 @@ pub(super) fn search(
     visits.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     let mut figures = SearchFigures::default();
     figures.add(&summary);
-    let first_evaluation_ms = summary.first_evaluation.map(ms);
+    let first_evaluation_ms = summary.counts.first_evaluation.map(ms);
     Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
 }
 
@@ -513,7 +465,7 @@ pub(super) fn write_report(
     data: &impl Serialize,
 ) -> Result<PathBuf, Failure> {
     let origin = super::lab::run::origin(&[]).without_folders();
-    let path = page.heading("How this was made").origin(&origin).write(folder)?;
+    let path = page.origins([&origin]).write(folder)?;
     write_json(&folder.join(json), data)?;
     Ok(path)
 }
@@ -525,9 +477,13 @@ mod tests {
 
     #[test]
     fn built_in_positions_are_positions() {
-        for text in BENCH.into_iter().chain(BENCHMARK) {
-            let history = History::from_uci_position(text, Variant::Standard).unwrap();
-            assert!(!history.legal_moves().is_empty(), "{text}");
+        for (content, count) in [(BENCH, 10), (BENCHMARK, 34)] {
+            let positions = read("", content.as_bytes()).unwrap();
+            assert_eq!(positions.len(), count);
+            for text in positions {
+                let history = History::from_uci_position(&text, Variant::Standard).unwrap();
+                assert!(!history.legal_moves().is_empty(), "{text}");
+            }
         }
     }
 }

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice};
-use zeitnot_datagen::labelled_games;
 use zeitnot_datagen::table::{MAX_PAST, ROW};
 use zeitnot_engine::chess::{History, Variant};
 
-use crate::training_data::{PGN, read_records, write_records};
+use crate::training_data::{PGN, imported, read_records, write_records};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_zeitnot-datagen");
 
@@ -122,7 +121,7 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     assert_eq!(starts(&plausible), starts(&lines), "lines begin at the same places");
     assert!(plausible.iter().any(|line| !lines.contains(line)), "but other moves are played");
 
-    fs::write(path("pgn.zng"), write_records(&labelled_games::read_games(PGN.as_bytes()).games)).unwrap();
+    fs::write(path("pgn.zng"), write_records(&imported(PGN))).unwrap();
     let none = path("none.zng");
     let refused = teach(&["blunders", "--from", &path("pgn.zng")], "1", &none);
     assert_refused(&refused, "has labelled no position of these games");

@@ -1,12 +1,13 @@
 //! Tests training data: the import of games, the record format and the trainer's tables.
 
 use proptest::prelude::*;
+use zeitnot_datagen::TrainingDataError;
 pub use zeitnot_datagen::game::Ending;
-use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove};
+use zeitnot_datagen::game::{LabelledGame, LabelledPly, MoveChoice, TeacherMove, labelled};
 use zeitnot_datagen::record::{MAGIC, MAX_CANDIDATES, Records, encode};
 use zeitnot_datagen::table::{ROW, Tables};
-use zeitnot_datagen::{TrainingDataError, labelled_games};
 use zeitnot_engine::chess::{History, Move};
+use zeitnot_lab::pgn::Games;
 
 /// Two games as TCEC writes them; the second is Fischer random with castling.
 pub const PGN: &str = r#"[Event "A"]
@@ -28,15 +29,18 @@ f3 {book} e5 {book} g4 {[%eval -1.50] [%emt 0:00:01.000] [%clk 0:29:59.000]} Qh4
 O-O {[%eval 8.00]} Ke7 {[%eval 9.25]} 1/2-1/2
 "#;
 
+pub fn imported(text: &str) -> Vec<LabelledGame> {
+    Games::new("PGN", text.as_bytes()).map(|game| labelled(game).unwrap()).collect()
+}
+
 fn moves(game: &LabelledGame) -> Vec<String> {
     game.plies.iter().map(|ply| format!("{:?}", ply.played)).collect()
 }
 
 #[test]
 fn imports_tournament_games() {
-    let import = labelled_games::read_games(PGN.as_bytes());
-    assert_eq!((import.games.len(), import.skipped.len()), (2, 0));
-    let [mate, random] = &import.games[..] else { unreachable!() };
+    let games = imported(PGN);
+    let [mate, random] = &games[..] else { panic!("{games:?}") };
 
     assert_eq!(moves(mate), ["f2f3", "e7e5", "g2g4", "d8h4"]);
     let choices: Vec<MoveChoice> = mate.plies.iter().map(|ply| ply.choice).collect();
@@ -54,20 +58,20 @@ fn imports_tournament_games() {
 #[test]
 fn names_games_that_cannot_be_played_through() {
     let text = "[Event \"A\"]\n[Result \"1-0\"]\n\ne4 e5 Ke4 1-0\n\n[Event \"B\"]\n[Result \"*\"]\n\ne4 *\n";
-    let import = labelled_games::read_games(text.as_bytes());
-    assert!(import.games.is_empty());
+    let skipped: Vec<_> =
+        Games::new("PGN", text.as_bytes()).map(|game| labelled(game).unwrap_err()).collect();
     let reasons = ["game 1 is skipped: ply 3: ", "game 2 is skipped: it has no result"];
-    for (skipped, reason) in import.skipped.iter().zip(reasons) {
+    assert_eq!(skipped.len(), reasons.len());
+    for (skipped, reason) in skipped.iter().zip(reasons) {
         assert!(skipped.starts_with(reason), "{skipped}");
     }
-    assert_eq!(import.skipped.len(), 2);
 }
 
 #[test]
 fn the_held_out_events_never_change() {
     let held_out = |event: &str| {
         let text = format!("[Event \"{event}\"]\n[Result \"1-0\"]\n\ne4 1-0\n");
-        labelled_games::read_games(text.as_bytes()).games[0].held_out
+        imported(&text)[0].held_out
     };
     let events: Vec<u32> = (0..100).filter(|i| held_out(&format!("Season {i}"))).collect();
     assert_eq!(events, HELD_OUT_SEASONS);
@@ -110,14 +114,14 @@ pub fn read_records(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError
 
 #[test]
 fn imported_games_survive_the_record_format() {
-    let mut games = labelled_games::read_games(PGN.as_bytes()).games;
+    let mut games = imported(PGN);
     games.push(teachers_game());
     assert_eq!(read_records(&write_records(&games)).unwrap(), games);
 }
 
 #[test]
 fn truncated_records_are_errors() {
-    let games = labelled_games::read_games(PGN.as_bytes()).games;
+    let games = imported(PGN);
     let bytes = write_records(&games);
     let whole_games: Vec<usize> = (0..=games.len()).map(|n| write_records(&games[..n]).len()).collect();
     for length in (0..bytes.len()).filter(|length| !whole_games.contains(length)) {
@@ -133,7 +137,7 @@ fn foreign_files_are_named() {
 
 #[test]
 fn a_reader_stops_at_the_first_fault() {
-    let games = labelled_games::read_games(PGN.as_bytes()).games;
+    let games = imported(PGN);
     let mut bytes = write_records(&games);
     bytes[7] = 5;
     let mut reader = Records::new(&bytes).unwrap();
@@ -214,7 +218,7 @@ fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
 
 #[test]
 fn table_rows_say_what_their_layout_promises() {
-    let games = labelled_games::read_games(PGN.as_bytes()).games;
+    let games = imported(PGN);
     let (rows, moves) = tables(&games);
     assert_eq!(rows.len(), 6);
     let u16_at = |row: usize, at: usize| u16::from_le_bytes([rows[row][at], rows[row][at + 1]]);

@@ -8,13 +8,11 @@ use super::{Draining, EngineError, GoRequest, InfoOptions, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
-use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::tablebase::TablesInForce;
 use crate::time::{
-    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
-    TimeOptions, Timekeeper, manager_with_slowmover,
+    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, Timekeeper,
 };
 
 /// How long an analysis waits for the last search's batches in flight.
@@ -56,7 +54,7 @@ struct Side {
 
 fn new_sides(settings: &Settings) -> Result<[Side; 2], EngineError> {
     let side = || {
-        let timekeeper = Timekeeper::new(time_manager(&settings.time)?, settings.stoppers.clone());
+        let timekeeper = Timekeeper::new(settings.time.manager()?, settings.stoppers.clone());
         Ok::<_, EngineError>(Side { timekeeper, moves_made: 0 })
     };
     Ok([side()?, side()?])
@@ -93,16 +91,19 @@ impl GameState {
             self.release_tree();
         }
         let rescale = settings.contempt.rescale(position.current().turn(), limits.infinite)?;
-        let target = SearchTarget::of(position, request);
+        let (game, expected_move) =
+            if limits.ponder { before_last_move(position) } else { (position.clone(), None) };
+        let wanted = request.root_moves.clone();
+        let (root_moves, reply_moves) =
+            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
         let past = past_to_keep(limits, resources.draining);
-        let (tree, root) =
-            self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
+        let (tree, root) = self.set_position(&game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
+        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&game)) {
             self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
-        let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
+        let tables = resources.tables.filter_root_moves(&game, root_moves, &settings.tablebase);
         self.side = usize::from(position.current().turn().is_black());
         if limits.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(position, resources.settings)?;
@@ -121,11 +122,11 @@ impl GameState {
         let context = SearchContext {
             tree,
             root,
-            history: target.game,
-            expected_move: target.expected_move,
+            history: game,
+            expected_move,
             // The opponent may play any move.
-            root_moves: if target.expected_move.is_some() { Vec::new() } else { tables.root_moves },
-            reply_moves: target.reply_moves,
+            root_moves: if expected_move.is_some() { Vec::new() } else { tables.root_moves },
+            reply_moves,
             params,
             rescale,
             cache: resources.cache.clone(),
@@ -274,28 +275,6 @@ fn agree(a: &History, b: &History) -> bool {
     (start..=end).all(|ply| key(a, ply) == key(b, ply))
 }
 
-struct SearchTarget {
-    /// Up to the position to search.
-    game: History,
-    expected_move: Option<Move>,
-    /// Empty means all.
-    root_moves: Vec<Move>,
-    /// Those after the expected move. Empty means all.
-    reply_moves: Vec<Move>,
-}
-
-impl SearchTarget {
-    fn of(position: &History, request: &GoRequest) -> SearchTarget {
-        let ponders = request.limits.ponder;
-        let (game, expected_move) =
-            if ponders { before_last_move(position) } else { (position.clone(), None) };
-        let wanted = request.root_moves.clone();
-        let (root_moves, reply_moves) =
-            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
-        SearchTarget { game, expected_move, root_moves, reply_moves }
-    }
-}
-
 fn before_last_move(game: &History) -> (History, Option<Move>) {
     let mut before = game.clone();
     before.pop();
@@ -340,10 +319,6 @@ impl Drop for GameState {
     fn drop(&mut self) {
         self.release_tree();
     }
-}
-
-pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
-    manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
 #[derive(Debug)]

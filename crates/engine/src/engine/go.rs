@@ -90,7 +90,7 @@ impl Engine {
         let reporter = SearchReporter {
             listener,
             wants_reply: self.settings.ponder,
-            backend: network.backend.clone(),
+            backend: network.opened.backend.clone(),
             threads: network.workers.len(),
         };
         self.active = Some(ActiveSearch::start(search, order, game, reporter));
@@ -115,7 +115,7 @@ impl Engine {
             info: &order.info,
             tables: &self.tables,
             cache: &self.cache,
-            backend: &network.backend,
+            backend: &network.opened.backend,
             draining: &self.draining,
         };
         let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);

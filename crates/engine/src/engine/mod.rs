@@ -66,12 +66,6 @@ pub struct Engine {
     wants_new_manager: bool,
 }
 
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("settings", &self.settings).field("network", &self.network).finish()
-    }
-}
-
 impl Engine {
     /// At the start position, with nothing loaded. Fails if an option's text has wrong syntax.
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
@@ -113,12 +107,6 @@ impl Engine {
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
-        // GUIs resend all options. Unchanged ones do nothing, and the default manager counts as unnamed,
-        // because `Slowmover` is refused beside a named one.
-        let manager = &self.settings.time.time_manager;
-        if settings.time.time_manager.as_str() == manager.as_str() {
-            settings.time.time_manager = manager.clone();
-        }
         settings.check()?;
         let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
         self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
@@ -156,7 +144,7 @@ impl Engine {
     }
 
     pub fn in_force(&self) -> Option<String> {
-        self.network.as_ref().map(|network| in_force(network.backend.info(), network.workers.len()))
+        self.network.as_ref().map(|network| in_force(network.opened.backend.info(), network.workers.len()))
     }
 
     fn new_cache(&mut self) {
@@ -167,7 +155,7 @@ impl Engine {
     pub fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => {
-                format!("{error}. Still in use: {}", network.backend.info().description)
+                format!("{error}. Still in use: {}", network.opened.backend.info().description)
             }
             None => format!("{error}. Without a network there is no bestmove"),
         }
@@ -222,16 +210,16 @@ impl Engine {
     }
 
     pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(|network| network.backend.info())
+        self.network.as_ref().map(|network| network.opened.backend.info())
     }
 
     pub fn network_sha256(&self) -> Option<&str> {
-        self.network.as_ref()?.network_sha256.as_deref()
+        self.network.as_ref()?.opened.network_sha256.as_deref()
     }
 
     /// News of the backend. A running search's listener hears them instead.
     pub fn take_notes(&self) -> Vec<Note> {
-        self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
+        self.network.as_ref().map(|network| network.opened.backend.take_notes()).unwrap_or_default()
     }
 
     /// 0 without a network.
@@ -243,12 +231,12 @@ impl Engine {
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
         chosen
-            .or_else(|| self.network.as_ref().map(|network| network.backend.info().preferred_batch))
+            .or_else(|| self.network.as_ref().map(|network| network.opened.backend.info().preferred_batch))
             .unwrap_or(0)
     }
 
     pub fn busy_time(&self) -> Option<Duration> {
-        self.network.as_ref()?.backend.busy_time()
+        self.network.as_ref()?.opened.backend.busy_time()
     }
 }
 
@@ -260,7 +248,7 @@ impl Drop for Engine {
 
 impl Settings {
     pub fn check(&self) -> Result<(), EngineError> {
-        game::time_manager(&self.time)?;
+        self.time.manager()?;
         BackendConfig::parse(&self.network.backend, &self.network.backend_options)?;
         self.contempt.advantage()?;
         Ok(())

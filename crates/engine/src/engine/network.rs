@@ -11,7 +11,7 @@ use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
-use crate::network::instrumented::{Instrumented, with_notes};
+use crate::network::instrumented::with_notes;
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
 use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, backends, discover};
 use crate::note::Note;
@@ -105,8 +105,7 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
     options: NetworkOptions,
-    pub(super) backend: Arc<dyn Backend>,
-    pub(super) network_sha256: Option<String>,
+    pub(super) opened: OpenedBackend,
     pub(super) workers: WorkerPool,
 }
 
@@ -119,16 +118,14 @@ impl LoadedNetwork {
             return Ok(None);
         }
         let same_backend = old.filter(|old| old.options.has_backend_of(options));
-        let (backend, network_sha256): (Arc<dyn Backend>, _) = match same_backend {
-            Some(old) => (old.backend.clone(), old.network_sha256.clone()),
-            None => {
-                let OpenedBackend { backend, network_sha256 } = open_without_wrong_parameters(options)?;
-                (Arc::new(Instrumented::new(backend)), network_sha256)
-            }
+        let opened = match same_backend {
+            Some(old) => old.opened.clone(),
+            None => open_without_wrong_parameters(options)?,
         };
+        let backend = &*opened.backend;
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
-        let workers = WorkerPool::new(&*backend, threads)?;
-        Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
+        let workers = WorkerPool::new(backend, threads)?;
+        Ok(Some(LoadedNetwork { options: options.clone(), opened, workers }))
     }
 }
 
@@ -201,9 +198,9 @@ impl Engine {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };
         let legal = game.legal_moves();
-        let mut batch = BatchEvaluator::new(&*network.backend, self.settings.search.history_fill, 1)?;
+        let mut batch = BatchEvaluator::new(&*network.opened.backend, self.settings.search.history_fill, 1)?;
         batch.push((), game, &legal);
-        let has_moves_left = network.backend.info().has_moves_left;
+        let has_moves_left = network.opened.backend.info().has_moves_left;
         let evaluated = batch.evaluate()?.next();
         Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
     }

@@ -36,24 +36,24 @@ impl EngineSetup {
         EngineSetup::with_opened(settings, opened)
     }
 
-    /// Opens the tables, but shares the backend of `other`.
-    pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
-        EngineSetup::with_opened(settings, other.opened.clone())
-    }
-
     /// Opens the tables for a backend.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
-        settings.check()?;
-        let mut tables = TablesInForce::default();
-        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
-        Ok(EngineSetup { settings, opened, tables, notes })
+        EngineSetup {
+            settings: Settings::default(),
+            opened,
+            tables: TablesInForce::default(),
+            notes: Vec::new(),
+        }
+        .with_settings(settings)
     }
 
-    /// The same network and tables under other options, which must not change those. Instant.
+    /// The same network under other options, which must not change that. Instant, unless they name other
+    /// tables.
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
-        let tables = self.tables.clone();
-        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes: Vec::new() })
+        let mut tables = self.tables.clone();
+        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
+        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes })
     }
 
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
@@ -90,7 +90,6 @@ impl EngineSetup {
     }
 }
 
-#[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
     /// With the player's own seed.
@@ -333,15 +332,15 @@ mod tests {
     /// A non-default value for every option that changes a search of 800 nodes.
     fn other_values(spec: &OptionSpec) -> Vec<String> {
         match &spec.kind {
-            OptionKind::Switch { default } => vec![(!default).to_string()],
-            OptionKind::Integer { min, max, .. } => {
+            OptionKind::Switch => vec![(spec.default == "false").to_string()],
+            OptionKind::Integer { min, max } => {
                 [*min, 1, 5, 60].map(|value| value.clamp(*min, *max).to_string()).into()
             }
-            OptionKind::Decimal { min, max, .. } => {
+            OptionKind::Decimal { min, max } => {
                 [min.max(-1.0), 0.3, max.min(3.0)].map(|value| value.clamp(*min, *max).to_string()).into()
             }
-            OptionKind::Choice { choices, .. } => choices.iter().map(|value| (*value).to_owned()).collect(),
-            OptionKind::Text { .. } | OptionKind::Button => Vec::new(),
+            OptionKind::Choice(choices) => choices.iter().map(|value| (*value).to_owned()).collect(),
+            OptionKind::Text | OptionKind::Button => Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use shakmaty::{Role, Square};
+use shakmaty::{Position as _, Role, Square};
 
 use crate::chess::{History, Move, Position};
 use crate::network::Evaluation;
@@ -40,7 +40,7 @@ impl QuickLook {
 pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
-    let is_mate = |mv: &Move| is_mate(&game.current().play(*mv));
+    let is_mate = |mv: &Move| game.current().play(*mv).chess().is_checkmate();
     let in_one = candidates().find(is_mate).map(|mv| (mv, 1));
     let in_more = || {
         let line = game.mate_by_checks(MATE_MOVES);
@@ -63,10 +63,6 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     let score = balance(position) + gain;
     let value = Evaluation { q: expected_result(score.into()) as f32, ..Evaluation::default() };
     Some(QuickLook { mv, value, mate: None })
-}
-
-fn is_mate(position: &Position) -> bool {
-    position.is_check() && position.legal_moves().is_empty()
 }
 
 /// Material won, in centipawns, less the piece if it can be recaptured.

@@ -53,6 +53,7 @@ pub const CLEAR_TREE: OptionSpec = OptionSpec {
     name: "ClearTree",
     flag: "",
     kind: OptionKind::Button,
+    default: String::new(),
     help: "Lets the next search begin with an empty tree.",
     visibility: Visibility::Hidden,
 };
@@ -103,7 +104,7 @@ impl Settings {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
             let value = option.and_then(|option| self.text_of(option.flag));
-            spec.uci_line(&value.unwrap_or_else(|| spec.default_text()))
+            spec.uci_line(value.as_deref().unwrap_or(&spec.default))
         })
     }
 
@@ -129,12 +130,8 @@ impl Settings {
     }
 
     pub fn changed(&self) -> Vec<(&'static str, String)> {
-        let defaults = Settings::specs().iter().map(OptionSpec::default_text);
-        self.values()
-            .zip(defaults)
-            .filter(|((_, value), default)| value != default)
-            .map(|(set, _)| set)
-            .collect()
+        let values = self.values().zip(Settings::specs());
+        values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
     }
 
     pub fn augment_with(command: Command, flags: &[&str]) -> Command {
@@ -343,7 +340,7 @@ mod tests {
     fn defaults_lie_in_their_ranges_and_can_be_set_again() {
         let mut settings = Settings::default();
         for spec in Settings::specs() {
-            settings.set(spec.name, &spec.default_text()).unwrap_or_else(|e| panic!("{e}"));
+            settings.set(spec.name, &spec.default).unwrap_or_else(|e| panic!("{e}"));
         }
         assert!(settings.values().eq(Settings::default().values()));
         assert_eq!(settings.changed(), []);

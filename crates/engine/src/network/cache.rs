@@ -3,12 +3,12 @@
 //! The search looks a leaf up before it queues it. The key must identify everything that an evaluation
 //! depends on ([`crate::chess::History::evaluation_key`]). A full cache drops the oldest evaluation.
 
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 use dashmap::DashMap;
+use nohash_hasher::BuildNoHashHasher;
 
 use super::Evaluation;
 
@@ -40,33 +40,13 @@ const PLACE_BYTES: usize = size_of::<(u64, CachedEvaluation)>() + 1;
 /// Per entry elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its place in the queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
 
-/// For keys that are hashes already.
-#[derive(Debug, Default)]
-pub struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
 /// Evaluations by position key.
 ///
 /// Any thread may call any method: the map locks a shard at a time, the queue is lock-free, and `len` is
 /// relaxed, because a late reader only evicts a little later.
 #[derive(Debug)]
 pub struct EvalCache {
-    entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,
+    entries: DashMap<u64, CachedEvaluation, BuildNoHashHasher<u64>>,
     /// Each key of `entries` once, in order of insertion.
     order: SegQueue<u64>,
     capacity: usize,
@@ -78,7 +58,7 @@ impl EvalCache {
     /// 0 keeps nothing.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
-            entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
+            entries: DashMap::with_hasher_and_shard_amount(BuildNoHashHasher::default(), SHARDS),
             order: SegQueue::new(),
             capacity,
             len: CachePadded::default(),

@@ -12,7 +12,8 @@ const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// Lc0's least size of a network file with another name, in bytes.
 const LEAST_SIZE: u64 = 500_000;
 /// Beside the program.
-pub const SUBFOLDERS: [&str; 3] = ["networks", "weights", "models"];
+pub const NETWORKS: &str = "networks";
+const FOLDERS: [&str; 4] = ["", NETWORKS, "weights", "models"];
 
 /// The network in the program: file name and content. `build.rs` finds it.
 const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(env!("ZEITNOT_EMBEDDED")));
@@ -40,15 +41,8 @@ pub struct Discovered {
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, NetworkError> {
     match named {
         Some(path) => Ok(Discovered { network: NetworkFile::load(path, heads)?, passed_over: Vec::new() }),
-        None => newest_or_built_in(&folders_beside_the_program(), heads),
+        None => newest_or_built_in(&folders::beside_the_program(&FOLDERS), heads),
     }
-}
-
-fn folders_beside_the_program() -> Vec<PathBuf> {
-    folders::executable().map_or(Vec::new(), |beside| {
-        let subfolders = SUBFOLDERS.map(|name| beside.join(name));
-        [beside].into_iter().chain(subfolders).collect()
-    })
 }
 
 fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discovered, NetworkError> {

@@ -18,6 +18,8 @@
 //! | 110 | armageddon formats: all ones if Black moves |
 //! | 111 | all ones |
 
+use prost::Enumeration;
+
 use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
 use crate::options::option_choice;
@@ -33,44 +35,26 @@ const ONES: usize = CASTLING + 7;
 const EVERYWHERE: u64 = !0;
 
 /// `pblczero.NetworkFormat.InputFormat` in Lc0's files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
 pub enum InputFormat {
-    /// 1: castling rights as whole planes.
-    #[default]
-    Classical,
-    /// 2: castling rights as the rooks' squares, which distinguishes Chess960 positions.
-    CastlingPlane,
-    /// 3: canonical orientation, history cut at irreversible moves, en-passant plane.
-    Canonical,
-    /// 4: as 3, the fifty-move counter divided by 100.
-    CanonicalHectoplies,
-    /// 132: as 4, with a plane for Black to move.
-    CanonicalHectopliesArmageddon,
-    /// 5: as 4, but only repeated earlier positions are given.
-    CanonicalV2,
-    /// 133: as 5, with a plane for Black to move.
-    CanonicalV2Armageddon,
+    /// Castling rights as whole planes.
+    Classical = 1,
+    /// Castling rights as the rooks' squares, which distinguishes Chess960 positions.
+    CastlingPlane = 2,
+    /// Canonical orientation, history cut at irreversible moves, en-passant plane.
+    Canonical = 3,
+    /// As 3, the fifty-move counter divided by 100.
+    CanonicalHectoplies = 4,
+    /// As 4, with a plane for Black to move.
+    CanonicalHectopliesArmageddon = 132,
+    /// As 4, but only repeated earlier positions are given.
+    CanonicalV2 = 5,
+    /// As 5, with a plane for Black to move.
+    CanonicalV2Armageddon = 133,
 }
 
 impl InputFormat {
-    const NUMBERS: [(i32, InputFormat); 7] = [
-        (1, InputFormat::Classical),
-        (2, InputFormat::CastlingPlane),
-        (3, InputFormat::Canonical),
-        (4, InputFormat::CanonicalHectoplies),
-        (132, InputFormat::CanonicalHectopliesArmageddon),
-        (5, InputFormat::CanonicalV2),
-        (133, InputFormat::CanonicalV2Armageddon),
-    ];
-
-    pub fn from_number(number: i32) -> Option<InputFormat> {
-        InputFormat::NUMBERS.iter().find(|(known, _)| *known == number).map(|&(_, format)| format)
-    }
-
-    pub fn number(self) -> i32 {
-        InputFormat::NUMBERS.iter().find(|(_, format)| *format == self).map_or(0, |&(number, _)| number)
-    }
-
     /// Whether boards are transformed and history is cut at irreversible moves.
     fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)

@@ -190,12 +190,6 @@ impl<Tag> BatchEvaluator<Tag> {
     }
 }
 
-impl<Tag: Debug> Debug for BatchEvaluator<Tag> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchEvaluator").field("waiting", &self.tags).finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,11 @@ fn platform_cache() -> Option<PathBuf> {
     }
 }
 
+/// The program's folder (`""`) and folders in it, which need not exist.
+pub(crate) fn beside_the_program(subfolders: &[&str]) -> Vec<PathBuf> {
+    executable().iter().flat_map(|folder| subfolders.iter().map(|sub| folder.join(sub))).collect()
+}
+
 pub fn executable() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_path_buf)
 }

@@ -1,5 +1,5 @@
-//! Wrappers of backends. One measures busy time and checks that outputs are numbers: the engine puts it on
-//! every backend. The other adds notes.
+//! The wrapper of every backend that is made: it measures busy time, checks that outputs are numbers, and has
+//! notes on how the backend was made.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,19 +7,22 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
+use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 use crate::note::Note;
 
 #[derive(Debug)]
 pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
     busy: Arc<BusyMeter>,
+    /// Taken once, before the backend's.
+    notes: Mutex<Vec<Note>>,
 }
 
 impl Instrumented {
-    pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
-        let busy = Arc::new(BusyMeter::new(backend.info().processor, Instant::now()));
-        Instrumented { backend, busy }
+    /// `notes` precede the backend's own.
+    pub fn new(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Instrumented {
+        let busy = Arc::new(BusyMeter::new(backend.info().queues > 0, Instant::now()));
+        Instrumented { backend, busy, notes: Mutex::new(notes) }
     }
 }
 
@@ -40,8 +43,14 @@ impl Backend for Instrumented {
     }
 
     fn take_notes(&self) -> Vec<Note> {
-        self.backend.take_notes()
+        let mut notes = std::mem::take(&mut *self.notes.lock());
+        notes.extend(self.backend.take_notes());
+        notes
     }
+}
+
+pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
+    if notes.is_empty() { backend } else { Arc::new(Instrumented::new(backend, notes)) }
 }
 
 struct InstrumentedEvaluator {
@@ -77,7 +86,7 @@ impl Drop for BusyGuard<'_> {
 /// Adds up the time in which evaluators work, seen from outside: from call to answer.
 #[derive(Debug)]
 struct BusyMeter {
-    processor: Processor,
+    is_accelerator: bool,
     state: Mutex<BusyState>,
 }
 
@@ -91,54 +100,20 @@ struct BusyState {
 }
 
 impl BusyMeter {
-    fn new(processor: Processor, now: Instant) -> BusyMeter {
+    fn new(is_accelerator: bool, now: Instant) -> BusyMeter {
         let state = BusyState { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
-        BusyMeter { processor, state: Mutex::new(state) }
+        BusyMeter { is_accelerator, state: Mutex::new(state) }
     }
 
     fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
         let mut state = self.state.lock();
         let passed = now.saturating_duration_since(state.until);
         state.until = state.until.max(now);
-        let busy = match self.processor {
-            // Each evaluator has a core.
-            Processor::Cpu => passed * state.active / state.evaluators.max(1),
-            Processor::Accelerator => passed * state.active.min(1),
-        };
+        // On a CPU each evaluator has a core.
+        let share = if self.is_accelerator { 1 } else { state.evaluators.max(1) };
+        let busy = passed * state.active.min(share) / share;
         state.busy += busy;
         state
-    }
-}
-
-#[derive(Debug)]
-struct WithNotes {
-    backend: Arc<dyn Backend>,
-    /// Taken once, before the backend's.
-    notes: Mutex<Vec<Note>>,
-}
-
-/// `notes` precede the backend's own.
-pub(crate) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<Note>) -> Arc<dyn Backend> {
-    if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
-}
-
-impl Backend for WithNotes {
-    fn info(&self) -> &BackendInfo {
-        self.backend.info()
-    }
-
-    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        self.backend.evaluator()
-    }
-
-    fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time()
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        let mut notes = std::mem::take(&mut *self.notes.lock());
-        notes.extend(self.backend.take_notes());
-        notes
     }
 }
 
@@ -150,9 +125,9 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// The busy time of two evaluators at work from 0 to 10 ms and from 6 to 16 ms.
-    fn overlapping(processor: Processor) -> Duration {
+    fn overlapping(is_accelerator: bool) -> Duration {
         let start = Instant::now();
-        let meter = BusyMeter::new(processor, start);
+        let meter = BusyMeter::new(is_accelerator, start);
         meter.counted(start).evaluators = 2;
         meter.counted(start).active = 1;
         meter.counted(start + 6 * MS).active = 2;
@@ -163,8 +138,8 @@ mod tests {
 
     #[test]
     fn cores_count_each_for_itself_and_a_device_once() {
-        assert_eq!(overlapping(Processor::Cpu), 10 * MS);
-        assert_eq!(overlapping(Processor::Accelerator), 16 * MS);
+        assert_eq!(overlapping(false), 10 * MS);
+        assert_eq!(overlapping(true), 16 * MS);
     }
 
     /// Its last output is the number.
@@ -200,7 +175,7 @@ mod tests {
     fn outputs_that_are_no_numbers_are_an_error() {
         let random = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
         let evaluate = |output| {
-            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)));
+            let instrumented = Instrumented::new(Arc::new(Damaged(random.clone(), output)), Vec::new());
             instrumented.evaluator().unwrap().evaluate(&mut vec![EvalSlot::default(); 3])
         };
         assert!(evaluate(1.0).is_ok());

@@ -29,6 +29,7 @@ pub mod weights;
 
 use std::fmt::Debug;
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -96,9 +97,9 @@ pub struct BackendInfo {
     pub max_batch: usize,
     /// The smallest batch with about the best throughput, as far as known.
     pub preferred_batch: usize,
-    pub processor: Processor,
     pub(crate) preferred_threads: usize,
-    /// Batches in flight while the search goes on, or 0 if evaluation occupies the calling thread's core.
+    /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
+    /// calling thread's core.
     pub queues: usize,
     /// The pace of a device in virtual time, whose evaluators answer at once. `None` in real time.
     pub(crate) virtual_pace: Option<DevicePace>,
@@ -122,13 +123,6 @@ pub fn without_folder(description: &str) -> String {
     // Measured elsewhere, it may have the separators of another system.
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Processor {
-    /// The search and the evaluation compete for the cores.
-    Cpu,
-    Accelerator,
 }
 
 /// While one batch is computed, the other travels.
@@ -191,4 +185,17 @@ pub trait Evaluator: Send {
     /// Evaluates all slots of `batch` (1 to [`BackendInfo::max_batch`]) and fills their outputs. Blocks.
     /// After an error the outputs are undefined.
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
+}
+
+impl dyn Evaluator + '_ {
+    /// A panic of `backend` is a failure like others.
+    pub(crate) fn evaluate_or_fail(
+        &mut self,
+        backend: &str,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), BackendError> {
+        catch_unwind(AssertUnwindSafe(|| self.evaluate(batch))).unwrap_or_else(|_| {
+            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
+        })
+    }
 }

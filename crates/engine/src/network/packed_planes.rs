@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn packed_planes_expand_to_the_dense_tensor_in_every_format() {
-        let formats = [1, 2, 3, 4, 132, 5, 133].map(|number| InputFormat::from_number(number).unwrap());
+        let formats = [1, 2, 3, 4, 132, 5, 133].map(|number| InputFormat::try_from(number).unwrap());
         for text in [
             "startpos moves g1f3 g8f6 f3g1 f6g8 g1f3",
             "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R b KQkq - 37 60",

@@ -33,11 +33,11 @@ pub(crate) static MOVES: [PolicyMove; POLICY_SIZE] = moves();
 /// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7. 56 to 63 are the
 /// knight's jumps clockwise from NNE. 64 to 72 are the promotions left, straight on, right, each to rook,
 /// bishop, queen.
-pub(crate) static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = convolution_cells();
+pub(crate) static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = cells(false);
 
 /// By policy index: the cell in the attention policy head's output, `from * 64 + to`, and for promotions
 /// `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
-pub(crate) static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
+pub(crate) static ATTENTION_CELLS: [u16; POLICY_SIZE] = cells(true);
 
 /// By `from * 64 + to`, `u16::MAX` where neither queen nor knight goes.
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
@@ -60,15 +60,12 @@ pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
 }
 
 const fn plain_index() -> [u16; 64 * 64] {
+    let moves = moves();
     let mut indices = [u16::MAX; 64 * 64];
-    let mut next = 0;
-    let mut pair = 0;
-    while pair < 64 * 64 {
-        if is_queen_or_knight_move(pair / 64, pair % 64) {
-            indices[pair] = next;
-            next += 1;
-        }
-        pair += 1;
+    let mut index = 0;
+    while index < PLAIN_MOVES {
+        indices[moves[index].from as usize * 64 + moves[index].to as usize] = index as u16;
+        index += 1;
     }
     indices
 }
@@ -109,13 +106,14 @@ const fn moves() -> [PolicyMove; POLICY_SIZE] {
     moves
 }
 
-const fn convolution_cells() -> [u16; POLICY_SIZE] {
+const fn cells(of_attention: bool) -> [u16; POLICY_SIZE] {
     let moves = moves();
     let mut cells = [0; POLICY_SIZE];
     let mut index = 0;
     while index < POLICY_SIZE {
         let m = moves[index];
-        cells[index] = convolution_plane(m) * 64 + m.from as u16;
+        cells[index] =
+            if of_attention { attention_cell(m) } else { convolution_plane(m) * 64 + m.from as u16 };
         index += 1;
     }
     cells
@@ -124,13 +122,12 @@ const fn convolution_cells() -> [u16; POLICY_SIZE] {
 const fn convolution_plane(m: PolicyMove) -> u16 {
     let files = (m.to as i32 % 8) - (m.from as i32 % 8);
     let ranks = (m.to as i32 / 8) - (m.from as i32 / 8);
-    let piece = match m.promotion {
-        Some(Role::Rook) => Some(0),
-        Some(Role::Bishop) => Some(1),
-        Some(_) => Some(2),
-        None => None,
-    };
-    if let Some(piece) = piece {
+    if let Some(role) = m.promotion {
+        let piece = match role {
+            Role::Rook => 0,
+            Role::Bishop => 1,
+            _ => 2,
+        };
         return (64 + (files + 1) * 3 + piece) as u16;
     }
     if (files * ranks).abs() == 2 {
@@ -159,26 +156,15 @@ const fn convolution_plane(m: PolicyMove) -> u16 {
     (direction * 7 + distance - 1) as u16
 }
 
-const fn attention_cells() -> [u16; POLICY_SIZE] {
-    let moves = moves();
-    let mut cells = [0; POLICY_SIZE];
-    let mut index = 0;
-    while index < POLICY_SIZE {
-        let PolicyMove { from, to, promotion } = moves[index];
-        let (from, to) = (from as u16, to as u16);
-        let piece = match promotion {
-            Some(Role::Queen) => Some(0),
-            Some(Role::Rook) => Some(1),
-            Some(_) => Some(2),
-            None => None,
-        };
-        cells[index] = match piece {
-            Some(piece) => ATTENTION_PLAIN as u16 + 24 * (from % 8) + 3 * (to % 8) + piece,
-            None => from * 64 + to,
-        };
-        index += 1;
-    }
-    cells
+const fn attention_cell(PolicyMove { from, to, promotion }: PolicyMove) -> u16 {
+    let (from, to) = (from as u16, to as u16);
+    let piece = match promotion {
+        Some(Role::Queen) => 0,
+        Some(Role::Rook) => 1,
+        Some(_) => 2,
+        None => return from * 64 + to,
+    };
+    ATTENTION_PLAIN as u16 + 24 * (from % 8) + 3 * (to % 8) + piece
 }
 
 #[cfg(test)]

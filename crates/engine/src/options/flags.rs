@@ -41,16 +41,16 @@ pub(crate) fn read_flags(
 fn flag(spec: &'static OptionSpec, check: fn(&OptionSpec, &str) -> Result<(), OptionError>) -> Arg {
     let arg = Arg::new(spec.flag)
         .long(spec.flag)
-        .help(format!("{} [{}, default: {}]", spec.help, spec.expected(), spec.default_text()))
+        .help(format!("{} [{}, default: {}]", spec.help, spec.kind.expected(), spec.default))
         .value_parser(move |text: &str| check(spec, text).map(|()| text.to_string()))
         .help_heading(FLAGS_HEADING);
     match spec.kind {
-        OptionKind::Switch { .. } => {
+        OptionKind::Switch => {
             arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
         }
         OptionKind::Integer { .. } => arg.value_name("N").allow_negative_numbers(true),
         OptionKind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
-        OptionKind::Choice { .. } => arg.value_name("WORD"),
-        OptionKind::Text { .. } | OptionKind::Button => arg.value_name("TEXT"),
+        OptionKind::Choice(_) => arg.value_name("WORD"),
+        OptionKind::Text | OptionKind::Button => arg.value_name("TEXT"),
     }
 }

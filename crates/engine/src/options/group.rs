@@ -67,24 +67,9 @@ impl From<OptionError> for ParamError {
 pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
     let (distance, best) = known
-        .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))
+        .map(|known| (strsim::levenshtein(&name, &known.to_ascii_lowercase()), known))
         .min_by_key(|&(d, _)| d)?;
     (distance <= 1 + best.len() / 4).then_some(best)
-}
-
-/// Returns Levenshtein's distance in bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Declares a group of options.
@@ -250,7 +235,7 @@ mod tests {
         assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn", "share"]);
         assert_eq!(specs[0].help, "The number, in all.");
         assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
-        assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
+        assert_eq!((&specs[0].kind, &*specs[0].default), (&OptionKind::Integer { min: 1, max: 8 }, "2"));
         assert_eq!(Outer::default().count, 2);
     }
 

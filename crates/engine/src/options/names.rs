@@ -5,72 +5,48 @@
 //! that saved settings carry over, and the user is told what is done instead. `uci` lists them, as some GUIs
 //! send only what an engine lists.
 
-use super::{OptionKind, OptionSpec, Visibility};
+use std::sync::LazyLock;
 
-const OWN_BATCHES: &str =
-    "Has no effect: each search thread gathers and backs up its own batch, without helper threads.";
-const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: the batch size depends on tree, clock and device, as MinibatchSize describes. It is not reduced for an idle device.";
+use super::{OptionGroup, OptionSpec, option_group};
 
-/// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done
-/// instead.
-pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
-    ignored(
-        "CacheHistoryLength",
-        "cache-history-length",
-        integer(0, 0, 7),
-        "Has no effect: the cache identifies a position by its board, its fifty-move counter and its repetitions.",
-    ),
-    ignored(
-        "ConfigFile",
-        "config",
-        OptionKind::Text { default: String::new() },
-        "Has no effect under UCI: the file is read at startup. The flag --config selects another file.",
-    ),
-    ignored(
-        "GarbageCollectionDelay",
-        "garbage-collection-delay",
-        OptionKind::Decimal { default: 10.0, min: 0.0, max: 100.0 },
-        "Has no effect: nodes that are no longer needed are freed in the background at once.",
-    ),
-    ignored("IdlingMinimumWork", "idling-minimum-work", integer(0, 0, 10_000), BATCHES_WAIT_FOR_NOBODY),
-    ignored(
-        "MaxConcurrentSearchers",
-        "max-concurrent-searchers",
-        integer(1, 0, 128),
-        "Has no effect: all search threads gather at the same time, without a lock.",
-    ),
-    ignored("MinimumPerTaskProcessing", "minimum-per-task-processing", integer(8, 1, 100_000), OWN_BATCHES),
-    ignored("MinimumPickingWork", "minimum-picking-work", integer(1, 1, 100_000), OWN_BATCHES),
-    ignored("MinimumProcessingWork", "minimum-processing-work", integer(20, 2, 100_000), OWN_BATCHES),
-    ignored(
-        "MinimumRemainingPickingWork",
-        "minimum-remaining-picking-work",
-        integer(20, 0, 100_000),
-        OWN_BATCHES,
-    ),
-    ignored(
-        "SearchSpinBackoff",
-        "search-spin-backoff",
-        OptionKind::Switch { default: false },
-        "Has no effect: waiting threads sleep instead of spinning.",
-    ),
-    ignored(
-        "SolidTreeThreshold",
-        "solid-tree-threshold",
-        integer(100, 1, 2_000_000_000),
-        "Has no effect: the children of a node are always stored together.",
-    ),
-    ignored("TaskWorkers", "task-workers", integer(-1, -1, 128), OWN_BATCHES),
-    ignored("ThreadIdlingThreshold", "thread-idling-threshold", integer(1, 0, 128), BATCHES_WAIT_FOR_NOBODY),
-];
-
-const fn integer(default: i64, min: i64, max: i64) -> OptionKind {
-    OptionKind::Integer { default, min, max }
+option_group! {
+    /// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done
+    /// instead.
+    struct WithoutEffect {
+        /// Has no effect: the cache identifies a position by its board, its fifty-move counter and its
+        /// repetitions.
+        cache_history_length: u32 = 0, in 0..=7, "CacheHistoryLength", "cache-history-length";
+        /// Has no effect under UCI: the file is read at startup. The flag --config selects another file.
+        config: String = String::new(), "ConfigFile", "config";
+        /// Has no effect: nodes that are no longer needed are freed in the background at once.
+        garbage_collection_delay: f64 = 10.0, in 0.0..=100.0, "GarbageCollectionDelay", "garbage-collection-delay";
+        /// Has no effect: the batch size depends on tree, clock and device, as MinibatchSize describes. It is
+        /// not reduced for an idle device.
+        idling_minimum_work: u32 = 0, in 0..=10_000, "IdlingMinimumWork", "idling-minimum-work";
+        /// Has no effect: all search threads gather at the same time, without a lock.
+        max_concurrent_searchers: u32 = 1, in 0..=128, "MaxConcurrentSearchers", "max-concurrent-searchers";
+        /// Has no effect: each search thread gathers and backs up its own batch, without helper threads.
+        minimum_per_task: u32 = 8, in 1..=100_000, "MinimumPerTaskProcessing", "minimum-per-task-processing";
+        /// Has no effect: each search thread gathers and backs up its own batch, without helper threads.
+        minimum_picking: u32 = 1, in 1..=100_000, "MinimumPickingWork", "minimum-picking-work";
+        /// Has no effect: each search thread gathers and backs up its own batch, without helper threads.
+        minimum_processing: u32 = 20, in 2..=100_000, "MinimumProcessingWork", "minimum-processing-work";
+        /// Has no effect: each search thread gathers and backs up its own batch, without helper threads.
+        minimum_remaining: u32 = 20, in 0..=100_000, "MinimumRemainingPickingWork", "minimum-remaining-picking-work";
+        /// Has no effect: waiting threads sleep instead of spinning.
+        search_spin_backoff: bool = false, "SearchSpinBackoff", "search-spin-backoff";
+        /// Has no effect: the children of a node are always stored together.
+        solid_tree: u32 = 100, in 1..=2_000_000_000, "SolidTreeThreshold", "solid-tree-threshold";
+        /// Has no effect: each search thread gathers and backs up its own batch, without helper threads.
+        task_workers: i32 = -1, in -1..=128, "TaskWorkers", "task-workers";
+        /// Has no effect: the batch size depends on tree, clock and device, as MinibatchSize describes. It is
+        /// not reduced for an idle device.
+        thread_idling: u32 = 1, in 0..=128, "ThreadIdlingThreshold", "thread-idling-threshold";
+    }
 }
 
-const fn ignored(name: &'static str, flag: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
-    OptionSpec { name, flag, kind, help, visibility: Visibility::Normal, meanings: Vec::new(), before: None }
-}
+/// Lc0's options without effect here.
+pub static IGNORED_OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(WithoutEffect::declared);
 
 /// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.
 pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
@@ -132,7 +108,7 @@ mod tests {
     #[test]
     fn options_are_known_by_name_and_flag() {
         assert!(IGNORED_OPTIONS.iter().is_sorted_by_key(|spec| spec.name));
-        for spec in &IGNORED_OPTIONS {
+        for spec in IGNORED_OPTIONS.iter() {
             assert!(spec.help.starts_with("Has no effect"), "{}", spec.name);
             assert_eq!(ignored_option(&spec.name.to_lowercase()), Some(spec));
             assert_eq!(ignored_option(spec.flag), Some(spec));

@@ -24,32 +24,32 @@ pub enum OptionError {
     Value { name: String, value: String, expected: String },
 }
 
-/// The kind of an option's value, with range and default.
+/// The kind of an option's value, with its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
     /// A switch that is on or off.
-    Switch { default: bool },
+    Switch,
     /// A whole number.
-    Integer { default: i64, min: i64, max: i64 },
+    Integer { min: i64, max: i64 },
     /// A number. UCI has no type for it and shows a string.
-    Decimal { default: f64, min: f64, max: f64 },
+    Decimal { min: f64, max: f64 },
     /// One of several words.
-    Choice { default: &'static str, choices: Vec<&'static str> },
+    Choice(Vec<&'static str>),
     /// Any text.
-    Text { default: String },
+    Text,
     /// A command rather than a value.
     Button,
 }
 
 impl OptionKind {
     /// Returns what a value may be, in words.
-    fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         match self {
-            OptionKind::Switch { .. } => "true or false".into(),
-            OptionKind::Integer { min, max, .. } => format!("an integer from {min} to {max}"),
-            OptionKind::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
-            OptionKind::Choice { choices, .. } => format!("one of {}", choices.join(", ")),
-            OptionKind::Text { .. } => "text".into(),
+            OptionKind::Switch => "true or false".into(),
+            OptionKind::Integer { min, max } => format!("an integer from {min} to {max}"),
+            OptionKind::Decimal { min, max } => format!("a number from {min} to {max}"),
+            OptionKind::Choice(choices) => format!("one of {}", choices.join(", ")),
+            OptionKind::Text => "text".into(),
             OptionKind::Button => "no value".into(),
         }
     }
@@ -75,8 +75,9 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// Name on the command line, without the dashes. The same as `name` in a parameter list.
     pub flag: &'static str,
-    /// Kind, range and default.
     pub kind: OptionKind,
+    /// As text, perhaps empty.
+    pub default: String,
     /// A sentence on what it does.
     pub help: &'static str,
     /// Where it is shown.
@@ -96,8 +97,8 @@ impl OptionSpec {
         help: &'static str,
         visibility: Visibility,
     ) -> OptionSpec {
-        let (kind, meanings) = (T::kind(default, range), T::meanings());
-        OptionSpec { name, flag, kind, help, visibility, meanings, before: None }
+        let (kind, default, meanings) = (T::kind(range), default.text(), T::meanings());
+        OptionSpec { name, flag, kind, default, help, visibility, meanings, before: None }
     }
 
     /// Returns true if `name` names this option: its UCI name in any case, or its flag.
@@ -105,33 +106,16 @@ impl OptionSpec {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 
-    /// Returns what a value may be, in words.
-    pub fn expected(&self) -> String {
-        self.kind.expected()
-    }
-
-    /// Returns the default as text. Empty text stays empty.
-    pub fn default_text(&self) -> String {
-        match &self.kind {
-            OptionKind::Switch { default } => default.to_string(),
-            OptionKind::Integer { default, .. } => default.to_string(),
-            OptionKind::Decimal { default, .. } => default.to_string(),
-            OptionKind::Choice { default, .. } => (*default).into(),
-            OptionKind::Text { default } => default.clone(),
-            OptionKind::Button => String::new(),
-        }
-    }
-
     /// Returns the line that answers `uci`, with `default` in the place of the declared default.
     pub(crate) fn uci_line(&self, default: &str) -> String {
         let mut line = format!("option name {} type ", self.name);
         // Writing to a string cannot fail.
         let _ = match &self.kind {
-            OptionKind::Switch { .. } => write!(line, "check default {default}"),
-            OptionKind::Integer { min, max, .. } => {
+            OptionKind::Switch => write!(line, "check default {default}"),
+            OptionKind::Integer { min, max } => {
                 write!(line, "spin default {default} min {min} max {max}")
             }
-            OptionKind::Choice { choices, .. } => {
+            OptionKind::Choice(choices) => {
                 // A default that is none of the words would be refused by GUIs.
                 let other = Some(default).filter(|default| !choices.contains(default));
                 let words = choices.iter().copied().chain(other);
@@ -139,8 +123,8 @@ impl OptionSpec {
                 write!(line, "combo default {default}{vars}")
             }
             OptionKind::Button => write!(line, "button"),
-            OptionKind::Text { .. } if default.is_empty() => write!(line, "string default <empty>"),
-            OptionKind::Decimal { .. } | OptionKind::Text { .. } => write!(line, "string default {default}"),
+            OptionKind::Text if default.is_empty() => write!(line, "string default <empty>"),
+            OptionKind::Decimal { .. } | OptionKind::Text => write!(line, "string default {default}"),
         };
         line
     }
@@ -153,7 +137,7 @@ pub trait OptionValue: Sized {
     type Range;
 
     /// Returns the kind that is shown for an option of this type.
-    fn kind(default: &Self, range: &Self::Range) -> OptionKind;
+    fn kind(range: &Self::Range) -> OptionKind;
 
     /// Reads a value. Returns `None` if `text` is not of the type or outside the range.
     fn parse(text: &str, range: &Self::Range) -> Option<Self>;
@@ -182,7 +166,7 @@ pub fn set_if_named<T: OptionValue>(
         return Ok(false);
     }
     *place = T::parse(value, range).ok_or_else(|| {
-        let expected = T::kind(place, range).expected();
+        let expected = T::kind(range).expected();
         OptionError::Value { name: names[0].into(), value: value.into(), expected }
     })?;
     Ok(true)
@@ -191,8 +175,8 @@ pub fn set_if_named<T: OptionValue>(
 impl OptionValue for bool {
     type Range = ();
 
-    fn kind(&default: &bool, (): &()) -> OptionKind {
-        OptionKind::Switch { default }
+    fn kind((): &()) -> OptionKind {
+        OptionKind::Switch
     }
 
     fn parse(text: &str, (): &()) -> Option<bool> {
@@ -211,8 +195,8 @@ impl OptionValue for bool {
 impl OptionValue for String {
     type Range = ();
 
-    fn kind(default: &String, (): &()) -> OptionKind {
-        OptionKind::Text { default: default.clone() }
+    fn kind((): &()) -> OptionKind {
+        OptionKind::Text
     }
 
     /// Takes any text. GUIs send UCI's word `<empty>` for an empty string.
@@ -231,8 +215,8 @@ macro_rules! integer_value {
         impl OptionValue for $type {
             type Range = RangeInclusive<i64>;
 
-            fn kind(&default: &$type, range: &Self::Range) -> OptionKind {
-                OptionKind::Integer { default: default as i64, min: *range.start(), max: *range.end() }
+            fn kind(range: &Self::Range) -> OptionKind {
+                OptionKind::Integer { min: *range.start(), max: *range.end() }
             }
 
             fn parse(text: &str, range: &Self::Range) -> Option<$type> {
@@ -253,8 +237,8 @@ macro_rules! integer_value {
         impl OptionValue for Option<NonZero<$type>> {
             type Range = RangeInclusive<i64>;
 
-            fn kind(default: &Self, range: &Self::Range) -> OptionKind {
-                <$type>::kind(&default.map_or(0, NonZero::get), range)
+            fn kind(range: &Self::Range) -> OptionKind {
+                <$type>::kind(range)
             }
 
             fn parse(text: &str, range: &Self::Range) -> Option<Self> {
@@ -277,8 +261,8 @@ integer_value!(usize);
 impl OptionValue for Duration {
     type Range = RangeInclusive<i64>;
 
-    fn kind(default: &Duration, range: &Self::Range) -> OptionKind {
-        u64::kind(&(default.as_millis() as u64), range)
+    fn kind(range: &Self::Range) -> OptionKind {
+        u64::kind(range)
     }
 
     fn parse(text: &str, range: &Self::Range) -> Option<Duration> {
@@ -293,8 +277,8 @@ impl OptionValue for Duration {
 impl OptionValue for f64 {
     type Range = RangeInclusive<f64>;
 
-    fn kind(&default: &f64, range: &Self::Range) -> OptionKind {
-        OptionKind::Decimal { default, min: *range.start(), max: *range.end() }
+    fn kind(range: &Self::Range) -> OptionKind {
+        OptionKind::Decimal { min: *range.start(), max: *range.end() }
     }
 
     fn parse(text: &str, range: &Self::Range) -> Option<f64> {
@@ -309,10 +293,8 @@ impl OptionValue for f64 {
 impl OptionValue for f32 {
     type Range = RangeInclusive<f64>;
 
-    /// Shows the default in the digits in which it is declared.
-    fn kind(default: &f32, range: &Self::Range) -> OptionKind {
-        let default = default.text().parse().unwrap_or_else(|_| f64::from(*default));
-        f64::kind(&default, range)
+    fn kind(range: &Self::Range) -> OptionKind {
+        f64::kind(range)
     }
 
     fn parse(text: &str, range: &Self::Range) -> Option<f32> {
@@ -324,7 +306,7 @@ impl OptionValue for f32 {
     }
 }
 
-/// An enum whose variants are the words that an option may be. `option_choice!` declares one.
+/// An enum with a word for each variant, as those that an option may be. `option_choice!` declares one.
 pub trait OptionChoice: Copy + PartialEq + 'static {
     /// All variants with their words and what these mean, in the order in which they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
@@ -337,6 +319,16 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
             .map(|&(_, choice, _)| choice)
     }
 
+    /// As [`OptionChoice::from_name`], with all words in the error, for flags.
+    fn read(name: &str) -> Result<Self, String> {
+        let words = || Self::CHOICES.iter().map(|(word, ..)| *word).collect::<Vec<_>>().join(", ");
+        Self::from_name(name).ok_or_else(|| format!("expected one of {}", words()))
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        Self::CHOICES.iter().map(|(_, choice, _)| *choice)
+    }
+
     /// Returns the variant's word.
     fn name(self) -> &'static str {
         Self::CHOICES.iter().find(|(_, choice, _)| *choice == self).map_or("", |(name, ..)| name)
@@ -346,9 +338,8 @@ pub trait OptionChoice: Copy + PartialEq + 'static {
 impl<T: OptionChoice> OptionValue for T {
     type Range = ();
 
-    fn kind(default: &T, (): &()) -> OptionKind {
-        let choices = T::CHOICES.iter().map(|(name, ..)| *name).collect();
-        OptionKind::Choice { default: default.name(), choices }
+    fn kind((): &()) -> OptionKind {
+        OptionKind::Choice(T::CHOICES.iter().map(|(name, ..)| *name).collect())
     }
 
     fn parse(text: &str, (): &()) -> Option<T> {
@@ -364,8 +355,8 @@ impl<T: OptionChoice> OptionValue for T {
     }
 }
 
-/// Declares an enum whose variants are the words that an option may be. `enum NodeTarget = Tree` gives it a
-/// default.
+/// Declares an enum with a word for each variant, as those that an option may be. `enum NodeTarget = Tree`
+/// gives it a default.
 ///
 /// ```text
 /// option_choice! {
@@ -383,18 +374,23 @@ macro_rules! option_choice {
     (
         $(#[$attribute:meta])*
         $visibility:vis enum $choice:ident $(= $default:ident)? {
-            $( $(#[doc = $meaning:literal])+ $variant:ident = $word:literal, )+
+            $( $(#[doc = $meaning:literal])* $variant:ident = $word:literal, )+
         }
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $visibility enum $choice {
-            $( $(#[doc = $meaning])+ $variant, )+
+            $( $(#[doc = $meaning])* $variant, )+
         }
 
         impl $crate::options::OptionChoice for $choice {
             const CHOICES: &'static [(&'static str, $choice, &'static str)] =
-                &[$( ($word, $choice::$variant, concat!($($meaning),+)), )+];
+                &[$( ($word, $choice::$variant, concat!($($meaning),*)), )+];
+        }
+        impl std::fmt::Display for $choice {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::options::OptionChoice::name(*self))
+            }
         }
 
         $(impl Default for $choice {
@@ -416,6 +412,7 @@ mod tests {
             name,
             flag: "",
             kind,
+            default: "".into(),
             help: "",
             visibility: Visibility::Normal,
             meanings: Vec::new(),
@@ -423,14 +420,9 @@ mod tests {
         }
     }
 
-    fn uci_line(name: &'static str, kind: OptionKind) -> String {
-        let spec = spec(name, kind);
-        spec.uci_line(&spec.default_text())
-    }
-
     #[test]
     fn a_default_of_the_command_line_stands_in_the_line() {
-        let choices = OptionKind::Choice { default: "auto", choices: vec!["auto", "cuda"] };
+        let choices = OptionKind::Choice(vec!["auto", "cuda"]);
         let backend = spec("Backend", choices);
         assert_eq!(backend.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
         assert_eq!(
@@ -441,16 +433,13 @@ mod tests {
 
     #[test]
     fn uci_lines() {
-        let threads = OptionKind::Integer { default: 2, min: 1, max: 8 };
-        assert_eq!(uci_line("Threads", threads), "option name Threads type spin default 2 min 1 max 8");
-        let text = OptionKind::Text { default: String::new() };
-        assert_eq!(uci_line("WeightsFile", text), "option name WeightsFile type string default <empty>");
-        let choice = OptionKind::Choice { default: "no", choices: vec!["no", "always"] };
-        assert_eq!(
-            uci_line("HistoryFill", choice),
-            "option name HistoryFill type combo default no var no var always"
-        );
-        assert_eq!(uci_line("ClearTree", OptionKind::Button), "option name ClearTree type button");
+        let threads = spec("Threads", OptionKind::Integer { min: 1, max: 8 });
+        assert_eq!(threads.uci_line("2"), "option name Threads type spin default 2 min 1 max 8");
+        let text = spec("WeightsFile", OptionKind::Text);
+        assert_eq!(text.uci_line(""), "option name WeightsFile type string default <empty>");
+        let choice = spec("HistoryFill", OptionKind::Choice(vec!["no", "always"]));
+        assert_eq!(choice.uci_line("no"), "option name HistoryFill type combo default no var no var always");
+        assert_eq!(spec("ClearTree", OptionKind::Button).uci_line(""), "option name ClearTree type button");
     }
 
     #[test]
@@ -474,8 +463,7 @@ mod tests {
 
     #[test]
     fn single_precision_shows_the_digits_it_was_declared_with() {
-        let OptionKind::Decimal { default, .. } = f32::kind(&1.745, &(0.0..=2.0)) else { panic!() };
-        assert_eq!(default, 1.745);
+        assert_eq!(1.745f32.text(), "1.745");
         assert_eq!(f32::parse("1.745", &(0.0..=2.0)), Some(1.745));
     }
 
@@ -496,10 +484,7 @@ mod tests {
             }
         }
         assert_eq!((Fill::parse("ALWAYS", &()), Fill::parse("never", &())), (Some(Fill::Always), None));
-        assert_eq!(
-            Fill::kind(&Fill::No, &()),
-            OptionKind::Choice { default: "no", choices: vec!["no", "always"] }
-        );
+        assert_eq!(Fill::kind(&()), OptionKind::Choice(vec!["no", "always"]));
         assert_eq!(Fill::meanings(), [("no", "Nothing."), ("always", "All.")]);
     }
 }

@@ -98,13 +98,11 @@ pub struct PoolStatus {
 }
 
 /// Dropping it ends the threads after their orders.
-#[derive(Debug)]
 pub struct SearchPool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
 struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
@@ -115,7 +113,7 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct PoolState {
     queue: Queue,
     status: PoolStatus,
@@ -225,12 +223,6 @@ impl Queue {
         }
         *self = kept;
         removed
-    }
-}
-
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("len", &self.len).finish_non_exhaustive()
     }
 }
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::pool::{Order, PoolSize, QueueFull, SearchPool};
 use crate::chess::History;
-use crate::engine::{EngineError, EngineSetup, GoRequest, Listener, OpenedBackend, Settings, open_backend};
+use crate::engine::{EngineError, EngineSetup, GoRequest, Listener, Settings, open_backend};
+use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
-use crate::network::instrumented::Instrumented;
-use crate::network::{Backend, BackendInfo};
 use crate::note::Note;
 use crate::time::GoLimits;
 
@@ -41,7 +40,6 @@ pub fn positions_at_once(limits: &GoLimits, backend: &BackendInfo, threads: usiz
     }
 }
 
-#[derive(Debug)]
 pub struct Searcher {
     pub setup: Arc<EngineSetup>,
     pub cache: Arc<EvalCache>,
@@ -61,8 +59,8 @@ impl Searcher {
     ) -> Result<Searcher, EngineError> {
         settings.stoppers.smart_pruning_factor = 0.0;
         settings.time.move_overhead = Duration::ZERO;
-        let OpenedBackend { backend, network_sha256 } = open_backend(&settings.network)?;
-        let backend: Arc<dyn Backend> = Arc::new(Instrumented::new(backend));
+        let opened = open_backend(&settings.network)?;
+        let backend = opened.backend.clone();
         let info = backend.info();
         // While one thread waits for its batch, others fill the device's queues.
         let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
@@ -72,7 +70,6 @@ impl Searcher {
         let size = PoolSize { threads: threads.min(searches), searches, workers, queue };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         settings.memory = settings.memory.share_of(searches);
-        let opened = OpenedBackend { backend: backend.clone(), network_sha256 };
         let setup = Arc::new(EngineSetup::with_opened(settings, opened)?);
         Ok(Searcher { setup, cache, pool: SearchPool::new(backend, size)?, size, stop: Arc::default() })
     }

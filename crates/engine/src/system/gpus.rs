@@ -9,18 +9,21 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::{entries, told};
+use crate::options::option_choice;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Maker {
-    Nvidia,
-    Amd,
-    Intel,
-    Apple,
-    /// Nobody: a renderer in software, where that counts.
-    Software,
-    /// Makers for whose GPUs there is no rule.
-    Other,
+option_choice! {
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Maker {
+        Nvidia = "NVIDIA",
+        Amd = "AMD",
+        Intel = "Intel",
+        Apple = "Apple",
+        /// Nobody: a renderer in software, where that counts.
+        Software = "software",
+        /// Makers for whose GPUs there is no rule.
+        Other = "another maker",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,19 +73,6 @@ impl fmt::Display for Gpu {
         // Most names begin with the maker's.
         let maker = self.maker.to_string();
         if name.contains(&maker) { f.write_str(&name) } else { write!(f, "{maker} {name}") }
-    }
-}
-
-impl fmt::Display for Maker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Maker::Nvidia => "NVIDIA",
-            Maker::Amd => "AMD",
-            Maker::Intel => "Intel",
-            Maker::Apple => "Apple",
-            Maker::Software => "software",
-            Maker::Other => "another maker",
-        })
     }
 }
 

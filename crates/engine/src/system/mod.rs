@@ -88,6 +88,13 @@ pub fn nvidia_smi(query: &str) -> Option<String> {
 pub const PYTHONS: &[&str] =
     if cfg!(windows) { &["py", "python", "python3"] } else { &["python3", "python"] };
 
+/// What lies in a folder under such names.
+pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut paths = entries(folder);
+    paths.retain(|path| path.file_name().is_some_and(|name| is_wanted(&name.to_string_lossy())));
+    paths
+}
+
 /// Returns what lies in a folder, in order. Nothing lies in one that is not there.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

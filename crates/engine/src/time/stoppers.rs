@@ -4,45 +4,29 @@ use std::fmt;
 
 use super::report::MoveReport;
 use super::stats::{Hints, SearchStats};
+use crate::options::option_choice;
 use crate::time::facts::MoveFacts;
 use crate::time::units::{Millis, Nodes};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StopReason {
-    Nodes,
-    MoveTime,
-    Budget,
-    TargetNodes,
-    /// The manager expects no gain from more time.
-    Settled,
-    Depth,
-    /// `go mate` found the mate, or there is none.
-    Mate,
-    KldGain,
-    SmartPruning,
-    OnlyMove,
-    ProvenWin,
-    OthersLose,
-    ProvenResult,
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StopReason::Nodes => "nodes",
-            StopReason::MoveTime => "movetime",
-            StopReason::Budget => "budget",
-            StopReason::TargetNodes => "target-nodes",
-            StopReason::Settled => "settled",
-            StopReason::Depth => "depth",
-            StopReason::Mate => "mate",
-            StopReason::KldGain => "kld-gain",
-            StopReason::SmartPruning => "smart-pruning",
-            StopReason::OnlyMove => "only-move",
-            StopReason::ProvenWin => "proven-win",
-            StopReason::OthersLose => "others-lose",
-            StopReason::ProvenResult => "proven-result",
-        })
+option_choice! {
+    /// Why a rule ended a search, by its word in reports and recorded games.
+    #[derive(Hash)]
+    pub enum StopReason {
+        Nodes = "nodes",
+        MoveTime = "movetime",
+        Budget = "budget",
+        TargetNodes = "target-nodes",
+        /// The manager expects no gain from more time.
+        Settled = "settled",
+        Depth = "depth",
+        /// `go mate` found the mate, or there is none.
+        Mate = "mate",
+        KldGain = "kld-gain",
+        SmartPruning = "smart-pruning",
+        OnlyMove = "only-move",
+        ProvenWin = "proven-win",
+        OthersLose = "others-lose",
+        ProvenResult = "proven-result",
     }
 }
 

@@ -1,7 +1,6 @@
 //! Units of time management, in types of their own so that they cannot be confused.
 
 use std::fmt;
-use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::time::Duration;
 
@@ -91,12 +90,6 @@ impl Div for Millis {
 
     fn div(self, other: Millis) -> f64 {
         self.0 / other.0
-    }
-}
-
-impl Sum for Millis {
-    fn sum<I: Iterator<Item = Millis>>(spans: I) -> Millis {
-        Millis(spans.map(|span| span.0).sum())
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::judgement::Mark;
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::pgn::Games;
-use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, hours, tag, write_wrapped};
+use crate::pgn::{ANNOTATOR, ANNOTATOR_BREAK, commands, numbered, write_game};
 use crate::score::MoveScore;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Move, Position};
@@ -18,15 +18,11 @@ const LONGEST: usize = 12;
 
 /// Writes one game, with an empty line behind it. `engine` describes what analysed it.
 pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
-    for (name, value) in game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR) {
-        tag(out, name, value)?;
-    }
     let people = game.recorded.tags.annotators().0;
     let stop = if people.is_empty() { "" } else { ANNOTATOR_BREAK };
-    tag(out, ANNOTATOR, &format!("{people}{stop}Zeitnot {VERSION}, {engine}"))?;
-    writeln!(out)?;
-    write_wrapped(out, &movetext(game))?;
-    writeln!(out)
+    let annotators = format!("{people}{stop}Zeitnot {VERSION}, {engine}");
+    let others = game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR);
+    write_game(out, others.chain([(ANNOTATOR, &*annotators)]), &movetext(game))
 }
 
 /// Says whether [`write_pgn`] has written the first game of a file.
@@ -41,7 +37,7 @@ fn movetext(game: &AnalysedGame) -> String {
     // Writing to a string cannot fail.
     for (ply, played) in game.recorded.moves.iter().enumerate() {
         let (before, judgement) = (&boards[ply], game.judgement(ply));
-        let _ = write!(text, "{} {}", number(before), before.format_san(played.r#move));
+        text += &numbered(before, played.r#move);
         if let Some(nag) = judgement.mark.map(Mark::nag) {
             let _ = write!(text, " ${nag}");
         }
@@ -67,12 +63,6 @@ fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item 
     position.lines.iter().filter(move |line| line.moves.first().is_some_and(|&first| first != played))
 }
 
-/// The number of the move from a position, with one dot or three.
-fn number(before: &Position) -> String {
-    let dots = if before.turn().is_white() { "." } else { "..." };
-    format!("{}{dots}", before.game_ply() / 2 + 1)
-}
-
 fn variation(start: &Position, line: &AnalysedLine) -> String {
     let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
     if let Some(first) = moves.first_mut() {
@@ -88,9 +78,8 @@ fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
     let mut position = start.clone();
     let mut texts = Vec::with_capacity(moves.len());
     for (ply, &mv) in moves.iter().enumerate() {
-        let san = position.format_san(mv);
         let is_numbered = ply == 0 || position.turn().is_white();
-        texts.push(if is_numbered { format!("{} {san}", number(&position)) } else { san });
+        texts.push(if is_numbered { numbered(&position, mv) } else { position.format_san(mv) });
         position = position.play(mv);
     }
     texts
@@ -100,17 +89,10 @@ fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
 fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     let (played, found) = (&game.recorded.moves[ply], &game.positions[ply + 1]);
     let best = found.best();
-    let mut text = String::new();
     // No evaluation is written where the game is over by mate.
-    if best.score != MoveScore::Mate(0) {
-        let _ = write!(text, "[%eval {}] ", best.score.of_white(after.turn()));
-    }
-    if let Some(ms) = played.clock_ms {
-        let _ = write!(text, "[%clk {}] ", hours(ms));
-    }
-    if let Some(ms) = game.used_ms[ply] {
-        let _ = write!(text, "[%emt {}] ", hours(ms));
-    }
+    let eval = Some(best.score).filter(|score| *score != MoveScore::Mate(0));
+    let eval = eval.map(|score| score.of_white(after.turn()));
+    let mut text = commands(eval, played.clock_ms, game.used_ms[ply]);
     let [win, draw, loss] = permille_of_white(best, after.turn());
     let _ = write!(text, "wdl={win}/{draw}/{loss}");
     if let Some(plies) = best.moves_left {

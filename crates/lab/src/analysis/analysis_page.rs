@@ -3,7 +3,7 @@
 
 use super::analysed_pgn::permille_of_white;
 use super::judgement::{Mark, MateStory};
-use super::{AnalysedGame, AnalysisRow, AnalysisSummary};
+use super::{AnalysedGame, AnalysisRow, AnalysisSummary, SideSummary};
 use crate::report::{Page, Table};
 use crate::score::MoveScore;
 use crate::viewer::{Remark, VIEWER, ViewedGame, ViewedMove, ViewedPosition, move_name, searched_line};
@@ -51,21 +51,22 @@ pub fn page(games: &[AnalysisRow], player: Option<&str>, judged: &str, manager: 
 }
 
 pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
-    let numbers = ["moves", "accuracy, %", "?!", "?", "??", "time used, s"];
-    let mut table = Table::of_columns("", &["game", "player", "result"], &numbers);
-    for game in games {
-        for (side, number, result) in
-            [(&game.white, game.game.to_string(), game.result.as_str()), (&game.black, String::new(), "")]
-        {
-            let figure = |value: Option<f64>| value.map_or("–".into(), |value| format!("{value:.1}"));
-            let accuracy = side.accuracy.map_or("too few visits".into(), |value| format!("{value:.1}"));
-            let marks = [side.inaccuracies, side.mistakes, side.blunders].map(|count| count.to_string());
-            let words = [number, side.name.clone(), result.to_owned(), side.moves.to_string(), accuracy];
-            let time = figure(side.used_ms.map(|ms| ms / 1000.0));
-            table.row(words.into_iter().chain(marks).chain([time]));
-        }
-    }
-    table
+    // Number and result stand in the line of White.
+    let sides = games.into_iter().flat_map(|game| {
+        [(&game.white, game.game.to_string(), &*game.result), (&game.black, String::new(), "")]
+    });
+    let figure = |value: Option<f64>, none: &str| value.map_or(none.into(), |value| format!("{value:.1}"));
+    Table::of("", sides)
+        .words("game", |(_, number, _)| number.clone())
+        .words("player", |(side, ..)| &side.name)
+        .words("result", |(.., result)| *result)
+        .numbers("moves", |(side, ..)| side.moves)
+        .numbers("accuracy, %", |(side, ..)| figure(side.accuracy, "too few visits"))
+        .numbers("?!", |(side, ..)| side.inaccuracies)
+        .numbers("?", |(side, ..)| side.mistakes)
+        .numbers("??", |(side, ..)| side.blunders)
+        .numbers("time used, s", |(side, ..)| figure(side.used_ms.map(|ms| ms / 1000.0), "–"))
+        .table()
 }
 
 pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> ViewedGame {
@@ -81,9 +82,8 @@ pub(super) fn viewed_game(game: &AnalysedGame, summary: &AnalysisSummary) -> Vie
 
 fn figures(summary: &AnalysisSummary) -> Vec<[String; 3]> {
     let AnalysisSummary { white, black, .. } = summary;
-    let row = |name: &str, figure: &dyn Fn(&super::SideSummary) -> String| {
-        [name.to_owned(), figure(white), figure(black)]
-    };
+    let row =
+        |name: &str, figure: &dyn Fn(&SideSummary) -> String| [name.to_owned(), figure(white), figure(black)];
     let mut rows = vec![
         row("Accuracy", &|side| match side.accuracy {
             Some(accuracy) => format!("{accuracy:.0} %"),

@@ -15,8 +15,7 @@ use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
-pub use zeitnot_engine::time::RootEvaluation;
-use zeitnot_engine::time::{GoLimits, Plies, TimeControl, manager_from};
+use zeitnot_engine::time::{GoLimits, Plies, RootEvaluation, TimeControl, manager_from};
 
 /// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +41,6 @@ const STOP_TICK: Duration = Duration::from_millis(20);
 /// Analyses many games at once. The positions of one are searched in their order, and each search goes on in
 /// the tree of the one before. Where there are fewer games than positions may be searched at once, each is
 /// divided into parts, of which that holds.
-#[derive(Debug)]
 pub struct Analyst {
     searcher: Searcher,
     limits: GoLimits,
@@ -117,23 +115,9 @@ impl Analyst {
         }
     }
 
-    /// Describes network and backend. Of the network's file the name alone, as pages and games are passed on.
-    pub fn description(&self) -> String {
-        self.searcher.setup.backend().info().description_without_folder()
-    }
-
-    pub fn network_sha256(&self) -> Option<&str> {
-        self.searcher.setup.network_sha256()
-    }
-
-    /// Positions that are searched at once.
-    pub fn concurrency(&self) -> usize {
-        self.searcher.size.searches
-    }
-
     /// Divides games so that so many of them are enough.
     pub fn divide_games(&mut self, games: usize) {
-        self.parts = self.concurrency().div_ceil(games.max(1));
+        self.parts = self.searcher.size.searches.div_ceil(games.max(1));
     }
 
     /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had
@@ -144,7 +128,7 @@ impl Analyst {
 
     /// Returns whether the games that are open are too few.
     pub fn has_room(&self) -> bool {
-        self.open_parts < self.concurrency()
+        self.open_parts < self.searcher.size.searches
     }
 
     /// Begins the game at `place`. Returns the number of positions to search.
@@ -325,7 +309,7 @@ impl SpendingPlan {
             };
             let replayed = replay(&moves, manager, &options);
             for (own, played) in replayed.moves.iter().enumerate() {
-                spent[side + 2 * own] = Some(played.used_ms);
+                spent[side + 2 * own] = played.used_ms;
             }
         }
         spent

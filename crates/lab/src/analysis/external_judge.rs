@@ -1,7 +1,7 @@
 //! Another UCI engine as the judge of recorded games.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -11,13 +11,11 @@ use crate::LabError;
 use crate::pgn::RecordedGame;
 use crate::score::MoveScore;
 use crate::uci_process::{
-    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError,
+    ExternalCommand, ExternalEngine, ExternalGame, InfoLine, UciProcessError, latest_lines, latest_nodes,
 };
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::{GoLimits, Millis};
 
-/// The time beyond its limit after which an engine counts as dead.
-const MARGIN: Duration = Duration::from_secs(9);
 /// Most moves of a line.
 const LONGEST: usize = 24;
 
@@ -85,21 +83,9 @@ impl ExternalJudge {
     fn search(&self, game: &mut ExternalGame, root: &History) -> Result<AnalysedPosition, UciProcessError> {
         let began = Instant::now();
         game.begin(root, &self.go)?;
-        let patience = self.movetime.map_or(game.patience(), |time| {
-            Patience::Whole(Duration::from_secs_f64(time.0 / 1000.0) + MARGIN)
-        });
-        let said = game.answer(patience)?;
-        let mut lines: Vec<AnalysedLine> = Vec::new();
-        let mut new_nodes = 0;
-        for info in said.iter().filter_map(|line| InfoLine::parse(line)).filter(|info| !info.is_bound()) {
-            new_nodes = info.after("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(new_nodes);
-            let (Some(line), rank) = (line(root, &info), info.rank()) else { continue };
-            if rank <= lines.len() && rank > 0 {
-                lines[rank - 1] = line;
-            } else if rank == lines.len() + 1 {
-                lines.push(line);
-            }
-        }
+        let said = game.answer(self.movetime)?;
+        let lines: Vec<_> = latest_lines(&said).iter().filter_map(|info| line(root, info)).collect();
+        let new_nodes = latest_nodes(&said);
         if lines.is_empty() {
             let reason = format!("gave no score for {}", root.current().to_fen());
             return Err(UciProcessError { name: self.engine.name.clone(), reason });

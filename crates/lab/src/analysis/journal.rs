@@ -1,6 +1,5 @@
 //! The journal of a run: a row of each game that is done. A run that was stopped goes on behind the last one.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,8 +24,6 @@ pub const GAMES: &str = "games.pgn";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnalysisRow {
-    /// The run that it belongs to: a hash over all that the analysis depends on.
-    run: String,
     /// A hash over the game as it was read.
     game: String,
     pub pgn: String,
@@ -37,14 +34,13 @@ pub struct AnalysisRow {
 }
 
 impl AnalysisRow {
-    /// The row of a game of the run `run`. `engine` describes what analysed it.
-    pub fn new(run: &str, game: &AnalysedGame, engine: &str) -> AnalysisRow {
+    /// `engine` describes what analysed the game.
+    pub fn new(game: &AnalysedGame, engine: &str) -> AnalysisRow {
         let mut pgn = Vec::new();
         // Writing into memory cannot fail.
         let _ = write_pgn(&mut pgn, game, engine);
         let summary = AnalysisSummary::of(game);
         AnalysisRow {
-            run: run.to_owned(),
             game: fingerprint(&game.recorded),
             pgn: String::from_utf8_lossy(&pgn).into_owned(),
             viewed: viewed_game(game, &summary),
@@ -54,6 +50,15 @@ impl AnalysisRow {
                 time_ms: game.positions.iter().map(|found| found.effort.time_ms).sum(),
             },
         }
+    }
+
+    /// Refuses another game than the one that was analysed: pipes may bring any.
+    pub fn check(&self, game: Option<&RecordedGame>, folder: &Path) -> Result<(), LabError> {
+        if game.is_some_and(|game| fingerprint(game) == self.game) {
+            return Ok(());
+        }
+        let what = "an unfinished analysis of other games or with other options";
+        Err(LabError::OtherRun { path: folder.join(JOURNAL), what })
     }
 }
 
@@ -65,52 +70,20 @@ pub struct AnalysisJournal {
     pgn: File,
 }
 
-/// The rows of an earlier part of the run whose games have not been met yet.
-#[derive(Debug, Default)]
-pub struct KnownGames {
-    path: PathBuf,
-    rows: VecDeque<AnalysisRow>,
-}
-
-impl KnownGames {
-    /// The row of the game that the run meets next, if it was analysed before.
-    pub fn next(&mut self, game: &RecordedGame) -> Result<Option<AnalysisRow>, LabError> {
-        match self.rows.pop_front() {
-            Some(row) if row.game != fingerprint(game) => Err(other_run(&self.path)),
-            row => Ok(row),
-        }
-    }
-
-    pub fn check_all_met(&self) -> Result<(), LabError> {
-        if self.rows.is_empty() { Ok(()) } else { Err(other_run(&self.path)) }
-    }
-}
-
-fn other_run(path: &Path) -> LabError {
-    let what = "an unfinished analysis of other games or with other options";
-    LabError::OtherRun { path: path.to_owned(), what }
-}
-
 impl AnalysisJournal {
-    /// Opens or makes the files of the run `run` in `folder`. Returns also what is known of an earlier part.
-    pub fn open(folder: &Path, run: &str) -> Result<(AnalysisJournal, KnownGames), LabError> {
+    /// Opens or makes the files of the run that has `folder`. Returns also the rows of its first games, if
+    /// they were analysed before.
+    pub fn open(folder: &Path) -> Result<(AnalysisJournal, Vec<AnalysisRow>), RowError> {
         make_folder(folder)?;
-        let mut rows = VecDeque::new();
-        let path = folder.join(JOURNAL);
-        let file = JsonLines::resume(&path, |row: AnalysisRow| {
-            if row.run != run {
-                return Err(other_run(&path));
-            }
-            rows.push_back(row);
-            Ok(())
-        })?;
+        let mut rows = Vec::new();
+        let file = JsonLines::resume(&folder.join(JOURNAL), |row: AnalysisRow| rows.push(row))?;
         let pgn_path = folder.join(GAMES);
         let pgn = File::create(&pgn_path).and_then(|mut pgn| {
             rows.iter().try_for_each(|row| pgn.write_all(row.pgn.as_bytes()))?;
             Ok(pgn)
         });
         let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        Ok((AnalysisJournal { folder: folder.to_owned(), file, pgn }, KnownGames { path, rows }))
+        Ok((AnalysisJournal { folder: folder.to_owned(), file, pgn }, rows))
     }
 
     pub fn is_in(folder: &Path) -> bool {

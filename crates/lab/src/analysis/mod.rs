@@ -17,10 +17,9 @@ mod move_sums;
 
 pub use analysed_pgn::is_analysis;
 pub use analysis_page::{page, table};
-pub(crate) use analyst::SearchEffort;
-pub use analyst::{Analyst, SpendingPlan};
+pub use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub use external_judge::ExternalJudge;
-pub use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
+pub use journal::{AnalysisJournal, AnalysisRow, GAMES};
 
 use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
 use move_sums::{MoveSums, TimesOfMove};
@@ -94,6 +93,10 @@ impl AnalysedGame {
         let control = plan.control.or_else(|| control_of(&recorded));
         let used_ms = used_ms(&recorded, plan.control);
         AnalysedGame { recorded, positions, control, used_ms, planned_ms }
+    }
+
+    fn tag(&self, name: &str) -> String {
+        self.recorded.tags.get(name).unwrap_or("?").to_owned()
     }
 
     /// The position before each move, and the last one.
@@ -191,14 +194,12 @@ pub struct AnalysisSummary {
 
 impl AnalysisSummary {
     pub(crate) fn of(game: &AnalysedGame) -> AnalysisSummary {
-        let tag = |name| game.recorded.tags.get(name).unwrap_or("?").to_owned();
-        let accuracy = game.accuracy();
         AnalysisSummary {
             game: game.recorded.number,
-            result: tag("Result"),
+            result: game.tag("Result"),
             control: game.control.map(control_in_words),
-            white: SideSummary { name: tag("White"), accuracy: accuracy[0], ..side(game, true) },
-            black: SideSummary { name: tag("Black"), accuracy: accuracy[1], ..side(game, false) },
+            white: side(game, true),
+            black: side(game, false),
         }
     }
 }
@@ -208,22 +209,23 @@ fn side(game: &AnalysedGame, is_white: bool) -> SideSummary {
     let (recorded, boards) = (&game.recorded, game.boards());
     let first = usize::from(is_white != recorded.start.turn().is_white());
     let base_ms = game.control.map(|control| control.time.0);
-    let mut phases = [MoveSums::default(); 3];
+    let (mut phases, mut all) = ([MoveSums::default(); 3], MoveSums::default());
     for ply in (first..recorded.moves.len()).step_by(2).filter(|&ply| !recorded.moves[ply].is_book) {
         let phase = Phase::of(boards[ply].piece_count() as u32);
         let clock = ply.checked_sub(2).map_or(base_ms, |last| recorded.moves[last].clock_ms);
         let times =
             TimesOfMove { used: game.used_ms[ply], planned: game.planned_ms[ply], clock, base: base_ms };
-        phases[phase as usize].add(game.judgement(ply), times);
+        let judged = game.judgement(ply);
+        phases[phase as usize].add(judged, times);
+        all.add(judged, times);
     }
-    let all = phases.iter().copied().fold(MoveSums::default(), MoveSums::with);
     let share = |sum: f64| sum / f64::from(all.moves.max(1));
     let [inaccuracies, mistakes, blunders] = all.marks;
     SideSummary {
-        name: String::new(),
+        name: game.tag(if is_white { "White" } else { "Black" }),
         moves: all.moves,
         agreement: share(f64::from(all.best)),
-        accuracy: None,
+        accuracy: game.accuracy()[usize::from(!is_white)],
         mean_loss: share(all.loss) / 100.0,
         inaccuracies,
         mistakes,

@@ -58,22 +58,6 @@ impl MoveSums {
             self.planned_ms += planned;
         }
     }
-
-    pub(super) fn with(self, other: MoveSums) -> MoveSums {
-        MoveSums {
-            moves: self.moves + other.moves,
-            best: self.best + other.best,
-            accuracy: self.accuracy + other.accuracy,
-            loss: self.loss + other.loss,
-            marks: [0, 1, 2].map(|mark| self.marks[mark] + other.marks[mark]),
-            unclear: self.unclear + other.unclear,
-            timed: self.timed + other.timed,
-            planned: self.planned + other.planned,
-            low: self.low + other.low,
-            used_ms: self.used_ms + other.used_ms,
-            planned_ms: self.planned_ms + other.planned_ms,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -97,6 +81,6 @@ mod tests {
         sums.add(judged, TimesOfMove { used: Some(9_000.0), planned: Some(900.0), clock: base, base });
         assert_eq!((sums.moves, sums.timed, sums.planned, sums.low), (3, 2, 1, 1));
         assert_eq!((sums.used_ms, sums.planned_ms, sums.loss), (18_000.0, 900.0, 30.0));
-        assert_eq!((sums.marks, sums.with(sums).marks), ([0, 3, 0], [0, 6, 0]));
+        assert_eq!(sums.marks, [0, 3, 0]);
     }
 }

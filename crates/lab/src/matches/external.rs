@@ -1,16 +1,13 @@
 //! A player of a match that is an external engine, under UCI in a process of its own.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::record::MoveRecord;
+use crate::move_rows::MoveRow;
 use crate::score::MoveScore;
-use crate::uci_process::{ExternalEngine, ExternalGame, InfoLine, Patience, UciProcessError};
+use crate::uci_process::{ExternalEngine, ExternalGame, UciProcessError, latest_lines, latest_nodes};
 use zeitnot_engine::chess::{History, Move};
 use zeitnot_engine::time::GoLimits;
-
-/// The time beyond its clock after which an engine without a move counts as dead.
-const MARGIN: Duration = Duration::from_secs(9);
 
 /// One side of one game.
 #[derive(Debug)]
@@ -45,43 +42,30 @@ impl ExternalPlayer {
 
     /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its
     /// figures. The time it took, ms.
-    pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<MoveRecord>, f64), UciProcessError> {
-        let patience = match self.limits.time {
-            Some(time) => Patience::Whole(Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN),
-            None => self.game.patience(),
-        };
-        let lines = self.game.answer(patience)?;
+    pub(super) fn end_move(
+        &mut self,
+        game: &History,
+    ) -> Result<(Option<(Move, MoveRow)>, f64), UciProcessError> {
+        let lines = self.game.answer(self.limits.time)?;
         let used_ms = self.started.elapsed().as_secs_f64() * 1e3;
         let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
         let best = best.and_then(|text| game.parse_move(text).ok());
         let best = best.filter(|best| game.legal_moves().contains(best));
-        Ok((best.map(|best| record(best, used_ms, &lines)), used_ms))
+        Ok((best.map(|best| (best, row_of(&lines))), used_ms))
     }
 }
 
-/// Returns the record of a move, from what the engine has said since `go`.
-fn record(mv: Move, used_ms: f64, lines: &[String]) -> MoveRecord {
-    let mut latest = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-    let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
-    MoveRecord {
-        mv,
-        clock_ms: None,
-        used_ms,
+/// What the engine has said of its move since `go`.
+fn row_of(said: &[String]) -> MoveRow {
+    let nodes = latest_nodes(said);
+    let score = latest_lines(said).first().and_then(MoveScore::of_info);
+    MoveRow {
         nodes,
         new_nodes: nodes,
-        score: latest_of_best(lines).and_then(|info| MoveScore::of_info(&info)),
-        moves_left: None,
-        budget_ms: None,
-        managers_moves_left: None,
+        centipawns: score.map(MoveScore::centipawns),
         end: "bestmove".into(),
+        ..MoveRow::default()
     }
-}
-
-/// Returns the last information of the best line that has a score, bounds left out.
-fn latest_of_best(lines: &[String]) -> Option<InfoLine<'_>> {
-    let infos = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-    let mut of_best = infos.filter(|info| info.rank() == 1 && !info.is_bound());
-    of_best.find(|info| info.score().is_some())
 }
 
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
@@ -103,29 +87,4 @@ fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
         text += &format!(" movestogo {moves}");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A regression: the last line counted, which under MultiPV is the worst one, and bounds did.
-    #[test]
-    fn the_score_is_that_of_the_best_line() {
-        let cp = |score| Some(MoveScore::Centipawns(score));
-        for (said, expected) in [
-            (&["info depth 1 score cp 5 pv e2e4", "info depth 2 score cp 7 pv e2e4"][..], cp(7)),
-            (&["info multipv 1 score cp 30 pv e2e4", "info multipv 2 score cp -90 pv a2a3"], cp(30)),
-            (&["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"], cp(30)),
-            (
-                &["info score mate -2 pv e2e4", "info score cp -9 upperbound pv e2e4"],
-                Some(MoveScore::Mate(-2)),
-            ),
-            (&["info string score cp 3", "bestmove e2e4"], None),
-        ] {
-            let lines: Vec<String> = said.iter().map(|&line| line.to_owned()).collect();
-            let found = latest_of_best(&lines).and_then(|info| MoveScore::of_info(&info));
-            assert_eq!(found, expected, "{said:?}");
-        }
-    }
 }

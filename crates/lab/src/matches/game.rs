@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::external::ExternalPlayer;
 use super::openings::GameAssignment;
-use super::record::MoveRecord;
 use super::{Side, Team};
 use crate::LabError;
+use crate::move_rows::MoveRow;
+use crate::pgn::Ending;
 use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
@@ -87,11 +88,7 @@ pub(crate) enum Termination {
 impl Termination {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Termination::Rules(Terminal::Checkmate) => "checkmate",
-            Termination::Rules(Terminal::Stalemate) => "stalemate",
-            Termination::Rules(Terminal::FiftyMoves) => "fifty-moves",
-            Termination::Rules(Terminal::ThreefoldRepetition) => "repetition",
-            Termination::Rules(Terminal::InsufficientMaterial) => "insufficient-material",
+            Termination::Rules(terminal) => Ending::from(terminal).name(),
             Termination::TimeForfeit => "time-forfeit",
             Termination::IllegalMove => "illegal-move",
             Termination::Adjudication => "adjudication",
@@ -105,14 +102,24 @@ pub(crate) struct GameEnd {
     pub(super) termination: Termination,
 }
 
+/// A move, whoever made it.
+#[derive(Clone, Debug)]
+pub(crate) struct PlayedMove {
+    pub(crate) mv: Move,
+    /// The mover's clock after it, with increment, ms, or `None` where only nodes count.
+    pub(crate) clock_ms: Option<f64>,
+    /// What is known of it within the game. It has a time without a clock, too.
+    pub(crate) row: MoveRow,
+}
+
 #[derive(Clone, Debug)]
 pub struct GameRecord {
     pub(crate) assignment: GameAssignment,
     pub(crate) history: History,
     /// The engines' moves. Those of the opening are not among them.
-    pub(crate) moves: Vec<MoveRecord>,
+    pub(crate) moves: Vec<PlayedMove>,
     /// The move that came after the flag had fallen, which is none of the game.
-    pub(crate) late: Option<MoveRecord>,
+    pub(crate) late: Option<PlayedMove>,
     pub(crate) end: GameEnd,
 }
 
@@ -139,21 +146,19 @@ impl GameRecord {
     }
 }
 
-#[derive(Debug)]
 enum Player {
     Own(Box<EnginePlayer>),
     External(Box<ExternalPlayer>),
 }
 
-#[derive(Debug)]
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,
     players: [Player; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
-    moves: Vec<MoveRecord>,
-    late: Option<MoveRecord>,
+    moves: Vec<PlayedMove>,
+    late: Option<PlayedMove>,
     activity: Activity,
 }
 
@@ -249,7 +254,7 @@ impl OngoingGame {
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limits = self.clocks[self.side_to_move()].limits();
         let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
-        let used = Millis(last.used_ms);
+        let used = Millis(last.row.used_ms.unwrap_or_default());
         let mut before = self.history.clone();
         before.pop();
         match self.searcher() {
@@ -293,7 +298,7 @@ impl OngoingGame {
         let winner = !self.history.current().turn();
         let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
         let legal = self.history.legal_moves();
-        let pieces = self.history.current().piece_count();
+        let (pieces, ply) = (self.history.current().piece_count(), self.history.current().game_ply());
         let (played, used, node_time) = match &mut self.players[side] {
             Player::Own(player) => {
                 let rate = player.setup().nodes_per_ms(pieces);
@@ -301,27 +306,37 @@ impl OngoingGame {
                 let played = player.end_move();
                 let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
                 let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
-                let record = played.and_then(|played| Some(note(best(&played)?, &played)));
-                (record, used, node_time)
+                (played.and_then(|played| Some((best(&played)?, row_of(&played)))), used, node_time)
             }
             Player::External(player) => {
                 let (played, used_ms) = player.end_move(&self.history)?;
                 (played, Millis(used_ms), Millis::ZERO)
             }
         };
-        let Some(played) = played else {
+        let Some((mv, row)) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
+        let player = self.mover().name().into();
         let clock = &mut self.clocks[side].clock;
+        let row = MoveRow {
+            player,
+            number: self.moves.len() as u32 / 2 + 1,
+            ply,
+            pieces: pieces as u32,
+            had_choice: legal.len() > 1,
+            clock_ms: clock.map(|clock| clock.left().0),
+            used_ms: Some(used.0),
+            ..row
+        };
         let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
-        let played = MoveRecord { clock_ms: clock.map(|clock| clock.left().0), ..played };
+        let played = PlayedMove { mv, clock_ms: clock.map(|clock| clock.left().0), row };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
         }
-        let (best, score) = (played.mv, played.score.map(MoveScore::centipawns));
+        let score = played.row.centipawns;
         self.moves.push(played);
-        self.history.push(best);
+        self.history.push(mv);
         if let Some(end) = self.end_by_rules() {
             return Ok(Some(end));
         }
@@ -335,19 +350,18 @@ impl OngoingGame {
     }
 }
 
-fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
+/// What the search says of its move.
+fn row_of(played: &PlayerMove) -> MoveRow {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
-    MoveRecord {
-        mv,
-        clock_ms: None,
-        used_ms: played.used.0,
+    MoveRow {
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
-        score: line.map(MoveScore::of_line),
-        moves_left: line.and_then(|line| line.moves_left),
+        centipawns: line.map(|line| MoveScore::of_line(line).centipawns()),
+        moves_left_plies: line.and_then(|line| line.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
-        managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
+        moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason.to_string(),
+        ..MoveRow::default()
     }
 }
 

@@ -5,13 +5,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::game::{GameOutcome, GameRecord, SideLimit, Termination};
-use super::match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
-use super::record::MoveRecord;
+use super::game::{GameOutcome, GameRecord, PlayedMove, SideLimit, Termination};
+use super::match_rows::{MatchGameRow, MatchHeader, MatchRowFiles};
 use super::summary::MatchCounts;
 use crate::LabError;
-use crate::pgn::{hours, tag, write_wrapped};
+use crate::move_rows::MoveRow;
+use crate::pgn::{commands, numbered, write_game};
 use crate::rows::{RowError, RowReader, RowWriter, make_folder};
+use crate::score::MoveScore;
 use crate::uci_process::move_between;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{Color, Variant};
@@ -22,34 +23,35 @@ const MOST_LOST: usize = 100;
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
     let MatchHeader { names, limits, .. } = header;
     let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
-    tag(out, "Event", "zeitnot match")?;
-    tag(out, "Site", "?")?;
-    tag(out, "Date", "????.??.??")?;
-    tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
-    tag(out, "White", names[white])?;
-    tag(out, "Black", names[black])?;
-    tag(out, "Result", result(game.end.outcome))?;
+    let mut tags = vec![
+        ("Event", "zeitnot match".to_owned()),
+        ("Site", "?".to_owned()),
+        ("Date", "????.??.??".to_owned()),
+        ("Round", format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2)),
+        ("White", names[white].to_owned()),
+        ("Black", names[black].to_owned()),
+        ("Result", result(game.end.outcome).to_owned()),
+    ];
     let first = game.history.position(0);
     if game.history.variant() == Variant::Chess960 {
-        tag(out, "Variant", "Chess960")?;
+        tags.push(("Variant", "Chess960".to_owned()));
     }
     if !first.is_standard_start() || first.game_ply() > 0 {
-        tag(out, "SetUp", "1")?;
-        tag(out, "FEN", &first.to_fen())?;
+        tags.extend([("SetUp", "1".to_owned()), ("FEN", first.to_fen())]);
     }
     if limits[white] == limits[black] {
-        tag(out, "TimeControl", &time_control(limits[white]))?;
+        tags.push(("TimeControl", time_control(limits[white])));
     } else {
-        tag(out, "WhiteTimeControl", &time_control(limits[white]))?;
-        tag(out, "BlackTimeControl", &time_control(limits[black]))?;
+        tags.push(("WhiteTimeControl", time_control(limits[white])));
+        tags.push(("BlackTimeControl", time_control(limits[black])));
     }
-    tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
-    tag(out, "Termination", termination(game.end.termination))?;
-    tag(out, "TerminationDetails", game.end.termination.word())?;
-    tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
-    writeln!(out)?;
-    write_wrapped(out, &movetext(game))?;
-    writeln!(out)
+    tags.extend([
+        ("PlyCount", (game.history.len() - 1).to_string()),
+        ("Termination", termination(game.end.termination).to_owned()),
+        ("TerminationDetails", game.end.termination.word().to_owned()),
+        ("Annotator", format!("Zeitnot {VERSION}")),
+    ]);
+    write_game(out, tags, &movetext(game))
 }
 
 fn result(outcome: GameOutcome) -> &'static str {
@@ -77,42 +79,31 @@ fn time_control(limit: SideLimit) -> String {
 }
 
 fn movetext(game: &GameRecord) -> String {
-    let mut text = String::new();
-    for index in 0..game.history.len() - 1 {
-        let before = game.history.position(index);
-        let after = game.history.position(index + 1);
-        let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
-        let san = match played {
-            Some(played) => before.format_san(played.mv),
-            None => move_between(before, after).map(|mv| before.format_san(mv)).unwrap_or_default(),
-        };
-        // After a comment Black's moves need their number too.
-        let dots = if before.turn().is_white() { "." } else { "..." };
-        let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
-        let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
-        let _ = write!(text, "{san} {{{comment}}} ");
-    }
-    text.push_str(result(game.end.outcome));
-    text
+    let (positions, first) = (|index| game.history.position(index), game.first_position());
+    let book = (0..first).filter_map(|index| {
+        let played = move_between(positions(index), positions(index + 1))?;
+        Some(format!("{} {{book}} ", numbered(positions(index), played)))
+    });
+    let own = game.moves.iter().enumerate().map(|(own, played)| {
+        let before = positions(first + own);
+        format!("{} {{{}}} ", numbered(before, played.mv), comment(played, before.turn()))
+    });
+    book.chain(own).collect::<String>() + result(game.end.outcome)
 }
 
 /// Commands that other programs read, then our figures as `key=value`.
-fn comment(played: &MoveRecord, mover: Color) -> String {
-    let mut text = String::new();
-    if let Some(score) = played.score {
-        let _ = write!(text, "[%eval {}] ", score.of_white(mover));
-    }
-    if let Some(ms) = played.clock_ms {
-        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
-    }
-    let _ = write!(text, "n={} new={}", played.nodes, played.new_nodes);
-    if let Some(plies) = played.moves_left {
+fn comment(played: &PlayedMove, mover: Color) -> String {
+    let PlayedMove { clock_ms, row, .. } = played;
+    let eval = row.centipawns.map(|score| MoveScore::of_centipawns(score).of_white(mover));
+    let mut text = commands(eval, *clock_ms, clock_ms.and(row.used_ms));
+    let _ = write!(text, "n={} new={}", row.nodes, row.new_nodes);
+    if let Some(plies) = row.moves_left_plies {
         let _ = write!(text, " ml={plies:.1}");
     }
-    if let Some(ms) = played.budget_ms {
+    if let Some(ms) = row.budget_ms {
         let _ = write!(text, " budget={:.3}", ms / 1000.0);
     }
-    let _ = write!(text, " end={}", played.end);
+    let _ = write!(text, " end={}", row.end);
     text
 }
 
@@ -162,7 +153,7 @@ impl MatchFiles {
             Ok(BufWriter::new(pgn))
         });
         let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
+        let moves = RowWriter::<MoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
             if is_kept {
                 counts.add_move(&row);
@@ -178,7 +169,7 @@ impl MatchFiles {
         header: MatchHeader<'_>,
         game: &GameRecord,
         row: &MatchGameRow,
-        moves: &[MatchMoveRow],
+        moves: &[MoveRow],
     ) -> Result<(), RowError> {
         let written = write_pgn(&mut self.pgn, game, header).and_then(|()| self.pgn.flush());
         written.map_err(RowError::io(&self.pgn_path))?;
@@ -191,18 +182,21 @@ impl MatchFiles {
 }
 
 /// First games in `games.csv` that the other files have whole too.
-fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
+fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, RowError> {
     let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
-        let rows = moves.exists().then(|| RowReader::<MatchMoveRow>::open(&moves)).transpose()?;
+        let rows = moves.exists().then(|| RowReader::<MoveRow>::open(&moves)).transpose()?;
         Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
     };
     if !games.exists() {
         let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
-        return match has_games || rows_of_moves()? > 0 {
-            true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),
-            false => Ok(0),
-        };
+        if has_games || rows_of_moves()? > 0 {
+            let path = if has_games { pgn } else { &moves };
+            let text =
+                "has games of which no games.csv is beside it; bring that back, or choose another --out";
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
+        }
+        return Ok(0);
     }
     // A half-written row ends the rows. Other kinds are refused later.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
@@ -216,7 +210,8 @@ fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabErr
     let with_moves = moves_of_games.iter().take_while(has_moves).count();
     for (there, path) in [(in_pgn, pgn), (with_moves, &moves)] {
         if there < listed && (there + MOST_LOST < listed || !path.exists()) {
-            return Err(LabError::MissingGames { path: path.into() });
+            let text = "lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out";
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
         }
     }
     Ok(listed.min(in_pgn).min(with_moves))

@@ -1,14 +1,11 @@
 //! The rows of a match: one per game, one per move.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::Side;
-use super::game::{GameRecord, SideLimit, Termination};
-use super::record::MoveRecord;
-use crate::rows::{GameFiles, Row, RowOfGame};
-use crate::score::MoveScore;
+use super::game::{GameRecord, PlayedMove, SideLimit, Termination};
+use crate::move_rows::MoveRow;
+use crate::rows::{GameFiles, GameKey, Row};
 use zeitnot_engine::VERSION;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +16,7 @@ pub struct MatchHeader<'a> {
     pub limits: [SideLimit; 2],
 }
 
-pub type MatchRowFiles = GameFiles<MatchGameRow, MatchMoveRow>;
+pub type MatchRowFiles = GameFiles<MatchGameRow, MoveRow>;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MatchGameRow {
@@ -51,33 +48,9 @@ pub struct MatchGameRow {
 
 impl Row for MatchGameRow {
     const KIND: &'static str = "games of a match";
-}
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MatchGame {
-    match_id: String,
-    game: u64,
-}
-
-impl fmt::Display for MatchGame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of the match {}", self.game, self.match_id)
-    }
-}
-
-impl RowOfGame for MatchGameRow {
-    type Game = MatchGame;
-
-    fn game(&self) -> MatchGame {
-        MatchGame { match_id: self.match_id.clone(), game: self.game }
-    }
-}
-
-impl RowOfGame for MatchMoveRow {
-    type Game = MatchGame;
-
-    fn game(&self) -> MatchGame {
-        MatchGame { match_id: self.match_id.clone(), game: self.game }
+    fn game(&self) -> GameKey {
+        GameKey { match_id: self.match_id.clone(), game: self.game }
     }
 }
 
@@ -107,7 +80,7 @@ impl MatchGameRow {
                 Side::B => (&mut row.b_moves, &mut row.b_nodes, &mut row.b_clock_ms),
             };
             *moves += u32::from(index < game.moves.len());
-            *nodes += played.new_nodes;
+            *nodes += played.row.new_nodes;
             *clock_ms = played.clock_ms;
         }
         row
@@ -119,62 +92,16 @@ impl MatchGameRow {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MatchMoveRow {
-    pub(crate) match_id: String,
-    pub(crate) game: u64,
-    pub(crate) by_a: bool,
-    /// Counts the mover's moves, from 1.
-    pub(crate) number: u32,
-    pub(crate) ply: u32,
-    pub(crate) pieces: u32,
-    /// The mover's clock after the move, with increment.
-    pub(crate) clock_ms: Option<f64>,
-    pub(crate) budget_ms: Option<f64>,
-    /// `None` without a clock, so that rows do not depend on the machine.
-    pub(crate) used_ms: Option<f64>,
-    /// In the tree at the move's end.
-    pub(crate) nodes: u64,
-    pub(crate) new_nodes: u64,
-    /// From the mover's point of view. Mates lie beyond 29,000.
-    pub(crate) centipawns: Option<i32>,
-    pub(crate) moves_left_plies: Option<f32>,
-    /// The time manager's estimate, full moves of the mover.
-    pub(crate) moves_left: Option<f64>,
-    /// Full moves of the mover from here on, this one included.
-    pub(crate) really_left: u32,
-    pub(crate) end: String,
-}
-
-impl Row for MatchMoveRow {
-    const KIND: &'static str = "moves of a match";
-}
-
-impl MatchMoveRow {
-    pub fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
-        let first = game.first_position();
-        let moves = game.moves.iter().enumerate();
-        let row = |(index, played): (usize, &MoveRecord)| {
-            let before = game.history.position(first + index);
-            MatchMoveRow {
-                match_id: header.match_id.into(),
-                game: game.assignment.game,
-                by_a: game.mover(index) == Side::A,
-                number: index as u32 / 2 + 1,
-                ply: before.game_ply(),
-                pieces: before.piece_count() as u32,
-                clock_ms: played.clock_ms,
-                budget_ms: played.budget_ms,
-                used_ms: played.clock_ms.map(|_| played.used_ms),
-                nodes: played.nodes,
-                new_nodes: played.new_nodes,
-                centipawns: played.score.map(MoveScore::centipawns),
-                moves_left_plies: played.moves_left,
-                moves_left: played.managers_moves_left,
-                really_left: (game.moves.len() - index).div_ceil(2) as u32,
-                end: played.end.clone(),
-            }
-        };
-        moves.map(row).collect()
-    }
+/// The rows of a game's moves.
+pub fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
+    let row = |(index, played): (usize, &PlayedMove)| MoveRow {
+        match_id: header.match_id.into(),
+        game: game.assignment.game,
+        control: header.limits[game.mover(index).index()].to_string(),
+        // Without a clock rows do not depend on the machine.
+        used_ms: played.row.clock_ms.and(played.row.used_ms),
+        really_left: (game.moves.len() - index).div_ceil(2) as u32,
+        ..played.row.clone()
+    };
+    game.moves.iter().enumerate().map(row).collect()
 }

@@ -4,48 +4,35 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::match_rows::{MatchGameRow, MatchMoveRow};
+use super::Side;
+use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
 use super::viewed::viewed_games;
 use crate::RowError;
+use crate::move_rows::{Curves, MoveRow};
 use crate::report::{Bar, BarPlot, Page, Plot};
 use crate::rows::{MergedGames, files_of};
-use crate::viewer::{self, VIEWER};
+use crate::viewer::VIEWER;
+use serde_json::json;
 
 /// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match:
 /// the first points swing wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
 /// Most points of such a plot.
 const POINTS: usize = 200;
-/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that
-/// anybody wrote.
-const MOST_MOVES: usize = 10_000;
-/// What is plotted by move number: title and axis.
-const CURVES: [(&str, &str); 4] = [
-    ("Time used for a move", "ms, mean"),
-    ("Clock after a move", "ms, mean"),
-    ("Nodes in the tree at the end of a move", "nodes, mean"),
-    ("Error of the estimated moves left", "full moves, mean absolute"),
-];
-
-/// The place of the nodes among them.
-const NODES: usize = 2;
-
-/// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
-type CurvePoint = [(f64, u64); CURVES.len()];
 
 #[derive(Clone, Debug)]
 pub struct MatchStudy {
     pub summary: MatchSummary,
     /// The rows of its games, in the order of their numbers.
     games: Vec<MatchGameRow>,
-    /// Means by the number of the mover's move, for A and B.
-    curves: [Vec<CurvePoint>; 2],
+    /// Of A and B.
+    curves: [Curves; 2],
 }
 
 /// The rows of one match. Those of moves are added up at once.
-type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Vec<CurvePoint>; 2]);
+type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Curves; 2]);
 
 impl MatchStudy {
     /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in
@@ -60,11 +47,11 @@ impl MatchStudy {
                 matches.entry(row.match_id.clone()).or_default().0.push(row);
             }
         }
-        for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files)?)? {
+        for game in MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files)?)? {
             for row in game? {
                 let (_, counts, curves) = matches.entry(row.match_id.clone()).or_default();
                 counts.add_move(&row);
-                add_to_curves(&mut curves[usize::from(!row.by_a)], &row);
+                curves[Side::of(&row).index()].add(&row);
             }
         }
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
@@ -82,35 +69,6 @@ impl MatchStudy {
     pub fn ranking(studies: &[MatchStudy]) -> Option<Ranking> {
         Ranking::of(studies.iter().map(|study| &study.games[..]))
     }
-}
-
-fn add_to_curves(points: &mut Vec<CurvePoint>, row: &MatchMoveRow) {
-    let index = row.number.saturating_sub(1) as usize;
-    if index >= MOST_MOVES {
-        return;
-    }
-    if points.len() <= index {
-        points.resize(index + 1, CurvePoint::default());
-    }
-    let error_moves = row.moves_left.map(|estimate| (estimate - f64::from(row.really_left)).abs());
-    let values = [row.used_ms, row.clock_ms, Some(row.nodes as f64), error_moves];
-    for ((sum, count), value) in points[index].iter_mut().zip(values) {
-        *sum += value.unwrap_or(0.0);
-        *count += u64::from(value.is_some());
-    }
-}
-
-/// Returns the mean of one of [`CURVES`] by move number, as far as a tenth of the games goes on.
-fn curve(points: &[CurvePoint], quantity: usize) -> Vec<(f64, f64)> {
-    // Every move has nodes, but not every one a clock.
-    let moves = |point: &CurvePoint| point[NODES].1;
-    let enough = points.first().map_or(0, |first| moves(first) / 10).max(1);
-    let kept = points.iter().zip(1..).take_while(|(point, _)| moves(point) >= enough);
-    let means = kept.map(|(point, number)| (f64::from(number), point[quantity]));
-    means
-        .filter(|(_, (_, count))| *count > 0)
-        .map(|(number, (sum, count))| (number, sum / count as f64))
-        .collect()
 }
 
 /// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its
@@ -163,18 +121,8 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
         let (line, band) = course(&study.games);
         let course = Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line);
         page = page.plot(&course, "Elo of A by the number of games, with its interval of 95 %.");
-        // With nodes as the limit, their number at the end of a move is that limit.
-        let has_clocks = study.curves.iter().flatten().any(|point| point[0].1 > 0);
-        for (quantity, (title, label)) in
-            CURVES.into_iter().enumerate().filter(|(quantity, _)| *quantity != NODES || has_clocks)
-        {
-            let mut plot = Plot::new(title, "move of the engine", label).y_from(0.0);
-            for (points, name) in study.curves.iter().zip([a, b]) {
-                let line = curve(points, quantity);
-                plot = if line.is_empty() { plot } else { plot.line(name, &line) };
-            }
-            page = page.plot(&plot, "");
-        }
+        let [of_a, of_b] = &study.curves;
+        page = Curves::show(page, &[(a, of_a), (b, of_b)]);
     }
     page
 }
@@ -191,7 +139,8 @@ pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Resul
     let about =
         "Each evaluation is that of the engine to move. The planned time is the budget of its time manager.";
     let page = page.heading("Games").paragraph(&format!("{about}{which}"));
-    Ok(page.program(&VIEWER, &viewer::data(games.iter().map(|(game, pgn)| (game, pgn.as_str())))))
+    let games: Vec<_> = games.iter().map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
+    Ok(page.program(&VIEWER, &json!({ "games": games })))
 }
 
 type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
@@ -227,7 +176,7 @@ mod tests {
         let points = |count: u64| {
             let row = |game: u64| {
                 let half_points = [2, 1, 0, 2, 1, 1][game as usize % 6];
-                let row = serde_json::json!({
+                let row = json!({
                     "match_id": "id", "game": game, "pair": game / 2, "a": "A", "b": "B", "a_is_white": true,
                     "half_points": half_points, "termination": "checkmate", "opening": "", "a_moves": 1, "b_moves": 1,
                     "a_nodes": 1, "b_nodes": 1, "a_clock_ms": null, "b_clock_ms": null,

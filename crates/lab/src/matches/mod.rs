@@ -18,14 +18,13 @@ mod match_rows;
 mod match_study;
 mod openings;
 mod play;
-mod record;
 pub(crate) mod statistics;
 mod summary;
 mod viewed;
 
 pub use game::{Adjudication, DrawRule, GameRecord, MatchRules, SideLimit, WinRule};
 pub use match_files::MatchFiles;
-pub use match_rows::{MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles};
+pub use match_rows::{MatchGameRow, MatchHeader, MatchRowFiles, rows_of_moves};
 pub use match_study::{MatchStudy, add_games, page};
 pub use openings::{GameAssignment, Opening, Openings, OpeningsError};
 pub use play::{MatchConfig, PlannedGame, play};
@@ -34,6 +33,7 @@ pub use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 
+use crate::move_rows::MoveRow;
 use crate::uci_process::ExternalEngine;
 use zeitnot_engine::engine::EngineSetup;
 
@@ -64,5 +64,14 @@ impl Side {
     /// Returns 0 for A and 1 for B, for arrays of two.
     fn index(self) -> usize {
         self as usize
+    }
+
+    /// The player of rows.
+    fn name(self) -> &'static str {
+        ["A", "B"][self.index()]
+    }
+
+    fn of(row: &MoveRow) -> Side {
+        if row.player == Side::A.name() { Side::A } else { Side::B }
     }
 }

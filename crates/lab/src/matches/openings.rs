@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::Side;
-use crate::pgn::{GameError, Games, RecordedGame};
-use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Terminal, Variant};
+use crate::pgn::{Ending, GameError, Games, RecordedGame};
+use zeitnot_engine::chess::{History, ListedPosition, Move, Position, PositionError, Variant};
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 
@@ -39,15 +39,9 @@ impl Opening {
         Ok(history)
     }
 
-    fn end(&self) -> Option<&'static str> {
+    fn end(&self) -> Option<Ending> {
         let history = self.history(Variant::Standard).ok()?;
-        history.terminal(&history.legal_moves()).map(|end| match end {
-            Terminal::Checkmate => "checkmate",
-            Terminal::Stalemate => "stalemate",
-            Terminal::FiftyMoves => "the fifty-move rule",
-            Terminal::ThreefoldRepetition => "repetition",
-            Terminal::InsufficientMaterial => "insufficient material",
-        })
+        history.terminal(&history.legal_moves()).map(Ending::from)
     }
 }
 
@@ -55,7 +49,8 @@ impl Opening {
 #[derive(Clone, Debug)]
 pub struct Openings {
     list: Vec<Opening>,
-    notes: Vec<String>,
+    /// What people should know of how they were read.
+    pub notes: Vec<String>,
 }
 
 impl Openings {
@@ -77,7 +72,7 @@ impl Openings {
         for (place, opening) in read.map_err(fault)? {
             match opening.end() {
                 None => list.push(opening),
-                Some(end) => over.push(format!("{place} is left out: the game is over by {end}")),
+                Some(end) => over.push(format!("{place} is left out: the game is over by {}", end.name())),
             }
         }
         if list.is_empty() {
@@ -91,10 +86,6 @@ impl Openings {
             notes.push(format!("{}: {} openings are left out in all", path.display(), over.len()));
         }
         Ok(Openings { list, notes })
-    }
-
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// The seed alone decides the order.
@@ -276,12 +267,12 @@ mod tests {
         std::fs::write(&epd, format!("{over}{EPD}")).unwrap();
         std::fs::write(&pgn, "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 *\n\n1. e4 *\n").unwrap();
         let openings = Openings::read(&epd, None).unwrap();
-        assert_eq!((openings.len(), openings.notes().len()), (2, 4), "{:?}", openings.notes());
-        assert!(openings.notes()[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
+        assert_eq!((openings.len(), openings.notes.len()), (2, 4), "{:?}", openings.notes);
+        assert!(openings.notes[0].ends_with("a.epd, line 1 is left out: the game is over by checkmate"));
         let games = Openings::read(&pgn, None).unwrap();
         assert!(
             games.len() == 1
-                && games.notes()[0].ends_with("game 1 is left out: the game is over by repetition")
+                && games.notes[0].ends_with("game 1 is left out: the game is over by repetition")
         );
         assert_eq!(Openings::read(&pgn, Some(6)).unwrap().len(), 2);
         assert!(fault("a.epd", over).contains("over by checkmate"));

@@ -5,24 +5,20 @@
 //! others.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+
+use nohash_hasher::BuildNoHashHasher;
 
 use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::{GameAssignment, Openings};
 use crate::LabError;
-use crate::runner::{self, Jobs, Next};
+use crate::runner::{self, Jobs};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineError, SharedBatch};
-use zeitnot_engine::network::cache::KeyHasher;
 use zeitnot_engine::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
-
-/// Wait of a thread without games before it asks again.
-const ASK_AGAIN: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
@@ -46,7 +42,7 @@ pub struct PlannedGame {
 pub fn play(
     config: &MatchConfig<'_>,
     stop: &AtomicBool,
-    next: impl FnMut() -> Result<Next<PlannedGame>, LabError> + Send,
+    next: impl FnMut() -> Result<Option<PlannedGame>, LabError> + Send,
     finished: impl FnMut(GameRecord) -> Result<ControlFlow<()>, LabError>,
 ) -> Result<(), LabError> {
     let concurrency = config.concurrency.max(1);
@@ -87,14 +83,9 @@ impl<'a> GameBatch<'a> {
 
     fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while !jobs.are_stopped() {
-            let is_at_end = self.fill(jobs)?;
+            self.fill(jobs)?;
             if self.games.is_empty() {
-                if is_at_end {
-                    break;
-                }
-                // Other threads play the games that the next one waits for.
-                std::thread::sleep(ASK_AGAIN);
-                continue;
+                break;
             }
             self.gather(jobs)?;
             for network in 0..self.networks.len() {
@@ -104,20 +95,15 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// True if there are no more games.
-    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<bool, LabError> {
+    fn fill(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
         while self.games.len() < self.size {
-            let (place, PlannedGame { assignment, teams }) = match jobs.take()? {
-                Next::Job(planned) => planned,
-                Next::Later => return Ok(false),
-                Next::End => return Ok(true),
-            };
+            let Some((place, PlannedGame { assignment, teams })) = jobs.take()? else { break };
             let opening = self.config.openings.of_pair(assignment.pair);
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
             let game = OngoingGame::new(assignment, history, &teams, &self.config.rules)?;
             self.games.push((place, game));
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Advances every game until it waits for evaluations. Finished games leave.
@@ -143,28 +129,25 @@ impl<'a> GameBatch<'a> {
     }
 }
 
-/// Evaluations in each generation of a [`SharedEvalCache`].
-const CAPACITY: usize = 100_000;
-
-/// A network's outputs by the position's key.
-type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
+/// Evaluations of a [`SharedEvalCache`].
+const CAPACITY: usize = 200_000;
 
 /// A network behind a cache shared by a thread's games: both sides of a game search much the same positions.
-/// A full young generation replaces the old one.
+/// It is emptied when it is full.
 ///
 /// A search gets its network's evaluation at the same time as without the cache, so that games still do not
 /// depend on each other. A search's own cache is different.
 struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     info: BackendInfo,
-    young: Generation,
-    old: Generation,
+    /// The network's outputs by the position's key.
+    known: HashMap<u64, (Evaluation, Box<[f32]>), BuildNoHashHasher<u64>>,
 }
 
 impl SharedEvalCache {
     fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
-        let (young, old) = (Generation::default(), Generation::default());
-        Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
+        let (evaluator, info) = (backend.evaluator()?, backend.info().clone());
+        Ok(SharedEvalCache { evaluator, info, known: HashMap::default() })
     }
 
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
@@ -182,18 +165,18 @@ impl SharedEvalCache {
             self.evaluator.evaluate(batch)?;
             EvalSlot::check_numbers(&self.info, batch)?;
         }
-        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
-            self.young.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
+        if self.known.len() >= CAPACITY {
+            self.known.clear();
         }
-        if self.young.len() >= CAPACITY {
-            self.old = std::mem::take(&mut self.young);
+        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+            self.known.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
         }
         misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
         Ok(())
     }
 
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
-        let found = self.young.get(&key).or_else(|| self.old.get(&key));
+        let found = self.known.get(&key);
         let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
             return false;
         };
@@ -231,7 +214,7 @@ mod tests {
 
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
-        let backend = Random::new(&Params::default()).unwrap();
+        let backend = Random::backend(&Params::default()).unwrap();
         let mut cache = SharedEvalCache::new(&backend).unwrap();
         cache.info.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {
@@ -244,7 +227,7 @@ mod tests {
                 assert_eq!(found.logits, expected.logits);
             }
         }
-        assert_eq!(cache.young.len(), 31);
+        assert_eq!(cache.known.len(), 31);
     }
 
     #[test]

@@ -5,44 +5,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::match_rows::{MatchGameRow, MatchMoveRow};
+use super::Side;
+use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, Verdict, ratings};
-use crate::report::{Align, Table};
-pub use zeitnot_engine::time::StopReason;
+use crate::move_rows::{MoveRow, PruningCounts};
+use crate::report::Table;
 
 /// For a ranking: two players have their match.
 const FEWEST_PLAYERS: usize = 3;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PruningCounts {
-    /// Moves with a clock, and those that smart pruning ended.
-    moves: u64,
-    pruned: u64,
-    used_ms: f64,
-    /// What the budgets of pruned moves had left.
-    saved_ms: f64,
-}
-
-impl PruningCounts {
-    pub(super) fn add(&mut self, row: &MatchMoveRow) {
-        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
-        self.moves += 1;
-        self.used_ms += used_ms;
-        if row.end == StopReason::SmartPruning.to_string() {
-            self.pruned += 1;
-            self.saved_ms += (budget_ms - used_ms).max(0.0);
-        }
-    }
-
-    /// Share of the moves that smart pruning ended.
-    pub(crate) fn pruned(&self) -> Option<f64> {
-        (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
-    }
-
-    pub(crate) fn saved(&self) -> Option<f64> {
-        (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
-    }
-}
 
 /// Over all games, from A's point of view.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +27,8 @@ pub struct MatchCounts {
 }
 
 impl MatchCounts {
-    pub fn add_move(&mut self, row: &MatchMoveRow) {
-        self.pruning[usize::from(!row.by_a)].add(row);
+    pub fn add_move(&mut self, row: &MoveRow) {
+        self.pruning[Side::of(row).index()].add(row);
     }
 
     pub fn add(&mut self, row: &MatchGameRow) {
@@ -279,58 +249,42 @@ impl fmt::Display for MatchSummary {
 }
 
 pub fn table(matches: &[MatchSummary]) -> Table {
-    use Align::{Left, Right};
-    let mut columns = vec![
-        ("A", Left),
-        ("B", Left),
-        ("games", Right),
-        ("won", Right),
-        ("drawn", Right),
-        ("lost", Right),
-        ("Elo", Right),
-        ("95 %", Right),
-        ("verdict", Left),
-        ("normalized Elo", Right),
-        ("LOS, %", Right),
-        ("lost on time, A / B", Right),
-    ];
+    let table = Table::of("Results of A; intervals and errors are those of 95 %", matches)
+        .words("A", |summary| &summary.a)
+        .words("B", |summary| &summary.b)
+        .numbers("games", |summary| summary.games)
+        .numbers("won", |summary| summary.wins)
+        .numbers("drawn", |summary| summary.draws)
+        .numbers("lost", |summary| summary.losses)
+        .numbers("Elo", |summary| summary.elo())
+        .numbers("95 %", |summary| summary.interval())
+        .words("verdict", |summary| summary.verdict.map_or("–".into(), |verdict| verdict.to_string()))
+        .numbers("normalized Elo", |summary| summary.nelo())
+        .numbers("LOS, %", |summary| summary.los.map_or("–".into(), percent))
+        .numbers("lost on time, A / B", |MatchSummary { time_losses: [a, b], .. }| format!("{a} / {b}"));
+    let sprt = |summary: &MatchSummary| summary.sprt.as_ref().map(ToString::to_string);
     if matches.iter().any(|summary| summary.sprt.is_some()) {
-        columns.push(("SPRT", Left));
+        return table.words("SPRT", |summary| sprt(summary).unwrap_or_default()).table();
     }
-    let mut table = Table::new("Results of A; intervals and errors are those of 95 %", &columns);
-    for summary in matches {
-        let MatchSummary { a, b, games, wins, draws, losses, time_losses: [a_lost, b_lost], .. } = summary;
-        let cells = [
-            a.clone(),
-            b.clone(),
-            games.to_string(),
-            wins.to_string(),
-            draws.to_string(),
-            losses.to_string(),
-            summary.elo(),
-            summary.interval(),
-            summary.verdict.map_or("–".into(), |verdict| verdict.to_string()),
-            summary.nelo(),
-            summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
-            format!("{a_lost} / {b_lost}"),
-        ];
-        table.row(cells.into_iter().chain(summary.sprt.as_ref().map(ToString::to_string)));
-    }
-    table
+    table.table()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
 }
 
 /// Smart pruning by player, `None` without clocks.
 pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
-    let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
-    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
-    for [a, b] in &sides {
-        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
-            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
-            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
-        }
-    }
-    (!sides.is_empty()).then_some(table)
+    let sides = matches.iter().filter_map(MatchSummary::pruning);
+    let players: Vec<_> = sides.flat_map(|[a, b]| [(a, b.0), (b, a.0)]).collect();
+    (!players.is_empty()).then(|| {
+        Table::of("Smart pruning", players)
+            .words("player", |((player, ..), _)| *player)
+            .words("against", |(_, against)| *against)
+            .numbers("ended by smart pruning, % of the moves", |((_, pruned, _), _)| percent(*pruned))
+            .numbers("time saved, % of the time used", |((.., saved), _)| percent(*saved))
+            .table()
+    })
 }
 
 /// The strongest first.
@@ -379,18 +333,13 @@ impl Ranking {
     }
 
     pub fn table(&self) -> Table {
-        let numbers = ["Elo", "± 95 %", "games", "score, %"];
-        let mut table = Table::of_columns("All players; the mean of all is 0", &["player"], &numbers);
-        for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
-            table.row([
-                name.clone(),
-                format!("{elo:+.1}"),
-                format!("{elo_error:.1}"),
-                games.to_string(),
-                format!("{:.1}", 100.0 * score),
-            ]);
-        }
-        table
+        Table::of("All players; the mean of all is 0", &self.players)
+            .words("player", |player| &player.name)
+            .numbers("Elo", |player| format!("{:+.1}", player.rating.elo))
+            .numbers("± 95 %", |player| format!("{:.1}", player.rating.elo_error))
+            .numbers("games", |player| player.rating.games)
+            .numbers("score, %", |player| percent(player.rating.score))
+            .table()
     }
 }
 
@@ -417,31 +366,5 @@ mod tests {
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
-    }
-
-    fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
-        MatchMoveRow {
-            used_ms,
-            budget_ms: Some(budget_ms),
-            by_a: true,
-            end: end.to_string(),
-            ..MatchMoveRow::default()
-        }
-    }
-
-    #[test]
-    fn shares_by_hand() {
-        let mut counts = PruningCounts::default();
-        assert_eq!((counts.pruned(), counts.saved()), (None, None));
-        for row in [
-            row(Some(300.0), 300.0, StopReason::Budget),
-            row(Some(100.0), 250.0, StopReason::SmartPruning),
-            row(Some(201.0), 200.0, StopReason::SmartPruning),
-            row(Some(199.0), 900.0, StopReason::OnlyMove),
-            row(None, 900.0, StopReason::SmartPruning),
-        ] {
-            counts.add(&row);
-        }
-        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
     }
 }

@@ -1,16 +1,13 @@
-//! The games of a match for the [viewer](crate::viewer): the moves from `games.pgn`, and what the rows
-//! beside it say of them.
+//! The games of a match for the [viewer](crate::viewer), as the comments of `games.pgn` tell them.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::match_files::ends_of_games;
-use super::match_rows::{MatchMoveRow, MatchRowFiles};
 use crate::RowError;
-use crate::pgn::{Games, RecordedGame};
+use crate::pgn::{Games, RecordedGame, RecordedMove};
 use crate::replay::control_of;
-use crate::rows::MergedGames;
 use crate::score::MoveScore;
 use crate::viewer::{Remark, ViewedGame, ViewedMove, ViewedPosition, move_name};
 
@@ -26,73 +23,50 @@ pub(super) fn viewed_games(files: &[PathBuf]) -> Result<Vec<(ViewedGame, String)
     let mut folders: Vec<_> = files.iter().filter_map(|file| file.parent()).collect();
     folders.dedup();
     let mut games = Vec::new();
-    for folder in folders {
-        add_games(folder, &mut games)?;
+    for path in folders.into_iter().map(|folder| folder.join("games.pgn")).filter(|path| path.exists()) {
+        let mut ends = ends_of_games(&path).map_err(RowError::io(&path))?;
+        ends.truncate(MOST - games.len() + 1);
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(ends[ends.len() - 1]).read_to_end(&mut text));
+        read.map_err(RowError::io(&path))?;
+        for ends in ends.windows(2) {
+            let pgn = &text[ends[0] as usize..ends[1] as usize];
+            let Some(Ok(recorded)) = Games::new("", pgn).next() else { continue };
+            let recorded = RecordedGame { number: number_of(&recorded), ..recorded };
+            games.push((viewed_game(&recorded), String::from_utf8_lossy(pgn).into_owned()));
+        }
     }
     Ok(games)
 }
 
-fn add_games(folder: &Path, games: &mut Vec<(ViewedGame, String)>) -> Result<(), RowError> {
-    let path = folder.join("games.pgn");
-    let [_, moves] = MatchRowFiles::paths(folder);
-    if !path.exists() || !moves.exists() {
-        return Ok(());
-    }
-    let mut ends = ends_of_games(&path).map_err(RowError::io(&path))?;
-    ends.truncate(MOST + 1);
-    let mut text = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(ends[ends.len() - 1]).read_to_end(&mut text));
-    read.map_err(RowError::io(&path))?;
-    let mut rows = MergedGames::<MatchMoveRow>::open(&[moves])?.peekable();
-    for ends in ends.windows(2) {
-        if games.len() == MOST {
-            break;
-        }
-        let pgn = &text[ends[0] as usize..ends[1] as usize];
-        let Some(Ok(recorded)) = Games::new("", pgn).next() else { continue };
-        let Some(number) = number_of(&recorded) else { continue };
-        let is_before = |rows: &Vec<MatchMoveRow>| rows[0].game < number;
-        while rows.next_if(|rows| rows.as_ref().is_ok_and(is_before)).is_some() {}
-        let is_it = |rows: &Vec<MatchMoveRow>| rows[0].game == number;
-        let of_game = rows.next_if(|rows| rows.as_ref().is_ok_and(is_it)).transpose()?.unwrap_or_default();
-        let recorded = RecordedGame { number: number + 1, ..recorded };
-        if of_game.len() == recorded.moves.iter().filter(|played| !played.is_book).count() {
-            games.push((viewed_game(&recorded, &of_game), String::from_utf8_lossy(pgn).into_owned()));
-        }
-    }
-    Ok(())
+/// The number of a game in its match, from 1, which the tag `Round` tells as pair and place in it.
+fn number_of(game: &RecordedGame) -> u64 {
+    let round = game.tags.get("Round").and_then(|round| round.split_once('.')).unwrap_or_default();
+    let [pair, place] = [round.0, round.1].map(|text| text.parse::<u64>().unwrap_or(1));
+    pair.saturating_sub(1).saturating_mul(2).saturating_add(place)
 }
 
-/// The number of a game in its match, from 0, which the tag `Round` tells as pair and place in it.
-fn number_of(game: &RecordedGame) -> Option<u64> {
-    let (pair, place) = game.tags.get("Round")?.split_once('.')?;
-    let [pair, place] = [pair, place].map(|text| text.parse::<u64>().ok()?.checked_sub(1));
-    pair?.checked_mul(2)?.checked_add(place?)
-}
-
-/// A game whose moves after the book have these rows.
-fn viewed_game(game: &RecordedGame, rows: &[MatchMoveRow]) -> ViewedGame {
-    let book = game.moves.len() - rows.len();
+fn viewed_game(game: &RecordedGame) -> ViewedGame {
     let mut board = game.start.clone();
     let (mut positions, mut plies) = (Vec::new(), Vec::new());
-    let chances = |own: usize| Some(MoveScore::of_centipawns(rows.get(own)?.centipawns?).win_percent());
+    let score = |ply: usize| Some(MoveScore::of_centipawns(game.moves.get(ply)?.centipawns?.into()));
+    let chances = |ply: usize| Some(score(ply)?.win_percent());
     let mut falls = Vec::new();
     for (ply, recorded) in game.moves.iter().enumerate() {
-        let row = ply.checked_sub(book).map(|own| &rows[own]);
         let (mut position, mut played) = (ViewedPosition::default(), ViewedMove::default());
-        if let Some(row) = row {
-            let before = chances(ply - book);
+        if !recorded.is_book {
+            let before = chances(ply);
             let is_white = board.turn().is_white();
             position.win = before.map(|chances| if is_white { chances } else { 100.0 - chances });
-            if let Some(score) = row.centipawns {
-                position.eval = MoveScore::of_centipawns(score).of_white(board.turn());
-            }
-            position.ml = row.moves_left_plies.map(f64::from);
+            position.eval = score(ply).map(|score| score.of_white(board.turn())).unwrap_or_default();
+            position.ml = told(recorded, "ml");
             let name = move_name(&board, recorded.r#move, "");
-            (played.clock, played.used, played.planned) = (row.clock_ms, row.used_ms, row.budget_ms);
-            played.note = format!("{name}: {} nodes in the tree, {} of them new.", row.nodes, row.new_nodes);
+            (played.clock, played.used) = (recorded.clock_ms, recorded.used_ms);
+            played.planned = told(recorded, "budget").map(|seconds| 1000.0 * seconds);
+            let [nodes, new] = ["n", "new"].map(|name| told(recorded, name).unwrap_or_default());
+            played.note = format!("{name}: {nodes} nodes in the tree, {new} of them new.");
             // What it thinks of the move is known at its next one.
-            let after = chances(ply - book + 2);
+            let after = chances(ply + 2);
             if let Some((before, after)) = before.zip(after).filter(|(before, after)| before - after >= FALL)
             {
                 let text = format!(
@@ -108,7 +82,7 @@ fn viewed_game(game: &RecordedGame, rows: &[MatchMoveRow]) -> ViewedGame {
     positions.push(ViewedPosition::default());
     let mut viewed = ViewedGame::new(game, control_of(game), positions, plies);
     viewed.by_players = true;
-    viewed.figures = figures(game, book, rows);
+    viewed.figures = figures(game);
     falls.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     falls.truncate(MOST_FALLS);
     falls.sort_by_key(|(_, remark)| remark.plies[0]);
@@ -116,22 +90,27 @@ fn viewed_game(game: &RecordedGame, rows: &[MatchMoveRow]) -> ViewedGame {
     viewed
 }
 
+/// What the comment says as `name=value`.
+fn told(played: &RecordedMove, name: &str) -> Option<f64> {
+    let mut words = played.comments.iter().flat_map(|comment| comment.split(' '));
+    words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}
+
 /// Means of White and Black.
-fn figures(game: &RecordedGame, book: usize, rows: &[MatchMoveRow]) -> Vec<[String; 3]> {
-    let first = usize::from(game.start.turn().is_white() != book.is_multiple_of(2));
-    let mean = |side: usize, value: &dyn Fn(&MatchMoveRow) -> Option<f64>| {
-        let values: Vec<_> = rows.iter().skip((side + 2 - first) % 2).step_by(2).filter_map(value).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+fn figures(game: &RecordedGame) -> Vec<[String; 3]> {
+    let first = usize::from(!game.start.turn().is_white());
+    let row = |name: &str, digits: usize, value: fn(&RecordedMove) -> Option<f64>| {
+        let [white, black] = [first, 1 - first].map(|side| {
+            let own = game.moves.iter().skip(side).step_by(2).filter(|played| !played.is_book);
+            let values: Vec<_> = own.filter_map(value).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        });
+        Some([name.to_owned(), format!("{:.digits$}", white?), format!("{:.digits$}", black?)])
     };
-    let row = |name: &str, digits: usize, value: &dyn Fn(&MatchMoveRow) -> Option<f64>| {
-        let [white, black] = [mean(0, value)?, mean(1, value)?].map(|mean| format!("{mean:.digits$}"));
-        Some([name.to_owned(), white, black])
-    };
-    let seconds = |ms: Option<f64>| Some(ms? / 1000.0);
     [
-        row("New nodes a move", 0, &|row| Some(row.new_nodes as f64)),
-        row("Seconds a move", 2, &|row| seconds(row.used_ms)),
-        row("Planned", 2, &|row| seconds(row.used_ms.and(row.budget_ms))),
+        row("New nodes a move", 0, |played| told(played, "new")),
+        row("Seconds a move", 2, |played| Some(played.used_ms? / 1000.0)),
+        row("Planned", 2, |played| told(played, "budget").filter(|_| played.used_ms.is_some())),
     ]
     .into_iter()
     .flatten()

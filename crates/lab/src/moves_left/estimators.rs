@@ -9,12 +9,11 @@ use std::sync::Arc;
 use super::PositionRow;
 use super::statistics::{Unit, median};
 use zeitnot_engine::params::{ParamError, Params};
-use zeitnot_engine::time::GamePly;
-pub use zeitnot_engine::time::Plies;
 use zeitnot_engine::time::estimators::moves_left::{
     KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, MovesLeftInput, PieceCountTable,
     estimator_from,
 };
+use zeitnot_engine::time::{GamePly, Plies};
 
 /// Plies that share one median.
 const WIDTH: u32 = 4;

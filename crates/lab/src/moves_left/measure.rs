@@ -4,11 +4,9 @@ use std::num::NonZero;
 
 use clap::Args;
 
-use super::{Estimator, MovesLeftSource, PositionRow};
+use super::PositionRow;
 use crate::LabError;
-use crate::pgn::Ending;
-use crate::pgn::RecordedGame;
-use crate::pgn::{base_seconds, ending, is_held_out};
+use crate::pgn::{Ending, RecordedGame, base_seconds, ending, is_held_out};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::mix;
 use zeitnot_engine::chess::{Color, History, Variant};
@@ -59,26 +57,6 @@ fn ending_of(name: &str) -> Result<Ending, String> {
 }
 
 impl Selection {
-    pub fn flags(&self) -> String {
-        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
-            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
-        }
-        let endings: Vec<_> =
-            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
-        let flags = [
-            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
-            flag("from-ply", self.from_ply, 0),
-            flag("min-plies", self.min_plies, 1),
-            flag("max-plies", self.max_plies, u32::MAX),
-            endings.join(" "),
-            flag("min-base", self.min_base, 0.0),
-            flag("max-base", self.max_base, f64::INFINITY),
-            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
-            if self.held_out { "--held-out".into() } else { String::new() },
-        ];
-        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
-    }
-
     pub fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
@@ -104,8 +82,6 @@ impl Selection {
 
 pub struct Measurer<'a> {
     selection: &'a Selection,
-    /// Whose answers are columns: `mle-legacy`, `mle-pieces`, `mle-mlh`.
-    estimators: [Estimator; 3],
     has_moves_left: bool,
     batch: BatchEvaluator<(usize, usize)>,
     searcher: Option<Searcher>,
@@ -122,9 +98,6 @@ impl<'a> Measurer<'a> {
         let info = backend.info();
         Ok(Measurer {
             selection,
-            // Invariant: names of estimators without parameters are valid.
-            estimators: ["mle-legacy", "mle-pieces", "mle-mlh"]
-                .map(|name| Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")),
             has_moves_left: info.has_moves_left,
             batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
             searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
@@ -139,12 +112,6 @@ impl<'a> Measurer<'a> {
             self.measure_game(game, &mut rows)?;
         }
         self.evaluate(&mut rows)?;
-        let [legacy, pieces, head] = &self.estimators;
-        for row in rows.iter_mut().flatten() {
-            row.legacy_moves = legacy.estimate(row).unwrap_or_default() as f32;
-            row.pieces_moves = pieces.estimate(row).unwrap_or_default() as f32;
-            row.mlh_moves = head.estimate(row).map(|moves| moves as f32);
-        }
         Ok(rows)
     }
 

@@ -19,10 +19,9 @@ pub use measure::{Measurer, Selection};
 
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{Row, RowOfGame};
-use zeitnot_engine::time::GamePly;
-pub use zeitnot_engine::time::Plies;
+use crate::rows::{GameKey, Row};
 use zeitnot_engine::time::estimators::moves_left::MovesLeftInput;
+use zeitnot_engine::time::{GamePly, Plies};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionRow {
@@ -50,12 +49,6 @@ pub struct PositionRow {
     pub(crate) m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree.
     pub(crate) m_spread_plies: Option<f32>,
-    /// `mle-legacy` with its defaults, full moves.
-    pub(crate) legacy_moves: f32,
-    /// `mle-pieces` with its defaults, full moves.
-    pub(crate) pieces_moves: f32,
-    /// `mle-mlh` with its defaults for `m_plies`, full moves.
-    pub(crate) mlh_moves: Option<f32>,
     /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
@@ -63,6 +56,10 @@ pub struct PositionRow {
 
 impl Row for PositionRow {
     const KIND: &'static str = "movesleft";
+
+    fn game(&self) -> GameKey {
+        self.game.into()
+    }
 }
 
 impl PositionRow {
@@ -83,13 +80,5 @@ impl PositionRow {
             m_spread: self.m_spread_plies.map(|spread| Plies(spread.into())),
             ..self.input()
         }
-    }
-}
-
-impl RowOfGame for PositionRow {
-    type Game = u64;
-
-    fn game(&self) -> u64 {
-        self.game
     }
 }

@@ -100,14 +100,18 @@ pub(super) struct EstimatorFigures {
     pub(super) versus_first_ci: Interval,
 }
 
-/// Of ascending numbers n with counts, each spread evenly over n ± ½.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
-    let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
+    quantile(counts, 0.5)
+}
+
+/// The point below which this share lies of ascending numbers n with counts, each spread evenly over n ± ½.
+fn quantile(counts: impl Iterator<Item = (u32, u64)> + Clone, share: f64) -> Option<f64> {
+    let wanted = share * counts.clone().map(|(_, count)| count).sum::<u64>() as f64;
     let mut below = 0.0;
     for (n, count) in counts.filter(|&(_, count)| count > 0) {
         let count = count as f64;
-        if below + count >= half {
-            return Some(f64::from(n) - 0.5 + (half - below) / count);
+        if below + count >= wanted {
+            return Some(f64::from(n) - 0.5 + (wanted - below) / count);
         }
         below += count;
     }
@@ -248,6 +252,9 @@ impl GroupSums {
     }
 }
 
+/// Positions with an estimate that its truths are told of.
+const FEWEST_POSITIONS: u64 = 20;
+
 /// Joint counts of estimate and truth, in steps of the estimate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Joint {
@@ -259,11 +266,19 @@ impl Joint {
         *self.counts.entry(((estimate * STEPS).round() as u32, truth)).or_default() += 1;
     }
 
-    /// `(estimate, truth, positions)`, the first two in full moves.
-    pub(super) fn points(&self) -> impl Iterator<Item = (f64, f64, f64)> {
-        self.counts
-            .iter()
-            .map(|(&(step, truth), &count)| (f64::from(step) / STEPS, f64::from(truth), count as f64))
+    /// The truth's 10 %, 50 % and 90 % points by the estimate, all in full moves, where there are enough
+    /// positions.
+    pub(super) fn truths(&self) -> Vec<(f64, [f64; 3])> {
+        let mut by_estimate: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        for (&(step, truth), &count) in &self.counts {
+            *by_estimate.entry(step / STEPS as u32).or_default().entry(truth).or_default() += count;
+        }
+        let points = |(moves, counts): (u32, BTreeMap<u32, u64>)| {
+            let at = |share| quantile(counts.iter().map(|(&truth, &count)| (truth, count)), share);
+            let is_known = counts.values().sum::<u64>() >= FEWEST_POSITIONS;
+            Some((f64::from(moves) + 0.5, [at(0.1)?, at(0.5)?, at(0.9)?])).filter(|_| is_known)
+        };
+        by_estimate.into_iter().filter_map(points).collect()
     }
 
     /// Spearman's rank correlation. Ties share their mean rank.

@@ -104,7 +104,7 @@ fn page(report: &StudyReport, origins: &[Origin], plots: &[NamedPlot]) -> Page {
             page = plots.iter().fold(through, |page, (_, plot, caption)| page.plot(plot, caption));
         }
     }
-    origins.iter().fold(page.heading("How this was made"), Page::origin)
+    page.origins(origins)
 }
 
 fn key_figure(report: &StudyReport) -> Option<(String, String)> {
@@ -157,35 +157,32 @@ fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
 
 fn errors(report: &StudyReport, dimension: Dimension) -> Table {
     let group = report.groups.iter().find(|group| group.group.dimension == dimension);
-    let mut table = Table::of_columns(
-        format!(
-            "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
-            dimension.title(),
-            group.map_or(0, |group| group.positions),
-            report.unit.plural()
-        ),
-        &["estimator"],
-        &["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"],
+    let caption = format!(
+        "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
+        dimension.title(),
+        group.map_or(0, |group| group.positions),
+        report.unit.plural()
     );
-    for (name, figures) in report.names.iter().zip(group.iter().flat_map(|group| &group.figures)) {
-        let Some(f) = figures else {
-            table.row([name.clone(), "no M".into()]);
-            continue;
-        };
-        let versus = if name == &report.names[0] { String::new() } else { interval(f.versus_first_ci) };
-        table.row([
-            name.clone(),
-            format!("{:.2}", f.mae),
-            interval(f.ci),
-            versus,
-            format!("{:.2}", f.rmse),
-            format!("{:+.2}", f.bias),
-            format!("{:.1}", f.median),
-            format!("{:.3}", f.r2),
-            f.spearman.map_or(String::new(), |rho| format!("{rho:.3}")),
-        ]);
-    }
-    table
+    let figures = group.iter().flat_map(|group| &group.figures);
+    let text = |(_, figures): &(&String, &Option<EstimatorFigures>),
+                text: fn(&EstimatorFigures) -> String| {
+        figures.as_ref().map(text).unwrap_or_default()
+    };
+    let is_first = |name: &String| *name == report.names[0];
+    Table::of(caption, report.names.iter().zip(figures))
+        .words("estimator", |(name, _)| *name)
+        .numbers("MAE", |(_, figures)| figures.map_or("no M".into(), |f| format!("{:.2}", f.mae)))
+        .numbers("95 % of MAE", |row| text(row, |f| interval(f.ci)))
+        .numbers("vs first, 95 %", |row| match is_first(row.0) {
+            true => String::new(),
+            false => text(row, |f| interval(f.versus_first_ci)),
+        })
+        .numbers("RMSE", |row| text(row, |f| format!("{:.2}", f.rmse)))
+        .numbers("bias", |row| text(row, |f| format!("{:+.2}", f.bias)))
+        .numbers("median", |row| text(row, |f| format!("{:.1}", f.median)))
+        .numbers("R²", |row| text(row, |f| format!("{:.3}", f.r2)))
+        .numbers("Spearman", |row| text(row, |f| f.spearman.map_or(String::new(), |rho| format!("{rho:.3}"))))
+        .table()
 }
 
 fn interval(interval: Interval) -> String {
@@ -194,54 +191,45 @@ fn interval(interval: Interval) -> String {
 }
 
 fn differences(report: &StudyReport) -> Option<Table> {
+    let value = |all: Difference| format!("{:+.2}", all.difference);
     let caption = format!(
         "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
         report.unit.plural()
     );
-    let numbers = ["all positions", "95 %", "played out", "95 %"];
-    let mut table = Table::of_columns(caption, &["estimator", "against"], &numbers);
-    let cells = |Difference { difference, ci }| [format!("{difference:+.2}"), interval(ci)];
-    for pair in &report.differences {
-        let played_out = pair.played_out.map(cells).into_iter().flatten();
-        table.row(
-            [pair.name.clone(), pair.against.clone()].into_iter().chain(cells(pair.all)).chain(played_out),
-        );
-    }
-    (!report.differences.is_empty()).then_some(table)
+    let table = Table::of(caption, &report.differences)
+        .words("estimator", |pair| &pair.name)
+        .words("against", |pair| &pair.against)
+        .numbers("all positions", |pair| value(pair.all))
+        .numbers("95 %", |pair| interval(pair.all.ci))
+        .numbers("played out", |pair| pair.played_out.map_or(String::new(), value))
+        .numbers("95 %", |pair| pair.played_out.map_or(String::new(), |all| interval(all.ci)));
+    (!report.differences.is_empty()).then(|| table.table())
 }
 
 fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     let caption = format!("Mean absolute error in full moves, by {}", dimension.title());
-    let names = report.names.iter().map(String::as_str);
-    let numbers: Vec<&str> = ["positions", "moves left"].into_iter().chain(names).collect();
-    let mut table = Table::of_columns(caption, &[dimension.title()], &numbers);
-    for group in report.groups.iter().filter(|group| group.group.dimension == dimension) {
-        let left = group.figures.iter().flatten().next().map(|figures| format!("{:.1}", figures.mean_left));
-        let cells = group.figures.iter().map(|f| f.map_or(String::new(), |f| format!("{:.1}", f.mae)));
-        let head = [group.group.name.clone(), group.positions.to_string(), left.unwrap_or_default()];
-        table.row(head.into_iter().chain(cells));
-    }
-    table
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
+    let left = |group: &GroupFigures| Some(group.figures.iter().flatten().next()?.mean_left);
+    let error = |group: &GroupFigures, place: usize| Some(group.figures[place]?.mae);
+    let table = Table::of(caption, report.groups.iter().filter(|group| group.group.dimension == dimension))
+        .words(dimension.title(), |group| &group.group.name)
+        .numbers("positions", |group| group.positions)
+        .numbers("moves left", |group| number(left(group)));
+    let names = report.names.iter().enumerate();
+    names.fold(table, |table, (place, name)| table.numbers(name, |group| number(error(group, place)))).table()
 }
 
 fn clock(report: &StudyReport) -> Option<Table> {
-    let clocks = report.clock_figures()?;
-    let mut table = Table::of_columns(
-        "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
-         even share; longest move in % of the clock; variation of a game's move times (0 = all equal)",
-        &["estimator"],
-        &["unused", "starved moves", "longest move", "variation"],
-    );
-    for (name, clock) in report.names.iter().zip(clocks) {
-        table.row([
-            name.clone(),
-            format!("{:.1} %", 100.0 * clock.unused),
-            format!("{:.1} %", 100.0 * clock.starved),
-            format!("{:.2} %", 100.0 * clock.largest),
-            format!("{:.3}", clock.variation),
-        ]);
-    }
-    Some(table)
+    let caption = "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
+         even share; longest move in % of the clock; variation of a game's move times (0 = all equal)";
+    let clocks = report.names.iter().zip(report.clock_figures()?);
+    let table = Table::of(caption, clocks)
+        .words("estimator", |(name, _)| *name)
+        .numbers("unused", |(_, clock)| format!("{:.1} %", 100.0 * clock.unused))
+        .numbers("starved moves", |(_, clock)| format!("{:.1} %", 100.0 * clock.starved))
+        .numbers("longest move", |(_, clock)| format!("{:.2} %", 100.0 * clock.largest))
+        .numbers("variation", |(_, clock)| format!("{:.3}", clock.variation));
+    Some(table.table())
 }
 
 fn spread(report: &StudyReport) -> Option<Table> {
@@ -250,10 +238,10 @@ fn spread(report: &StudyReport) -> Option<Table> {
         "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
         spread.positions
     );
-    let mut table = Table::of_columns(caption, &["spread of the tree"], &["share"]);
-    table.row(["one spread".into(), format!("{:.1} %", 100.0 * spread.within_one)]);
-    table.row(["two spreads".into(), format!("{:.1} %", 100.0 * spread.within_two)]);
-    (spread.positions > 0).then_some(table)
+    let table = Table::of(caption, [("one spread", spread.within_one), ("two spreads", spread.within_two)])
+        .words("spread of the tree", |(name, _)| *name)
+        .numbers("share", |(_, share)| format!("{:.1} %", 100.0 * share));
+    (spread.positions > 0).then(|| table.table())
 }
 
 fn fits(report: &StudyReport) -> Option<Table> {
@@ -261,18 +249,13 @@ fn fits(report: &StudyReport) -> Option<Table> {
     let caption = format!(
         "Fitted to these games; MAE with each half of the {units} tried with the other half's fit. Only what beats its defaults there is to be pasted"
     );
-    let numbers = ["MAE", "MAE of the defaults", "difference, 95 %"];
-    let mut table = Table::of_columns(caption, &["TimeManager", "fitted"], &numbers);
-    for fit in report.fits.as_ref()? {
-        table.row([
-            fit.time_manager.clone().unwrap_or_else(|| "not shown to beat the defaults".into()),
-            fit.estimator.clone(),
-            format!("{:.2}", fit.mae),
-            format!("{:.2}", fit.default_mae),
-            interval(fit.versus_default_ci),
-        ]);
-    }
-    Some(table)
+    let table = Table::of(caption, report.fits.as_ref()?)
+        .words("TimeManager", |fit| fit.time_manager.as_deref().unwrap_or("not shown to beat the defaults"))
+        .words("fitted", |fit| &fit.estimator)
+        .numbers("MAE", |fit| format!("{:.2}", fit.mae))
+        .numbers("MAE of the defaults", |fit| format!("{:.2}", fit.default_mae))
+        .numbers("difference, 95 %", |fit| interval(fit.versus_default_ci));
+    Some(table.table())
 }
 
 /// A plot with its file name and caption.
@@ -306,11 +289,12 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
         ),
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
-    if let Some(place) = head.filter(|&place| report.joints[place].points().next().is_some()) {
+    let truths = head.map(|place| report.joints[place].truths()).unwrap_or_default();
+    if truths.len() > 1 {
         plots.push((
             "mlh-against-truth",
-            against_truth(report, place),
-            "Darker where there are more positions, in logarithmic steps; on the line the estimate is right.",
+            against_truth(&truths),
+            "The median of what was really left, and the middle 80 %, by the estimate; on the line it is right.",
         ));
     }
     if !report.clocks.is_empty() {
@@ -372,16 +356,18 @@ fn differences_by_ply(report: &StudyReport) -> Plot {
 fn estimates_by_ply(report: &StudyReport) -> Plot {
     let plot = by_ply("Mean estimate by ply", "moves left, full moves").y_from(0.0);
     let truth = over_plies(report, 0, |f| f.mean_left);
-    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth).scatter("really left", &truth)
+    lines(plot, report, |f| f.mean_left + f.bias).line("really left", &truth)
 }
 
-fn against_truth(report: &StudyReport, place: usize) -> Plot {
-    let points: Vec<_> = report.joints[place].points().collect();
+fn against_truth(truths: &[(f64, [f64; 3])]) -> Plot {
+    let middle: Vec<_> = truths.iter().map(|&(estimate, [_, median, _])| (estimate, median)).collect();
+    let band: Vec<_> = truths.iter().map(|&(estimate, [low, _, high])| (estimate, low, high)).collect();
+    let right: Vec<_> = truths.iter().map(|&(estimate, _)| (estimate, estimate)).collect();
     Plot::new("mle-mlh against the truth", "estimate, full moves", "really left, full moves")
-        .density("positions", &points)
-        .line("estimate = truth", &[(0.0, 0.0), (120.0, 120.0)])
-        .x_range(0.0, 120.0)
-        .y_range(0.0, 120.0)
+        .band("really left", &band)
+        .line("really left", &middle)
+        .line("estimate = truth", &right)
+        .y_from(0.0)
 }
 
 fn clock_left(report: &StudyReport) -> Plot {

@@ -1,7 +1,7 @@
 //! The way a game ended, its base time, and whether its event is held out from training.
 
 use super::{RecordedControl, RecordedGame};
-use zeitnot_engine::chess::Color;
+use zeitnot_engine::chess::{Color, Terminal};
 
 /// The number of events of which one is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
@@ -41,6 +41,18 @@ const ENDINGS: [(Ending, &str); 9] = [
     (Ending::Adjudication, "adjudication"),
     (Ending::Broken, "broken-off"),
 ];
+
+impl From<Terminal> for Ending {
+    fn from(terminal: Terminal) -> Ending {
+        match terminal {
+            Terminal::Checkmate => Ending::Checkmate,
+            Terminal::Stalemate => Ending::Stalemate,
+            Terminal::FiftyMoves => Ending::FiftyMoves,
+            Terminal::ThreefoldRepetition => Ending::Repetition,
+            Terminal::InsufficientMaterial => Ending::InsufficientMaterial,
+        }
+    }
+}
 
 impl Ending {
     pub fn from_code(code: u8) -> Option<Ending> {

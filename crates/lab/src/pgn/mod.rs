@@ -1,5 +1,4 @@
-//! Recorded games: reads PGN, plain or compressed, one game after the other, and writes what all writers of
-//! PGN have in common.
+//! Recorded games: reads PGN, plain or compressed, one game after the other, and writes it.
 //!
 //! [`Games`] streams files of any size in bounded memory: `tokens` splits the text, `draft` makes games of
 //! the tokens. Every word is understood, or the game is skipped by its number, its players and the word.
@@ -28,7 +27,7 @@ pub use ending::{Ending, base_seconds, ending, is_held_out};
 pub use tags::Tags;
 pub(crate) use tags::{ANNOTATOR, ANNOTATOR_BREAK};
 use tokens::Tokens;
-pub(crate) use write::{hours, tag, write_wrapped};
+pub(crate) use write::{commands, numbered, write_game};
 use zeitnot_engine::chess::{Move, Position, Variant};
 use zeitnot_engine::files;
 use zeitnot_engine::foreign::in_our_words;

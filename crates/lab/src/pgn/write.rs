@@ -1,18 +1,49 @@
-//! What all writers of PGN have in common.
+//! Writes games as PGN.
 
 use std::io::{self, Write};
+
+use zeitnot_engine::chess::{Move, Position};
 
 /// Most columns of the movetext that is written.
 const WIDTH: usize = 100;
 
-pub(crate) fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+/// Writes a game with an empty line behind it.
+pub(crate) fn write_game(
+    out: &mut impl Write,
+    tags: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
+    movetext: &str,
+) -> io::Result<()> {
+    for (name, value) in tags {
+        tag(out, name.as_ref(), value.as_ref())?;
+    }
+    writeln!(out)?;
+    write_wrapped(out, movetext)?;
+    writeln!(out)
+}
+
+/// A move in SAN with its number, which Black's needs behind a comment too.
+pub(crate) fn numbered(before: &Position, played: Move) -> String {
+    let dots = if before.turn().is_white() { "." } else { "..." };
+    format!("{}{dots} {}", before.game_ply() / 2 + 1, before.format_san(played))
+}
+
+/// What other programs read in a comment, each with a blank behind it: the evaluation from White's point of
+/// view, the clock after the move, and the time that it took.
+pub(crate) fn commands(eval: Option<String>, clock_ms: Option<f64>, used_ms: Option<f64>) -> String {
+    let eval = eval.map(|eval| format!("[%eval {eval}] "));
+    let clock = clock_ms.map(|ms| format!("[%clk {}] ", hours(ms)));
+    let used = used_ms.map(|ms| format!("[%emt {}] ", hours(ms)));
+    [eval, clock, used].into_iter().flatten().collect()
+}
+
+fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
     // A line of its own would end the tag.
     let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Writes a time as `H:MM:SS.mmm`.
-pub(crate) fn hours(ms: f64) -> String {
+fn hours(ms: f64) -> String {
     let ms = ms.max(0.0).round() as u64;
     let seconds = ms / 1000;
     format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
@@ -20,7 +51,7 @@ pub(crate) fn hours(ms: f64) -> String {
 
 /// Writes text, broken at spaces so that lines stay within [`WIDTH`]. Commands such as `[%clk 0:01:00]` stay
 /// whole, as many programs read them on one line alone.
-pub(crate) fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
+fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
     let mut column = 0;
     let mut rest = Some(text);
     while let Some(text) = rest {

@@ -1,8 +1,9 @@
 //! The modelled engine: its speed, how much of its tree survives a move, and how score and best move
 //! fluctuate while a tree grows. [`VirtualSearch`] is one search in virtual time.
 
-use zeitnot_engine::time::{Chain, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats};
-pub use zeitnot_engine::time::{Hints, StopReason};
+use zeitnot_engine::time::{
+    Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason,
+};
 
 use super::ReplayMove;
 use zeitnot_engine::chance::{GOLDEN, mix};

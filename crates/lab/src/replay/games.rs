@@ -6,8 +6,7 @@ use crate::pgn::{RecordedControl, RecordedGame};
 use zeitnot_engine::chess::{Color, History, Position};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::{Backend, BackendError, BatchEvaluator};
-pub use zeitnot_engine::time::RootEvaluation;
-use zeitnot_engine::time::{Plies, TimeControl};
+use zeitnot_engine::time::{Plies, RootEvaluation, TimeControl};
 
 const MAX_BATCH: usize = 256;
 

@@ -18,12 +18,15 @@ pub use engine_model::{EngineModel, Speed};
 pub use games::{GameToReplay, NetworkHeads};
 pub(crate) use games::{control_of, recorded_moves};
 pub use replay_page::page;
-pub use replay_rows::{ReplayFiles, ReplayRows, Replayer};
+pub use replay_rows::{ReplayFiles, ReplayGameRow, ReplayRows, Replayer};
 pub use replay_study::ReplayStudy;
 
+use crate::move_rows::MoveRow;
 use engine_model::{KeptNodes, ReplayRandom, VirtualSearch};
-use zeitnot_engine::time::{GameClock, Millis, MoveFacts, Nodes, SearchEnd, TimeControl, Timekeeper};
-pub use zeitnot_engine::time::{GamePly, RootEvaluation, StopReason, StopperOptions, TimeManager};
+use zeitnot_engine::time::{
+    GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopperOptions, TimeControl,
+    TimeManager, Timekeeper,
+};
 
 /// The position before one of our moves, as time managers see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,28 +43,10 @@ pub(crate) struct ReplayMove {
     pub(crate) clock_ms: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ReplayedMove {
-    pub(crate) clock_ms: f64,
-    /// As last revised.
-    pub(crate) budget_ms: f64,
-    /// With lag.
-    pub(crate) used_ms: f64,
-    pub(crate) nodes: u64,
-    pub(crate) new_nodes: u64,
-    pub(crate) reason: StopReason,
-    pub(crate) had_choice: bool,
-    /// The manager's estimate, full moves.
-    pub(crate) moves_left: Option<f64>,
-    pub(crate) game_ply: u32,
-    pub(crate) pieces: u32,
-    /// Our moves to the game's end or the time control, this one included.
-    pub(crate) really_left: u32,
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReplayedGame {
-    pub(crate) moves: Vec<ReplayedMove>,
+    /// Without what they have in common.
+    pub(crate) moves: Vec<MoveRow>,
     pub(crate) given_ms: f64,
     /// Negative after a loss on time.
     pub(crate) final_clock_ms: f64,
@@ -112,14 +97,14 @@ pub(crate) fn replay(
         let kept = options.model.kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
         let facts = facts(position, &clock, kept, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };
-        let moved = play_move(&mut keeper, &facts, position, options, &mut random);
+        let (used_ms, moved) = play_move(&mut keeper, &facts, position, options, &mut random);
         let left = (moves.len() - i) as u32;
-        let moved = ReplayedMove { really_left: clock.movestogo().map_or(left, |n| n.min(left)), ..moved };
+        let really_left = clock.movestogo().map_or(left, |n| n.min(left));
         nodes_before = moved.nodes;
-        opponent_ms = if options.ponders { moved.used_ms } else { 0.0 };
-        replayed.moves.push(moved);
+        opponent_ms = if options.ponders { used_ms } else { 0.0 };
+        replayed.moves.push(MoveRow { number: i as u32 + 1, really_left, ..moved });
         let ends_period = clock.movestogo() == Some(1);
-        if !clock.press(Millis(moved.used_ms), Millis::ZERO) {
+        if !clock.press(Millis(used_ms), Millis::ZERO) {
             break;
         }
         if let Some(next) = later.next_if(|_| ends_period) {
@@ -151,29 +136,32 @@ fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &Re
     }
 }
 
+/// Returns the time used, ms, with lag, and what is known of the move.
 fn play_move(
     keeper: &mut Timekeeper,
     facts: &MoveFacts,
     position: &ReplayMove,
     options: &ReplayOptions,
     random: &mut ReplayRandom,
-) -> ReplayedMove {
+) -> (f64, MoveRow) {
     let mut chain = keeper.start_move(facts);
     let mut search = VirtualSearch::new(&options.model, facts, position, random);
     let reason = search.run(&mut chain);
     keeper.finish_move(&chain, &SearchEnd { stats: search.stats(), reason: Some(reason) });
     let report = chain.report().unwrap_or_default();
-    ReplayedMove {
-        clock_ms: facts.limits.time.unwrap_or_default().0,
-        budget_ms: report.budget.0,
-        used_ms: search.stats().elapsed.0 + options.model.lag_ms,
+    let used_ms = search.stats().elapsed.0 + options.model.lag_ms;
+    let row = MoveRow {
+        ply: facts.game_ply.0,
+        pieces: facts.pieces,
+        had_choice: facts.has_choice(),
+        clock_ms: facts.limits.time.map(|time| time.0),
+        budget_ms: Some(report.budget.0),
+        used_ms: Some(used_ms),
         nodes: search.stats().nodes.0,
         new_nodes: search.stats().new_nodes.0,
-        reason,
-        had_choice: facts.has_choice(),
         moves_left: report.moves_left,
-        game_ply: facts.game_ply.0,
-        pieces: facts.pieces,
-        really_left: 0,
-    }
+        end: reason.to_string(),
+        ..MoveRow::default()
+    };
+    (used_ms, row)
 }

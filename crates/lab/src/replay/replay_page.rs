@@ -1,8 +1,8 @@
 use std::fmt;
 
-use super::replay_rows::ReplayMoveRow;
-use super::replay_study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
-use crate::report::{Bar, BarPlot, Page, Plot, Table};
+use super::replay_study::{ManagerFigures, ReplayStudy};
+use crate::move_rows::{Curves, ExactMean, MovePlot, MoveRow, plot_of_moves};
+use crate::report::{Bar, BarPlot, Page, Table};
 use zeitnot_engine::time::DEFAULT_MANAGER;
 
 impl fmt::Display for ReplayStudy {
@@ -20,19 +20,16 @@ impl fmt::Display for ReplayStudy {
 
 /// Managers side by side: how much the nodes vary at each clock, and games that are lost on time.
 fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
-    let controls = study.controls();
+    let cell = |manager: &str, control: &str| {
+        let figures = study.at(control).find(|figures| figures.manager == manager);
+        let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
+        let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
+        format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
+    };
     let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
-    let mut table = Table::of_columns(caption, &["manager"], &controls);
-    for &manager in managers {
-        let cell = |control: &&str| {
-            let figures = study.at(control).find(|figures| figures.manager == manager);
-            let Some(summary) = figures.map(|figures| &figures.summary) else { return "–".into() };
-            let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
-            format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
-        };
-        table.row([manager.to_owned()].into_iter().chain(controls.iter().map(cell)));
-    }
-    table
+    let table = Table::of(caption, managers).words("manager", |manager| **manager);
+    let controls = study.controls().into_iter();
+    controls.fold(table, |table, control| table.numbers(control, |manager| cell(manager, control))).table()
 }
 
 /// The manager that loses fewest games on time, and among those varies least over all clocks.
@@ -72,58 +69,32 @@ fn seconds(ms: f64) -> String {
 }
 
 fn table(study: &ReplayStudy, control: &str) -> Table {
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or("–".into(), |value| format!("{value:.digits$}"));
+    let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
+    let error = |figures: &ManagerFigures, phase: usize| number(figures.summary.moves_left[phase].value(), 1);
     let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
-    let mut table = Table::of_columns(
-        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves"),
-        &["manager"],
-        &[
-            "clock used, %",
-            "smallest clock, ms",
-            "losses",
-            "insta-moves",
-            "variation of nodes",
-            "smart pruning, % of moves",
-            "time it saved, %",
-            "ML error opening",
-            "middlegame",
-            "endgame",
-        ],
-    );
-    for ManagerFigures { manager, summary, .. } in study.at(control) {
-        let number = |value: Option<f64>, digits: usize| {
-            value.map_or("–".into(), |value| format!("{value:.digits$}"))
-        };
-        let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
-        let mut cells = vec![
-            manager.clone(),
-            percent(summary.time_used),
-            number(summary.min_clock_ms, 0),
-            summary.losses.to_string(),
-            summary.instamoves.to_string(),
-            number(summary.nodes_cv.value(), 3),
-            percent(summary.pruned),
-            percent(summary.pruning_saved),
-        ];
-        cells.extend(summary.moves_left.map(|mean| number(mean.value(), 1)));
-        table.row(cells);
-    }
-    table
+    let caption =
+        format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves");
+    Table::of(caption, study.at(control))
+        .words("manager", |figures| &figures.manager)
+        .numbers("clock used, %", |figures| percent(figures.summary.time_used))
+        .numbers("smallest clock, ms", |figures| number(figures.summary.min_clock_ms, 0))
+        .numbers("losses", |figures| figures.summary.losses)
+        .numbers("insta-moves", |figures| figures.summary.instamoves)
+        .numbers("variation of nodes", |figures| number(figures.summary.nodes_cv.value(), 3))
+        .numbers("smart pruning, % of moves", |figures| percent(figures.summary.pruned))
+        .numbers("time it saved, %", |figures| percent(figures.summary.pruning_saved))
+        .numbers("ML error opening", |figures| error(figures, 0))
+        .numbers("middlegame", |figures| error(figures, 1))
+        .numbers("endgame", |figures| error(figures, 2))
+        .table()
 }
 
-/// Title, axis and quantity over the move numbers.
-type MovePlot<Of, Quantity> = (&'static str, &'static str, fn(&Of) -> Quantity);
-
-const MEANS: [MovePlot<ReplayCurvePoint, ExactMean>; 4] = [
-    ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
-    ("Clock before a move", "ms, mean", |point| point.clock_ms),
-    ("Time used for a move", "ms, mean", |point| point.used_ms),
-    ("Error of the estimated moves left", "full moves, mean absolute", |point| point.error_moves),
-];
-
-const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
-    ("Budget", "ms", |row| Some(row.budget_ms)),
-    ("Time used", "ms", |row| Some(row.used_ms)),
-    ("Clock before the move", "ms", |row| Some(row.clock_ms)),
+const SAMPLES: [MovePlot; 5] = [
+    ("Budget", "ms", |row| row.budget_ms),
+    ("Time used", "ms", |row| row.used_ms),
+    ("Clock before the move", "ms", |row| row.clock_ms),
     ("Nodes in the tree at the move's end", "nodes", |row| Some(row.nodes as f64)),
     (MOVES_LEFT, "full moves", |row| row.moves_left),
 ];
@@ -150,20 +121,14 @@ pub fn page(study: &ReplayStudy) -> Page {
     for control in study.controls() {
         page = page.heading(control).table(&table(study, control));
         page = page.bar_plot(&variation(study, control), "Less is steadier.");
-        for (title, label, quantity) in MEANS {
-            let lines = study.at(control).map(|figures| (figures.manager.as_str(), figures.curve(quantity)));
-            page = page.plot(&plot(title, label, lines), "");
-        }
+        let curves: Vec<_> =
+            study.at(control).map(|figures| (figures.manager.as_str(), &figures.curves)).collect();
+        page = Curves::show(page, &curves);
     }
     for (game, rows) in &study.samples {
         page = sample(page, *game, rows);
     }
     page
-}
-
-fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
-    let plot = Plot::new(title, "move", label).y_from(0.0);
-    lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
 fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
@@ -174,17 +139,17 @@ fn variation(study: &ReplayStudy, control: &str) -> BarPlot {
         .series("", &bars)
 }
 
-fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
+fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
     page = page.heading(&format!("Game {game} at {control}"));
-    let mut by_manager: Vec<(&str, Vec<&ReplayMoveRow>)> = Vec::new();
+    let mut by_manager: Vec<(&str, Vec<&MoveRow>)> = Vec::new();
     for row in rows.iter().filter(|row| row.control == control) {
-        match by_manager.iter_mut().find(|(manager, _)| *manager == row.manager) {
+        match by_manager.iter_mut().find(|(manager, _)| *manager == row.player) {
             Some((_, own)) => own.push(row),
-            None => by_manager.push((&row.manager, vec![row])),
+            None => by_manager.push((&row.player, vec![row])),
         }
     }
-    let points = |rows: &[&ReplayMoveRow], quantity: fn(&ReplayMoveRow) -> Option<f64>| {
+    let points = |rows: &[&MoveRow], quantity: fn(&MoveRow) -> Option<f64>| {
         rows.iter().filter_map(|row| Some((f64::from(row.number), quantity(row)?))).collect::<Vec<_>>()
     };
     for (title, label, quantity) in SAMPLES {
@@ -193,17 +158,16 @@ fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
             .first()
             .filter(|_| title == MOVES_LEFT)
             .map(|(_, rows)| ("really left", points(rows, |row| Some(row.really_left.into()))));
-        page = page.plot(&plot(title, label, lines.chain(really_left)), "");
+        page = page.plot(&plot_of_moves(title, label, lines.chain(really_left)), "");
     }
     page
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::replay_rows::{ReplayGameRow, ReplayKey};
-    use super::super::{ReplayedGame, ReplayedMove};
+    use super::super::ReplayedGame;
+    use super::super::replay_rows::ReplayGameRow;
     use super::*;
-    use zeitnot_engine::time::StopReason;
 
     /// Ten games of twenty moves, as rows.
     fn lab(order: impl Iterator<Item = u64>) -> ReplayStudy {
@@ -216,28 +180,32 @@ mod tests {
                 final_clock_ms: 1_000.0 / game as f64,
                 ..ReplayedGame::default()
             };
-            let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
-            lab.add_game(&ReplayGameRow::new(cell, &replayed));
-            for (played, number) in replayed.moves.iter().zip(1..) {
-                lab.add_move(ReplayMoveRow::new(cell, number, played));
-            }
+            add(&mut lab, game, "smooth(mle-mlh)", replayed);
         }
         lab
     }
 
-    fn played(game: u64, i: u32) -> ReplayedMove {
-        ReplayedMove {
-            clock_ms: 60_000.0 - f64::from(i) * 1_000.0,
-            budget_ms: 1_500.0,
-            used_ms: 1_000.0 / 3.0,
-            nodes: 1_000 + game * u64::from(i),
-            new_nodes: 500,
-            reason: StopReason::Budget,
-            had_choice: true,
-            moves_left: game.is_multiple_of(2).then_some(30.0),
-            game_ply: 2 * i,
+    fn add(study: &mut ReplayStudy, game: u64, player: &str, replayed: ReplayedGame) {
+        let (manager, control) = (player.to_owned(), "60+0".to_owned());
+        study.add_game(&ReplayGameRow { game, manager, control, ..ReplayGameRow::new(&replayed) });
+        for played in replayed.moves {
+            let (player, control) = (player.to_owned(), "60+0".to_owned());
+            study.add_move(MoveRow { game, player, control, ..played });
+        }
+    }
+
+    fn played(game: u64, i: u32) -> MoveRow {
+        MoveRow {
+            number: i + 1,
             pieces: 32 - i,
+            had_choice: true,
+            clock_ms: Some(60_000.0 - f64::from(i) * 1_000.0),
+            budget_ms: Some(1_500.0),
+            used_ms: Some(1_000.0 / 3.0),
+            nodes: 1_000 + game * u64::from(i),
+            moves_left: game.is_multiple_of(2).then_some(30.0),
             really_left: 20 - i,
+            ..MoveRow::default()
         }
     }
 
@@ -273,9 +241,8 @@ mod tests {
     #[test]
     fn several_managers_stand_in_one_table() {
         let mut study = lab(1..=2);
-        let cell = ReplayKey { game: 1, white: true, manager: "legacy", control: "60+0" };
         let steady = ReplayedGame { moves: vec![played(1, 0), played(1, 0)], ..ReplayedGame::default() };
-        study.add_game(&ReplayGameRow::new(cell, &steady));
+        add(&mut study, 1, "legacy", steady);
         let text = study.to_string();
         assert!(text.contains("Variation of nodes by clock") && !text.contains("% of the clock"), "{text}");
         let html = page(&study).to_html();

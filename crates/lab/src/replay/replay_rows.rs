@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
+use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, replay};
 use crate::Phase;
-use crate::rows::{GameFiles, Row, RowOfGame};
+use crate::move_rows::{MoveRow, PruningCounts};
+use crate::rows::{GameFiles, GameKey, Row};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-pub use zeitnot_engine::time::StopReason;
-use zeitnot_engine::time::{TimeControl, manager_from};
+use zeitnot_engine::time::{StopReason, TimeControl, manager_from};
 
 /// Fraction of an even share below which a move with a choice is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
@@ -52,40 +52,28 @@ pub struct ReplayGameRow {
     pub(crate) version: String,
 }
 
-/// Columns common to all rows of a replay.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReplayKey<'a> {
-    pub(super) game: u64,
-    pub(super) white: bool,
-    pub(super) manager: &'a str,
-    pub(super) control: &'a str,
-}
-
 impl ReplayGameRow {
-    pub(super) fn new(key: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
+    /// What was replayed, and how, is to be filled in.
+    pub(super) fn new(game: &ReplayedGame) -> ReplayGameRow {
         let is_recorded = game.clock_source == ClockSource::Recorded;
-        let used_ms = game.moves.iter().map(|m| m.used_ms).sum::<f64>();
+        let used_ms = game.moves.iter().filter_map(|m| m.used_ms).sum::<f64>();
         let lost_ms = if is_recorded { used_ms } else { game.given_ms - game.final_clock_ms.max(0.0) };
-        let least_ms = game.moves.iter().map(|m| m.clock_ms - m.used_ms).reduce(f64::min);
-        let pruned: Vec<_> = game.moves.iter().filter(|m| m.reason == StopReason::SmartPruning).collect();
-        let saved_ms = pruned.iter().map(|m| (m.budget_ms - m.used_ms).max(0.0)).sum::<f64>();
+        let least_ms = game.moves.iter().filter_map(|m| Some(m.clock_ms? - m.used_ms?)).reduce(f64::min);
+        let mut pruning = PruningCounts::default();
+        game.moves.iter().for_each(|m| pruning.add(m));
         let [opening, middlegame, endgame] = Phase::ALL.map(|phase| moves_left_errors(game, phase));
         ReplayGameRow {
-            game: key.game,
-            white: key.white,
-            manager: key.manager.to_owned(),
-            control: key.control.to_owned(),
             moves: game.moves.len() as u32,
             lost: game.final_clock_ms < 0.0,
             given_ms: game.given_ms,
             final_clock_ms: game.final_clock_ms,
             time_used: lost_ms / game.given_ms.max(f64::MIN_POSITIVE),
             min_clock_ms: least_ms.filter(|_| !is_recorded),
-            max_used_ms: game.moves.iter().map(|m| m.used_ms).fold(0.0, f64::max),
-            instamoves: game.moves.iter().filter(|m| m.is_instamove()).count() as u32,
+            max_used_ms: game.moves.iter().filter_map(|m| m.used_ms).fold(0.0, f64::max),
+            instamoves: game.moves.iter().filter(|m| is_instamove(m)).count() as u32,
             nodes_cv: nodes_cv(&game.moves),
-            pruned: pruned.len() as u32,
-            pruning_saved: saved_ms / used_ms.max(f64::MIN_POSITIVE),
+            pruned: pruning.pruned as u32,
+            pruning_saved: pruning.saved().unwrap_or_default(),
             opening_estimates: opening.0,
             opening_error_moves: opening.1,
             middlegame_estimates: middlegame.0,
@@ -93,6 +81,7 @@ impl ReplayGameRow {
             endgame_estimates: endgame.0,
             endgame_error_moves: endgame.1,
             version: VERSION.into(),
+            ..ReplayGameRow::default()
         }
     }
 
@@ -106,7 +95,7 @@ impl ReplayGameRow {
     }
 }
 
-fn nodes_cv(moves: &[ReplayedMove]) -> f64 {
+fn nodes_cv(moves: &[MoveRow]) -> f64 {
     let nodes: Vec<f64> = moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
     let count = nodes.len() as f64;
     let mean = nodes.iter().sum::<f64>() / count;
@@ -119,80 +108,22 @@ fn nodes_cv(moves: &[ReplayedMove]) -> f64 {
 
 fn moves_left_errors(game: &ReplayedGame, phase: Phase) -> (u32, f64) {
     let moves = game.moves.iter().filter(|m| Phase::of(m.pieces) == phase);
-    let errors = moves.filter_map(|m| Some((m.moves_left? - f64::from(m.really_left)).abs()));
-    errors.fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
+    moves.filter_map(MoveRow::error_moves).fold((0, 0.0), |(moves, sum), error| (moves + 1, sum + error))
 }
 
-impl ReplayedMove {
-    /// Includes moves that smart pruning ends at once because of a low estimate.
-    fn is_instamove(&self) -> bool {
-        use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
-        let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);
-        let even_share_ms = self.clock_ms / EVEN_SHARE_MOVES;
-        self.had_choice && !was_proven && self.used_ms < INSTANT_SHARE * even_share_ms
-    }
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReplayMoveRow {
-    pub(crate) game: u64,
-    pub(crate) manager: String,
-    /// Or `recorded`.
-    pub(crate) control: String,
-    /// Counts the manager's moves, from 1.
-    pub(crate) number: u32,
-    pub(crate) ply: u32,
-    pub(crate) pieces: u32,
-    pub(crate) clock_ms: f64,
-    /// As last revised.
-    pub(crate) budget_ms: f64,
-    /// With lag.
-    pub(crate) used_ms: f64,
-    pub(crate) nodes: u64,
-    pub(crate) new_nodes: u64,
-    pub(crate) had_choice: bool,
-    pub(crate) end: String,
-    /// The manager's estimate, full moves.
-    pub(crate) moves_left: Option<f64>,
-    /// Full moves to the game's end or the time control.
-    pub(crate) really_left: u32,
-}
-
-impl ReplayMoveRow {
-    pub(super) fn new(key: ReplayKey<'_>, number: u32, played: &ReplayedMove) -> ReplayMoveRow {
-        ReplayMoveRow {
-            game: key.game,
-            manager: key.manager.to_owned(),
-            control: key.control.to_owned(),
-            number,
-            ply: played.game_ply,
-            pieces: played.pieces,
-            clock_ms: played.clock_ms,
-            budget_ms: played.budget_ms,
-            used_ms: played.used_ms,
-            nodes: played.nodes,
-            new_nodes: played.new_nodes,
-            had_choice: played.had_choice,
-            end: played.reason.to_string(),
-            moves_left: played.moves_left,
-            really_left: played.really_left,
-        }
-    }
+/// Includes moves that smart pruning ends at once because of a low estimate.
+fn is_instamove(row: &MoveRow) -> bool {
+    use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
+    let limit_ms = row.clock_ms.map(|clock| INSTANT_SHARE * clock / EVEN_SHARE_MOVES);
+    let is_short = row.used_ms.zip(limit_ms).is_some_and(|(used, limit)| used < limit);
+    is_short && row.had_choice && !row.ended_by(&[OnlyMove, ProvenWin, OthersLose, ProvenResult])
 }
 
 impl Row for ReplayGameRow {
     const KIND: &'static str = "games of timelab";
-}
 
-impl Row for ReplayMoveRow {
-    const KIND: &'static str = "moves of timelab";
-}
-
-impl RowOfGame for ReplayGameRow {
-    type Game = u64;
-
-    fn game(&self) -> u64 {
-        self.game
+    fn game(&self) -> GameKey {
+        self.game.into()
     }
 
     fn way(&self) -> String {
@@ -200,21 +131,9 @@ impl RowOfGame for ReplayGameRow {
     }
 }
 
-impl RowOfGame for ReplayMoveRow {
-    type Game = u64;
+pub type ReplayFiles = GameFiles<ReplayGameRow, MoveRow>;
 
-    fn game(&self) -> u64 {
-        self.game
-    }
-
-    fn way(&self) -> String {
-        format!("{} at {}", self.manager, self.control)
-    }
-}
-
-pub type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
-
-pub type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
+pub type ReplayRows = (ReplayGameRow, Vec<MoveRow>);
 
 #[derive(Clone, Debug)]
 pub struct Replayer<'a> {
@@ -243,12 +162,21 @@ impl Replayer<'_> {
         let options = ReplayOptions { control, seed: game.number, ..self.options.clone() };
         let replayed = replay(&game.moves, manager_from(manager).ok()?, &options);
         let control = if self.is_recorded() { "recorded".into() } else { control.to_string() };
-        let white = game.side == Color::White;
-        let key = ReplayKey { game: game.number, white, manager, control: &control };
+        let row = ReplayGameRow {
+            game: game.number,
+            white: game.side == Color::White,
+            manager: manager.to_owned(),
+            control: control.clone(),
+            ..ReplayGameRow::new(&replayed)
+        };
         let is_kept = game.number <= self.kept_games;
-        let moves = replayed.moves.iter().zip(1..).filter(|_| is_kept);
-        let moves = moves.map(|(played, number)| ReplayMoveRow::new(key, number, played)).collect();
-        Some((ReplayGameRow::new(key, &replayed), moves))
+        let moves = replayed.moves.into_iter().filter(|_| is_kept).map(|played| MoveRow {
+            game: game.number,
+            player: manager.to_owned(),
+            control: control.clone(),
+            ..played
+        });
+        Some((row, moves.collect()))
     }
 }
 
@@ -256,19 +184,18 @@ impl Replayer<'_> {
 mod tests {
     use super::*;
 
-    fn moved(nodes: u64, used_ms: f64, reason: StopReason) -> ReplayedMove {
-        ReplayedMove {
-            clock_ms: 40_000.0,
-            budget_ms: used_ms,
-            used_ms,
+    fn moved(nodes: u64, used_ms: f64, reason: StopReason) -> MoveRow {
+        MoveRow {
+            clock_ms: Some(40_000.0),
+            budget_ms: Some(used_ms),
+            used_ms: Some(used_ms),
             nodes,
-            new_nodes: nodes,
-            reason,
+            end: reason.to_string(),
             had_choice: true,
             moves_left: Some(10.0),
-            game_ply: 40,
             pieces: 12,
             really_left: 7,
+            ..MoveRow::default()
         }
     }
 
@@ -277,19 +204,22 @@ mod tests {
         let moves = vec![
             moved(100, 990.0, StopReason::Budget),
             moved(300, 10.0, StopReason::Budget),
-            ReplayedMove { moves_left: None, budget_ms: 260.0, ..moved(200, 10.0, StopReason::SmartPruning) },
-            ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
-            ReplayedMove { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
+            MoveRow {
+                moves_left: None,
+                budget_ms: Some(260.0),
+                ..moved(200, 10.0, StopReason::SmartPruning)
+            },
+            MoveRow { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
+            MoveRow { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
         ];
         let clock_source = ClockSource::Running;
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
         // A regression: with recorded clocks these were the recorded player's.
-        let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
         let clock_source = ClockSource::Recorded;
-        let recorded = ReplayGameRow::new(key, &ReplayedGame { clock_source, ..game.clone() });
+        let recorded = ReplayGameRow::new(&ReplayedGame { clock_source, ..game.clone() });
         assert!((recorded.time_used - 1_040.0 / 50_000.0).abs() < 1e-12);
         assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
-        let row = ReplayGameRow::new(key, &game);
+        let row = ReplayGameRow::new(&game);
         assert!((row.time_used - 0.8).abs() < 1e-12);
         // A regression: all that smart pruning ended counted as proven.
         assert_eq!((row.lost, row.instamoves), (false, 2), "10 ms of 1,000 is an insta-move, 20 are none");

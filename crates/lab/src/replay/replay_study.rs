@@ -5,45 +5,13 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use super::replay_rows::{ReplayGameRow, ReplayMoveRow, ReplayRows};
+use super::replay_rows::{ReplayGameRow, ReplayRows};
 use crate::Phase;
+use crate::move_rows::{Curves, ExactMean, MoveRow};
 use crate::rows::{MergedGames, RowError, files_of};
 
-const CURVE_MOVES: usize = 120;
 /// Shown with their own curves: those with the smallest numbers.
 const SAMPLE_GAMES: usize = 3;
-const FEWEST_GAMES: u64 = 5;
-
-/// Kept in steps of 2⁻⁶⁰, independent of the order of the sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ExactMean {
-    steps: i128,
-    count: u64,
-}
-
-const STEPS_PER_UNIT: f64 = (1u64 << 60) as f64;
-
-impl ExactMean {
-    pub(super) fn add(&mut self, sum: f64, count: u32) {
-        // NaN becomes 0, infinity the largest step.
-        self.steps = self.steps.saturating_add((sum * STEPS_PER_UNIT) as i128);
-        self.count += u64::from(count);
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    pub(super) fn value(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.steps as f64 / STEPS_PER_UNIT / self.count as f64)
-    }
-}
-
-impl Serialize for ExactMean {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value().serialize(serializer)
-    }
-}
 
 /// Does not depend on the order of the games.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -86,17 +54,6 @@ impl ReplaySummary {
     }
 }
 
-/// Means over the games at one move number.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReplayCurvePoint {
-    /// Before the move.
-    pub(super) clock_ms: ExactMean,
-    pub(super) used_ms: ExactMean,
-    pub(super) nodes: ExactMean,
-    /// Absolute error of the moves left, full moves.
-    pub(super) error_moves: ExactMean,
-}
-
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ManagerFigures {
     #[serde(rename = "name")]
@@ -105,16 +62,7 @@ pub(super) struct ManagerFigures {
     #[serde(flatten)]
     pub(super) summary: ReplaySummary,
     #[serde(skip)]
-    curve: Vec<ReplayCurvePoint>,
-}
-
-impl ManagerFigures {
-    /// A mean by move number, where enough games have that move.
-    pub(super) fn curve(&self, quantity: impl Fn(&ReplayCurvePoint) -> ExactMean) -> Vec<(f64, f64)> {
-        let points = self.curve.iter().map(quantity).zip(1u32..);
-        let known = points.filter(|(mean, _)| mean.count() >= FEWEST_GAMES);
-        known.filter_map(|(mean, number)| Some((f64::from(number), mean.value()?))).collect()
-    }
+    pub(super) curves: Curves,
 }
 
 /// The keys of the JSON form are a contract.
@@ -124,7 +72,7 @@ pub struct ReplayStudy {
     pub(super) managers: Vec<ManagerFigures>,
     /// All moves of the sample games, by number.
     #[serde(skip)]
-    pub(super) samples: BTreeMap<u64, Vec<ReplayMoveRow>>,
+    pub(super) samples: BTreeMap<u64, Vec<MoveRow>>,
 }
 
 impl ReplayStudy {
@@ -134,7 +82,7 @@ impl ReplayStudy {
         for game in MergedGames::<ReplayGameRow>::open(&files_of::<ReplayGameRow>(files)?)? {
             game?.iter().for_each(|row| study.add_game(row));
         }
-        for game in MergedGames::<ReplayMoveRow>::open(&files_of::<ReplayMoveRow>(files)?)? {
+        for game in MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files)?)? {
             game?.into_iter().for_each(|row| study.add_move(row));
         }
         Ok(study)
@@ -149,17 +97,8 @@ impl ReplayStudy {
         self.figures(&row.manager, &row.control).summary.add(row);
     }
 
-    pub(super) fn add_move(&mut self, row: ReplayMoveRow) {
-        // Rows may come from any file.
-        let index = (row.number as usize).saturating_sub(1);
-        if let Some(point) = self.figures(&row.manager, &row.control).curve.get_mut(index) {
-            point.clock_ms.add(row.clock_ms, 1);
-            point.used_ms.add(row.used_ms, 1);
-            point.nodes.add(row.nodes as f64, 1);
-            if let Some(estimate) = row.moves_left {
-                point.error_moves.add((estimate - f64::from(row.really_left)).abs(), 1);
-            }
-        }
+    pub(super) fn add_move(&mut self, row: MoveRow) {
+        self.figures(&row.player, &row.control).curves.add(&row);
         self.samples.entry(row.game).or_default().push(row);
         if self.samples.len() > SAMPLE_GAMES {
             self.samples.pop_last();
@@ -191,7 +130,7 @@ impl ReplayStudy {
                 manager: manager.to_owned(),
                 control: control.to_owned(),
                 summary: ReplaySummary::default(),
-                curve: vec![ReplayCurvePoint::default(); CURVE_MOVES],
+                curves: Curves::default(),
             });
             self.managers.len() - 1
         });
@@ -208,24 +147,4 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         }
     });
     known
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums_do_not_depend_on_the_order() {
-        let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin() * 10f64.powi(i % 9)).collect();
-        let mean = |values: &mut dyn Iterator<Item = &f64>| {
-            values.fold(ExactMean::default(), |mut mean, &value| {
-                mean.add(value, 1);
-                mean
-            })
-        };
-        assert_eq!(mean(&mut values.iter()), mean(&mut values.iter().rev()));
-        let plain = values.iter().sum::<f64>() / 1000.0;
-        assert!((mean(&mut values.iter()).value().unwrap() - plain).abs() < 1e-6);
-        assert_eq!(ExactMean::default().value(), None);
-    }
 }

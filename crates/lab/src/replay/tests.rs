@@ -1,8 +1,8 @@
-use super::replay_rows::{ReplayGameRow, ReplayKey};
+use super::replay_rows::ReplayGameRow;
 use super::replay_study::ReplaySummary;
 use super::*;
 use zeitnot_engine::time::managers::{DEFAULT_MANAGER, manager_from};
-use zeitnot_engine::time::{Chain, GoLimits, Plies};
+use zeitnot_engine::time::{Chain, GoLimits, Plies, StopReason};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
@@ -54,9 +54,8 @@ fn synthetic_game(seed: u64) -> Vec<ReplayMove> {
 }
 
 fn summary_of(games: &[ReplayedGame]) -> ReplaySummary {
-    let key = ReplayKey { game: 1, white: true, manager: "", control: "" };
     let mut summary = ReplaySummary::default();
-    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(key, game)));
+    games.iter().for_each(|game| summary.add(&ReplayGameRow::new(game)));
     summary
 }
 
@@ -266,8 +265,8 @@ fn recorded_clocks_can_drive_a_manager() {
         let game: Vec<_> = clocks.iter().map(position).collect();
         let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
         let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-        assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
-        assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), budgets);
+        assert_eq!(replayed.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>(), clocks);
+        assert_eq!(replayed.moves.iter().map(|m| m.budget_ms.unwrap()).collect::<Vec<_>>(), budgets);
     }
 }
 
@@ -283,15 +282,14 @@ fn mates_that_ended_the_game_are_found_in_time() {
     let game = [21, 5, 1].map(position);
     let options = ReplayOptions { control: CONTROLS[0], ..ReplayOptions::default() };
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-    let reasons: Vec<_> = replayed.moves.iter().map(|m| m.reason).collect();
-    assert_eq!(reasons[1..], [StopReason::ProvenWin; 2]);
-    assert_ne!(reasons[0], StopReason::ProvenWin, "too far away for trees of this size");
+    let is_won: Vec<_> = replayed.moves.iter().map(|m| m.ended_by(&[StopReason::ProvenWin])).collect();
+    assert_eq!(is_won, [false, true, true], "the first is too far away for trees of this size");
     let nodes: Vec<_> = replayed.moves.iter().map(|m| m.new_nodes).collect();
     assert!(nodes[1] < nodes[0] / 4, "{nodes:?}");
     // Mates against us end no search.
     let lost = [6, 4, 2].map(position);
     let replayed = replay(&lost, manager_from("alphazero").unwrap(), &options);
-    assert!(replayed.moves.iter().all(|m| m.reason != StopReason::ProvenWin));
+    assert!(replayed.moves.iter().all(|m| !m.ended_by(&[StopReason::ProvenWin])));
 }
 
 #[test]
@@ -302,10 +300,10 @@ fn pondering_makes_larger_trees_by_the_same_clock() {
         let options = ReplayOptions { control: CONTROLS[0], ponders, stoppers, ..ReplayOptions::default() };
         replay(&game, manager_from("legacy").unwrap(), &options)
     };
-    let sum = |game: &ReplayedGame, what: fn(&ReplayedMove) -> f64| game.moves.iter().map(what).sum::<f64>();
+    let sum = |game: &ReplayedGame, what: fn(&MoveRow) -> f64| game.moves.iter().map(what).sum::<f64>();
     let (with, without) = (play(true), play(false));
     let ratio = |what| sum(&with, what) / sum(&without, what);
     assert!(ratio(|m| m.nodes as f64) > 1.2);
-    let used = ratio(|m| m.used_ms);
+    let used = ratio(|m| m.used_ms.unwrap());
     assert!((0.99..1.01).contains(&used), "what was pondered is a gift and shortens no move: {used}");
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Align, BarPlot, Origin, Plot, Table};
+use super::table::Align;
+use super::{BarPlot, Origin, Plot, Table};
 
 /// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
 /// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
@@ -46,7 +47,11 @@ impl Page {
         self.block(format_args!("<p class=\"key-figure\"><b>{figure}</b> {sentence}</p>"))
     }
 
-    /// Adds how the report, or rows that it rests on, came about.
+    /// Adds how the report, and the rows that it rests on, came about.
+    pub fn origins<'a>(self, origins: impl IntoIterator<Item = &'a Origin>) -> Page {
+        origins.into_iter().fold(self.heading("How this was made"), Page::origin)
+    }
+
     pub fn origin(self, origin: &Origin) -> Page {
         let facts = origin
             .rows()
@@ -190,11 +195,11 @@ mod tests {
         let bars = BarPlot::new("no bars", "x", &["a"]);
         let html = Page::new("T").plot(&empty, "").bar_plot(&bars, "").to_html();
         assert!(!html.contains("<svg"), "{html}");
-        let numbers = ["one", "two & three", "four"];
-        let mut wide = Table::of_columns("", &["name"], &numbers);
-        wide.row(["a", "1", "2", "3"].map(String::from));
-        let mut narrow = Table::of_columns("", &["name"], &numbers[..2]);
-        narrow.row(["b", "4", "5"].map(String::from));
+        let table = |name: &'static str, first: usize| {
+            let table = Table::of("", [name]).words("name", |name| *name).numbers("one", move |_| first);
+            table.numbers("two & three", move |_| first + 1)
+        };
+        let (wide, narrow) = (table("a", 1).numbers("four", |_| 3).table(), table("b", 4).table());
         let html = Page::new("T").table(&wide).table(&narrow).to_html();
         assert!(html.contains("<td class=\"n\" data-name=\"two &amp; three\">2</td>"), "{html}");
         assert!(html.contains("<td class=\"n\">5</td>"), "{html}");
@@ -228,8 +233,7 @@ mod tests {
 
     #[test]
     fn a_page_holds_everything_and_loads_nothing() {
-        let mut table = Table::new("A < B", &[("name", Align::Left), ("n", Align::Right)]);
-        table.row(["<script>".into(), "1".into()]);
+        let table = Table::of("A < B", ["<script>"]).words("name", |name| *name).numbers("n", |_| 1).table();
         let svg = Plot::new("plot", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1.0)]).to_svg();
         let folder = tempfile::tempdir().unwrap();
         let page = Page::new("T & t").heading("h").paragraph("a < b").figure(&svg, "one").figure(&svg, "");

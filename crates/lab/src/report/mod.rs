@@ -1,10 +1,7 @@
 //! Results for people: tables, plots, pages.
 //!
-//! The commands that measure ([`tools`](crate::tools)) show their results with it: [`Table`] for the
-//! terminal, [`Plot`] and [`BarPlot`] for SVG figures in light and dark, [`Page`] for a self-contained HTML
-//! report of both. Without the feature `lab` there are tables only.
-//!
-//! Uses nothing else of the engine and knows nothing of chess.
+//! [`Table`] for the terminal, [`Plot`] and [`BarPlot`] for SVG figures in light and dark, [`Page`] for a
+//! self-contained HTML report of both. It knows nothing of chess.
 
 mod html_page;
 mod origin;
@@ -15,4 +12,4 @@ pub use html_page::Page;
 pub(crate) use html_page::PageProgram;
 pub use origin::Origin;
 pub use plot::{Bar, BarPlot, Plot};
-pub use table::{Align, Table, terminal_width, write_fact, write_fact_in};
+pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};

@@ -1,4 +1,4 @@
-//! Plots as SVG: lines, bands, points and densities over two number axes, and bars with error bars.
+//! Plots as SVG: lines and bands over two number axes, and bars with error bars.
 //!
 //! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a
 //! page, and has no size of its own, so that it fills the width it is given. Colours are classes of the style
@@ -47,20 +47,8 @@ impl Plot {
     }
 
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
-        let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high), weight: 1.0 };
+        let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high) };
         self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
-    }
-
-    /// Adds a dot for each point `(x, y)`. For more than a thousand take [`Self::density`].
-    pub fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, LayerKind::Scatter, points.iter().map(Part::point).collect())
-    }
-
-    /// Shades the plane by how much weight falls there, from points `(x, y, weight)`, in steps of the
-    /// logarithm.
-    pub(crate) fn density(self, name: &str, points: &[(f64, f64, f64)]) -> Plot {
-        let point = |&(x, y, weight): &_| Part { weight, ..Part::point(&(x, y)) };
-        self.layer(name, LayerKind::Density, points.iter().map(point).collect())
     }
 
     fn layer(mut self, name: &str, kind: LayerKind, parts: Vec<Part>) -> Plot {
@@ -70,16 +58,6 @@ impl Plot {
             self.names.len() - 1
         });
         self.layers.push((place, kind, parts));
-        self
-    }
-
-    pub(crate) fn x_range(mut self, low: f64, high: f64) -> Plot {
-        (self.x.low, self.x.high) = (Some(low), Some(high));
-        self
-    }
-
-    pub(crate) fn y_range(mut self, low: f64, high: f64) -> Plot {
-        (self.y.low, self.y.high) = (Some(low), Some(high));
         self
     }
 
@@ -137,17 +115,10 @@ impl Plot {
     }
 }
 
-/// Cells of a density along x and along y.
-const CELLS: (usize, usize) = (56, 36);
-/// Shades of a density.
-const SHADES: f64 = 8.0;
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LayerKind {
     Line,
     Band,
-    Scatter,
-    Density,
 }
 
 /// A part of a layer, from low to high on both axes: a point of a line, an edge of a band, a column.
@@ -155,49 +126,17 @@ enum LayerKind {
 struct Part {
     x: (f64, f64),
     y: (f64, f64),
-    weight: f64,
 }
 
 impl Part {
     fn point(&(x, y): &(f64, f64)) -> Part {
-        Part { x: (x, x), y: (y, y), weight: 1.0 }
+        Part { x: (x, x), y: (y, y) }
     }
 
     fn on_axes(self, x: &Axis, y: &Axis) -> Part {
         let position = |axis: &Axis, (low, high)| (axis.position(low), axis.position(high));
-        Part { x: position(x, self.x), y: position(y, self.y), ..self }
+        Part { x: position(x, self.x), y: position(y, self.y) }
     }
-}
-
-type ShadedCell = ((f64, f64), (f64, f64), f64);
-
-/// Returns cells with their shades by the logarithm of their weight. Neighbours of a shade in a row are one.
-fn density(points: &[Part], x: &Range<f64>, y: &Range<f64>) -> Vec<ShadedCell> {
-    let width = (x.end - x.start) / CELLS.0 as f64;
-    let height = (y.end - y.start) / CELLS.1 as f64;
-    let mut weights = vec![0.0; CELLS.0 * CELLS.1];
-    for &Part { x: (a, _), y: (b, _), weight } in points {
-        let (column, row) = ((a - x.start) / width, (b - y.start) / height);
-        if (0.0..CELLS.0 as f64).contains(&column) && (0.0..CELLS.1 as f64).contains(&row) {
-            weights[row as usize * CELLS.0 + column as usize] += weight;
-        }
-    }
-    let highest = weights.iter().copied().fold(0.0, f64::max);
-    let shade = |weight: f64| (SHADES * weight.ln_1p() / highest.ln_1p()).ceil() / SHADES;
-    let mut cells = Vec::new();
-    for (row, weights) in weights.chunks(CELLS.0).enumerate() {
-        let (bottom, top) = (y.start + row as f64 * height, y.start + (row + 1) as f64 * height);
-        let mut column = 0;
-        for run in weights.chunk_by(|&a, &b| shade(a) == shade(b)) {
-            let (left, right) = (column, column + run.len());
-            column = right;
-            if run[0] > 0.0 {
-                let corner = |column: usize, at: f64| (x.start + column as f64 * width, at);
-                cells.push((corner(left, bottom), corner(right, top), shade(run[0])));
-            }
-        }
-    }
-    cells
 }
 
 /// Height of a bar, units.
@@ -282,7 +221,7 @@ impl BarPlot {
             [bar.value, low, high]
         });
         let x = self.axis.range(ends.chain([0.0]));
-        if x.start > -0.04 * x.end { 0.0..x.end * 1.08 } else { x }
+        if x.start > -0.04 * x.end { 0.0..x.end * 1.16 } else { x }
     }
 }
 
@@ -306,14 +245,13 @@ enum AxisScale {
 struct Axis {
     label: String,
     scale: AxisScale,
-    /// Asked-for ends, in the data's numbers.
+    /// The end that was asked for, in the data's numbers.
     low: Option<f64>,
-    high: Option<f64>,
 }
 
 impl Axis {
     fn new(label: String) -> Axis {
-        Axis { label, scale: AxisScale::Linear, low: None, high: None }
+        Axis { label, scale: AxisScale::Linear, low: None }
     }
 
     fn position(&self, value: f64) -> f64 {
@@ -332,9 +270,8 @@ impl Axis {
             finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), at| (l.min(at), h.max(at)));
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         let margin = 0.03 * (high - low);
-        let asked = |end: Option<f64>| end.map(|end| self.position(end)).filter(|at| at.is_finite());
-        let low = asked(self.low).unwrap_or(low - margin);
-        let high = asked(self.high).unwrap_or(high + margin);
+        let asked = self.low.map(|end| self.position(end)).filter(|at| at.is_finite());
+        let (low, high) = (asked.unwrap_or(low - margin), high + margin);
         if high - low > 1e-9 * low.abs().max(high.abs()) { low..high } else { low - 0.5..low + 0.5 }
     }
 
@@ -382,8 +319,8 @@ const RIGHT: f64 = WIDTH - MARGIN;
 const TITLE_LINE: f64 = 36.0;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 25.0;
-/// Mean width of a letter: enough to place the entries of a legend.
-const LETTER: f64 = 9.0;
+/// Mean width of a letter on a narrow screen: enough to place the entries of a legend.
+const LETTER: f64 = 11.0;
 
 /// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart,
 /// shifted for contrast.
@@ -545,15 +482,6 @@ impl Svg {
                     self.polyline(piece.iter().map(low), &format!("{series}s"), 2);
                 }
             }
-            LayerKind::Scatter => {
-                let is_inside =
-                    |part: &&Part| shown(part) && (frame.y.start..=frame.y.end).contains(&part.y.0);
-                for (x, y) in parts.iter().filter(is_inside).map(low) {
-                    self.put(format_args!(
-                        "<circle class=\"{series}f\" opacity=\"0.6\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
-                    ));
-                }
-            }
             LayerKind::Band => {
                 let edges: Vec<_> = parts.iter().filter(|part| shown(part)).collect();
                 let lower = edges.iter().map(|part| low(part));
@@ -561,12 +489,6 @@ impl Svg {
                 self.put(format_args!(
                     "<polygon class=\"{series}f\" opacity=\"0.22\" points=\"{outline}\"/>"
                 ));
-            }
-            LayerKind::Density => {
-                for (from, to, shade) in density(parts, &frame.x, &frame.y) {
-                    let [from, to] = [from, to].map(|(x, y)| frame.within(x, y));
-                    self.rectangle(from, to, series, 0.08 + 0.92 * shade);
-                }
             }
         }
     }
@@ -630,20 +552,18 @@ mod tests {
         let points: Vec<_> = (0..50).map(|i| (f64::from(i), f64::from(i * i) / 7.0)).collect();
         let plot = Plot::new("A < B & \"C\"", "x, plies", "y, full moves")
             .line("line", &points)
-            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)])
-            .scatter("dots", &points)
-            .density("", &[(1.0, 2.0, 3.0), (1.1, 2.0, 300.0)]);
+            .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)]);
         let svg = plot.to_svg();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("A &lt; B &amp; &quot;C&quot;"));
-        assert_eq!(svg.matches(">dots<").count(), 1, "one entry in the legend");
+        assert_eq!(svg.matches(">line<").count(), 1, "one entry in the legend");
         assert!(svg.contains("prefers-color-scheme: dark"));
     }
 
     #[test]
     fn plots_of_nothing_and_of_nonsense_are_drawn() {
         for points in [vec![], vec![(1.0, 1.0)], vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)]] {
-            let plot = Plot::new("t", "x", "y").line("a", &points).scatter("b", &points);
+            let plot = Plot::new("t", "x", "y").line("a", &points);
             assert!(plot.clone().to_svg().contains("</svg>"));
             assert!(plot.log_x().log_y().to_svg().contains("</svg>"));
         }
@@ -651,21 +571,11 @@ mod tests {
 
     #[test]
     fn what_lies_outside_the_range_is_not_drawn_over_the_labels() {
-        let svg = Plot::new("t", "x", "y").line("a", &[(0.0, 0.0), (1.0, 1e6)]).y_range(0.0, 1.0).to_svg();
+        let svg = Plot::new("t", "x", "y").line("a", &[(0.0, -1e6), (1.0, 1.0)]).y_from(0.0).to_svg();
         let coordinates = svg.split("points=\"").skip(1).flat_map(|rest| {
             rest.split('"').next().unwrap_or("").split([' ', ',']).map(|n| n.parse::<f64>().unwrap())
         });
         assert!(coordinates.into_iter().all(|n| (0.0..=WIDTH).contains(&n)));
-    }
-
-    #[test]
-    fn a_density_merges_equal_neighbours_and_is_darkest_at_the_most_weight() {
-        let points = [(0.5, 0.5, 1.0), (1.5, 0.5, 1.0), (9.5, 9.5, 1000.0)]
-            .map(|(x, y, weight)| Part { weight, ..Part::point(&(x, y)) });
-        let cells = density(&points, &(0.0..CELLS.0 as f64), &(0.0..CELLS.1 as f64));
-        assert_eq!(cells.len(), 2);
-        assert_eq!((cells[0].0, cells[0].1), ((0.0, 0.0), (2.0, 1.0)));
-        assert_eq!(cells[1].2, 1.0);
     }
 
     #[test]

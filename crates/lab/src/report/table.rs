@@ -26,23 +26,39 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
-        let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
-        Table { caption: caption.into(), columns, rows: Vec::new() }
+    /// Begins a table with a row for each of `rows`, to which columns are added.
+    pub fn of<T>(caption: impl Into<String>, rows: impl IntoIterator<Item = T>) -> TableOf<T> {
+        let rows: Vec<T> = rows.into_iter().collect();
+        let table =
+            Table { caption: caption.into(), columns: Vec::new(), rows: vec![Vec::new(); rows.len()] };
+        TableOf { rows, table }
+    }
+}
+
+/// A table in the making. Each column has a name and says what its cells show of their rows.
+pub struct TableOf<T> {
+    rows: Vec<T>,
+    table: Table,
+}
+
+impl<T> TableOf<T> {
+    pub fn words<W: ToString>(self, name: &str, text: impl Fn(&T) -> W) -> TableOf<T> {
+        self.column(name, Align::Left, text)
     }
 
-    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
-        let words = words.iter().map(|&name| (name, Align::Left));
-        let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
-        Table::new(caption, &columns)
+    pub fn numbers<N: ToString>(self, name: &str, text: impl Fn(&T) -> N) -> TableOf<T> {
+        self.column(name, Align::Right, text)
     }
 
-    /// Appends a row. Cells beyond the last column are left out, missing ones are empty.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
-        let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();
-        cells.resize(self.columns.len(), String::new());
-        self.rows.push(cells);
+    fn column<W: ToString>(mut self, name: &str, align: Align, text: impl Fn(&T) -> W) -> TableOf<T> {
+        self.table.columns.push((name.to_owned(), align));
+        let cells = self.rows.iter().map(|row| text(row).to_string());
+        self.table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
         self
+    }
+
+    pub fn table(self) -> Table {
+        self.table
     }
 }
 
@@ -227,10 +243,9 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new("Caption", &[("name", Align::Left), ("value", Align::Right)]);
-        table.row(["a".into(), "1.0".into()]);
-        table.row(["longer".into(), "123456.0".into()]);
-        table.row(["short".into()]);
+        let rows = [("a", "1.0"), ("longer", "123456.0"), ("short", "")];
+        let table =
+            Table::of("Caption", rows).words("name", |row| row.0).numbers("value", |row| row.1).table();
         let text = table.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Caption");
@@ -266,14 +281,13 @@ mod tests {
             "± %",
             "insta-moves",
         ];
-        let numbers = names.iter().map(|name| (*name, Align::Right));
-        let columns: Vec<_> = [("time manager", Align::Left)].into_iter().chain(numbers).collect();
-        let mut table = Table::new("Caption", &columns);
         let number = |row: usize, column: usize| format!("{}.{column}", 17_571 * (row + 1) + column);
         let manager = "smooth(mle-pieces,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
-        for row in 0..3 {
-            table.row([manager.into()].into_iter().chain((0..names.len()).map(|column| number(row, column))));
-        }
+        let table = Table::of("Caption", 0..3).words("time manager", |_| manager);
+        let columns = names.iter().enumerate();
+        let table = columns
+            .fold(table, |table, (column, name)| table.numbers(name, |&row| number(row, column)))
+            .table();
         let natural = widest(&written(&table, None));
         assert_eq!(written(&table, Some(natural)), written(&table, None));
         for width in [40, 60, 80, 120] {

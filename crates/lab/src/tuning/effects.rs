@@ -91,12 +91,16 @@ pub fn table(study: &TuneStudy) -> Table {
         study.games,
         100.0 * study.draws
     );
-    let mut table = Table::of_columns(caption, &["option", "value", "against"], &["Elo, 95 %"]);
-    for Effect { name, base, value, elo, elo_error } in &study.effects {
-        let elo = if *elo_error > 0.0 { format!("{elo:+.1} ± {elo_error:.1}") } else { "–".into() };
-        table.row([name.clone(), value.clone(), base.clone(), elo]);
-    }
-    table
+    let elo = |Effect { elo, elo_error, .. }: &Effect| match elo_error {
+        0.0 => "–".into(),
+        _ => format!("{elo:+.1} ± {elo_error:.1}"),
+    };
+    Table::of(caption, &study.effects)
+        .words("option", |effect| &effect.name)
+        .words("value", |effect| &effect.value)
+        .words("against", |effect| &effect.base)
+        .numbers("Elo, 95 %", |effect| elo(effect))
+        .table()
 }
 
 /// The largest difference that is certain, if any is.
@@ -129,8 +133,7 @@ pub fn page(study: &TuneStudy, origin: &Origin) -> Page {
              is an average over the values of all other options.",
         )
         .table(&table(study))
-        .heading("How this was made")
-        .origin(origin)
+        .origins([origin])
 }
 
 #[cfg(test)]
@@ -143,7 +146,7 @@ mod tests {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
         let plan = TunePlan { parameters, pairs: 3000, seed: 1 };
         let row = |pair| {
-            let row = PairRow::new(&plan, "id", pair, [0, 0], 1);
+            let row = PairRow::new(&plan, pair, [0, 0], 1);
             PairRow { half_points: points(&row), ..row }
         };
         TuneStudy::new(&plan, &(0..plan.pairs).map(row).collect::<Vec<_>>())

@@ -20,9 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
-use crate::rows::{JsonLines, make_folder};
-use crate::runner::Next;
-use parameter::{Assignment, assignments};
+use crate::rows::{JsonLines, RowError, make_folder};
+use parameter::assignments;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::engine::{EngineError, EngineSetup};
@@ -50,8 +49,6 @@ impl TunePlan {
 /// A finished pair, as it stands in the file of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PairRow {
-    /// A hash over all that the games depend on.
-    run: String,
     pair: u64,
     names: Vec<String>,
     /// See [`TunePlan::values_of`].
@@ -65,31 +62,18 @@ pub struct PairRow {
 }
 
 impl PairRow {
-    fn new(plan: &TunePlan, run: &str, pair: u64, half_points: [u8; 2], nodes: u64) -> PairRow {
+    fn new(plan: &TunePlan, pair: u64, half_points: [u8; 2], nodes: u64) -> PairRow {
         let [a, b] = plan.values_of(pair);
         let names = plan.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-        PairRow { run: run.into(), pair, names, a, b, half_points, nodes, version: VERSION.into() }
+        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into() }
     }
 }
 
-/// Opens or makes the file in `folder`. Returns it with the rows that are there. Those of another run are
-/// refused.
-pub fn open_pairs(folder: &Path, plan: &TunePlan, run: &str) -> Result<(JsonLines, Vec<PairRow>), LabError> {
+/// Opens or makes the file of the run that has `folder`. Returns it with the rows that are there.
+pub fn open_pairs(folder: &Path) -> Result<(JsonLines, Vec<PairRow>), RowError> {
     make_folder(folder)?;
-    let path = folder.join(FILE_NAME);
     let mut rows = Vec::new();
-    let file = JsonLines::resume(&path, |row: PairRow| {
-        let expected = PairRow {
-            version: row.version.clone(),
-            ..PairRow::new(plan, run, rows.len() as u64, row.half_points, row.nodes)
-        };
-        if row != expected {
-            let what = "another run, with other parameters, games, seed or options";
-            return Err(LabError::OtherRun { path: path.clone(), what });
-        }
-        rows.push(row);
-        Ok(())
-    })?;
+    let file = JsonLines::resume(&folder.join(FILE_NAME), |row| rows.push(row))?;
     Ok((file, rows))
 }
 
@@ -97,7 +81,7 @@ pub fn open_pairs(folder: &Path, plan: &TunePlan, run: &str) -> Result<(JsonLine
 /// compared. `finished` gets the row of each pair, in order, and may fail.
 pub fn play(
     config: &MatchConfig<'_>,
-    (plan, run, done): (&TunePlan, &str, u64),
+    (plan, done): (&TunePlan, u64),
     base: &EngineSetup,
     stop: &AtomicBool,
     mut finished: impl FnMut(PairRow) -> Result<(), LabError>,
@@ -105,7 +89,7 @@ pub fn play(
     let engine = |indices: &[usize]| -> Result<Team, EngineError> {
         let mut settings = base.settings().clone();
         let values = plan.parameters.iter().zip(indices).map(|(p, &index)| (p, p.values[index].clone()));
-        for Assignment { option, value } in assignments(values) {
+        for (option, value) in assignments(values) {
             settings.set(option.name, &value)?;
         }
         Ok(Team::Own(Arc::new(base.with_settings(settings)?)))
@@ -117,7 +101,7 @@ pub fn play(
         config,
         stop,
         || {
-            let Some(game) = games.next() else { return Ok(Next::End) };
+            let Some(game) = games.next() else { return Ok(None) };
             let known = teams.take().filter(|_| game % 2 == 1);
             let of_pair = match known {
                 Some(teams) => teams,
@@ -127,15 +111,15 @@ pub fn play(
                 }
             };
             teams = Some(of_pair.clone());
-            Ok(Next::Job(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
+            Ok(Some(PlannedGame { assignment: GameAssignment::of(game), teams: of_pair }))
         },
         |game| {
-            nodes += game.moves.iter().map(|played| played.new_nodes).sum::<u64>();
+            nodes += game.moves.iter().map(|played| played.row.new_nodes).sum::<u64>();
             match first.take() {
                 None => first = Some(game.half_points_of_a()),
                 Some(points) => {
                     let points = [points, game.half_points_of_a()];
-                    finished(PairRow::new(plan, run, pair, points, std::mem::take(&mut nodes)))?;
+                    finished(PairRow::new(plan, pair, points, std::mem::take(&mut nodes)))?;
                     pair += 1;
                 }
             }
@@ -152,25 +136,20 @@ mod tests {
     use zeitnot_engine::engine::Settings;
 
     #[test]
-    fn rows_of_other_runs_are_refused_and_kept() {
+    fn half_a_row_is_cut_off_and_a_damaged_file_is_refused() {
         let parameters = Parameter::parse_list("CPuct=1.745|2|3,FpuValue=.33|.5", &Settings::default());
         let plan = TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1 };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
-        let (mut file, _) = open_pairs(folder.path(), &plan, "id").unwrap();
-        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, "id", pair, [2, 1], 5)).unwrap());
+        let (mut file, _) = open_pairs(folder.path()).unwrap();
+        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, pair, [2, 1], 5)).unwrap());
         let before = fs::read_to_string(&path).unwrap();
-        let open = |seed, id| {
-            open_pairs(folder.path(), &TunePlan { seed, ..plan.clone() }, id).map(|(_, rows)| rows.len())
-        };
-        assert!(open(2, "id").unwrap_err().to_string().contains("holds another run"));
-        assert!(open(1, "other").unwrap_err().to_string().contains("choose another --out"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), before);
-        fs::write(&path, format!("{before}{{\"run\":\"half written")).unwrap();
-        assert_eq!(open(1, "id").unwrap(), 3);
+        let open = || open_pairs(folder.path()).map(|(_, rows)| rows.len());
+        fs::write(&path, format!("{before}{{\"pair\":4,\"half written")).unwrap();
+        assert_eq!(open().unwrap(), 3);
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         fs::write(&path, format!("{before}no row\n")).unwrap();
-        let fault = open(1, "id").unwrap_err().to_string();
+        let fault = open().unwrap_err().to_string();
         assert!(fault.contains("line 4: expected"), "{fault}");
     }
 }

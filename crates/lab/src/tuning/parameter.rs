@@ -4,8 +4,7 @@
 use thiserror::Error;
 
 use zeitnot_engine::engine::Settings;
-use zeitnot_engine::options::OptionError;
-pub use zeitnot_engine::options::OptionSpec;
+use zeitnot_engine::options::{OptionError, OptionSpec};
 use zeitnot_engine::params::{ParamError, Params, entries};
 use zeitnot_engine::time::{manager_from, spelled_out};
 
@@ -96,7 +95,7 @@ impl Parameter {
                 return Err(ParameterError::Entry(text));
             }
             None if option.name == TIME_MANAGER && values.iter().all(|text| text.starts_with('(')) => {
-                let manager = spelled_out(settings.time.time_manager.as_str())?;
+                let manager = spelled_out(&settings.time.time_manager)?;
                 let mut names = Vec::new();
                 for value in &values {
                     names.extend(fragment(value)?.names().map(str::to_owned));
@@ -119,11 +118,11 @@ impl Parameter {
         }
         for value in &self.values {
             let mut changed = settings.clone();
-            for Assignment { option, value } in assignments([(self, value.clone())]) {
+            for (option, value) in assignments([(self, value.clone())]) {
                 changed.set(option.name, &value)?;
             }
             // The engine reads the manager later.
-            manager_from(changed.time.time_manager.as_str())?;
+            manager_from(&changed.time.time_manager)?;
             if changed.network != settings.network {
                 return Err(shared(&self.name));
             }
@@ -152,7 +151,7 @@ fn shared(name: &str) -> ParameterError {
 /// Finds the parameter that `path` names in the time manager of `settings`, such as `max-move-budget` or
 /// `mle-mlh.scale`.
 fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, ParameterError> {
-    let manager = spelled_out(settings.time.time_manager.as_str())?;
+    let manager = spelled_out(&settings.time.time_manager)?;
     let list = manager.lists().next().map_or("", |(name, _)| name);
     let path: Vec<_> = std::iter::once(list).chain(path.split('.')).map(str::to_owned).collect();
     let steps: Vec<_> = path.iter().map(String::as_str).collect();
@@ -163,11 +162,7 @@ fn inside(path: &str, name: &str, settings: &Settings) -> Result<Place, Paramete
     Ok(Place::Inside { manager, path })
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Assignment {
-    pub(crate) option: &'static OptionSpec,
-    pub(crate) value: String,
-}
+type Assignment = (&'static OptionSpec, String);
 
 /// Returns what sets parameters to these values: an option each, but only one for all that is inside the time
 /// manager. Sets of entries come first, because they may change what lists there are.
@@ -180,7 +175,7 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
         let so_far = |manager| changed_manager.as_ref().unwrap_or(manager);
         let changed = match &parameter.place {
             Place::Option => {
-                options.push(Assignment { option: parameter.option, value });
+                options.push((parameter.option, value));
                 continue;
             }
             Place::Inside { manager, path } => {
@@ -193,9 +188,9 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
             }),
         };
         let Some(changed) = changed else { continue };
-        match options.iter_mut().find(|assignment| assignment.option.name == TIME_MANAGER) {
-            Some(known) => known.value = changed.to_string(),
-            None => options.push(Assignment { option: parameter.option, value: changed.to_string() }),
+        match options.iter_mut().find(|(option, _)| option.name == TIME_MANAGER) {
+            Some((_, value)) => *value = changed.to_string(),
+            None => options.push((parameter.option, changed.to_string())),
         }
         changed_manager = Some(changed);
     }
@@ -224,7 +219,7 @@ mod tests {
         settings.set(TIME_MANAGER, manager).unwrap();
         let list = Parameter::parse_list(text, &settings).unwrap();
         let values = list.iter().zip(indices).map(|(parameter, &i)| (parameter, parameter.values[i].clone()));
-        assignments(values).into_iter().map(|Assignment { option, value }| (option.name, value)).collect()
+        assignments(values).into_iter().map(|(option, value)| (option.name, value)).collect()
     }
 
     #[test]

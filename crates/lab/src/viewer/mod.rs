@@ -5,7 +5,6 @@
 //! [`matches`](crate::matches) hold the viewer.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::pgn::{RecordedGame, Tags};
 use crate::report::PageProgram;
@@ -161,12 +160,6 @@ impl ViewedMove {
         let [clock, used, planned] = [clock, used, planned].map(|ms| ms.map(f64::round));
         ViewedMove { clock, used, planned, ..self }
     }
-}
-
-/// The data of the viewer: games, each with its PGN.
-pub(crate) fn data<'a>(games: impl Iterator<Item = (&'a ViewedGame, &'a str)>) -> serde_json::Value {
-    let games: Vec<_> = games.map(|(game, pgn)| json!({ "game": game, "pgn": pgn })).collect();
-    json!({ "games": games })
 }
 
 /// A tag that says something.
@@ -346,7 +339,7 @@ mod tests {
     /// A regression: `??` was hardly to be seen in the dark.
     #[test]
     fn text_stands_out_in_light_and_in_dark() {
-        let html = Page::new("t").program(&VIEWER, &data(std::iter::empty())).to_html();
+        let html = Page::new("t").program(&VIEWER, &serde_json::json!({ "games": [] })).to_html();
         let themes = [":root{", "(prefers-color-scheme:dark){:root{"].map(|start| {
             let blocks = html.match_indices(start).map(|(at, _)| &html[at + start.len()..]);
             let blocks = blocks.map(|rest| rest.split('}').next().unwrap());

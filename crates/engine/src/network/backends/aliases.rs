@@ -1,6 +1,6 @@
 //! Short names for backends with options: ours, and Lc0's, so that saved settings carry over.
 
-use super::multiplexing::{DEMUX, MULTIPLEXING};
+use super::multiplexing::MULTIPLEXING;
 use super::native::NativeParams;
 use super::onnxruntime::{self, OnnxRuntimeParams};
 use super::{AUTO, registered};
@@ -16,15 +16,14 @@ struct Alias {
     options: &'static [(&'static str, &'static str)],
 }
 
-/// Lc0 gives each batch to the next device in turn, we to a free one.
-pub(super) const ROUND_ROBIN: &str = "roundrobin";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 const FP16: (&str, &str) = ("precision", "fp16");
 
 /// Ours. Lc0 shares some, for the same device.
 const SHORT: [Alias; 5] = [
-    Alias { names: ROUND_ROBIN, backend: MULTIPLEXING, options: &[] },
+    // Lc0 splits each batch, or gives it to the next device in turn. We give it to a free one.
+    Alias { names: "demux roundrobin", backend: MULTIPLEXING, options: &[] },
     provider("cuda", &[CUDA]),
     provider("tensorrt-rtx", &[("provider", "tensorrt-rtx")]),
     provider("webgpu", &[WEBGPU]),
@@ -78,31 +77,25 @@ const LC0_PARAMETERS: [&str; 50] = [
 /// A name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     let is_meant = |alias: &&Alias| alias.names.split(' ').any(|own| own == name);
-    let short = SHORT.iter().find(is_meant);
-    let Some(alias) = LC0.iter().find(is_meant) else {
-        let name = short.map_or(name, |alias| alias.backend);
-        let (options, notes) = without_lc0s(name, &options);
-        return Resolved {
-            name,
-            options: short.map_or(options.clone(), |alias| alias.before(&options)),
-            notes,
-        };
-    };
-    let (options, dropped) = translate(alias.backend, &options);
-    let options = alias.before(&options);
-    let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
-    let mut notes = vec![Note::from(format!("Lc0's backend {name} is mapped to {}{with}", alias.backend))];
+    let of_lc0 = LC0.iter().find(is_meant);
+    let alias = SHORT.iter().find(is_meant).or(of_lc0);
+    let backend = alias.map_or(name, |alias| alias.backend);
+    let (options, dropped) = without_lc0s(backend, options, of_lc0.is_some());
+    let options = alias.map_or(options.clone(), |alias| alias.before(&options));
+    let mut notes = Vec::new();
+    if of_lc0.is_some() {
+        let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
+        notes.push(format!("Lc0's backend {name} is mapped to {backend}{with}").into());
+    }
     if !dropped.is_empty() {
-        let without =
-            format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}");
-        notes.push(without.into());
+        notes.push(format!("parameters without a counterpart in {backend} are ignored: {dropped}").into());
     }
     match name {
         "check" => notes.push("nothing is compared: zeitnot accuracy compares two backends".into()),
         "recordreplay" => notes.push("evaluations are neither written to a file nor read from one".into()),
         _ => {}
     }
-    Resolved { name: alias.backend, options, notes }
+    Resolved { name: backend, options, notes }
 }
 
 impl Alias {
@@ -113,40 +106,29 @@ impl Alias {
     }
 }
 
-/// Drops Lc0's parameters that `backend`, one of ours, lacks, with a note. Beside `auto`, which nobody has
-/// named, all that its choices lack counts as Lc0's.
-fn without_lc0s(backend: &str, options: &Params) -> (Params, Vec<Note>) {
+/// Splits off Lc0's parameters that `backend`, one of ours, lacks. Under a name of Lc0's, and beside `auto`,
+/// which nobody has named, all that it lacks counts as Lc0's.
+fn without_lc0s(backend: &str, options: Params, is_name_of_lc0: bool) -> (Params, Params) {
     let own = match registered(backend) {
-        _ if [DEMUX, MULTIPLEXING].contains(&backend) => return (options.clone(), Vec::new()),
+        _ if backend == MULTIPLEXING => return (options, Params::default()),
         _ if backend == AUTO => [NativeParams::declared(), OnnxRuntimeParams::declared()].concat(),
         Some(backend) => (backend.parameters)(),
         None => Vec::new(),
     };
+    let is_open = is_name_of_lc0 || backend == AUTO;
+    let stays = |entry: &ParamEntry| match entry {
+        ParamEntry::Value { key, .. } if own.iter().any(|spec| spec.name == key) => true,
+        ParamEntry::Value { key, .. } => !is_open && !LC0_PARAMETERS.contains(&key.as_str()),
+        ParamEntry::List { .. } => !is_open,
+    };
     let (mut known, mut dropped) = (Params::default(), Params::default());
     for entry in options.entries() {
-        let is_lc0s = match entry {
-            ParamEntry::Value { key, .. } if own.iter().any(|spec| spec.name == key) => false,
-            ParamEntry::Value { key, .. } => backend == AUTO || LC0_PARAMETERS.contains(&key.as_str()),
-            ParamEntry::List { .. } => backend == AUTO,
-        };
-        if is_lc0s { &mut dropped } else { &mut known }.push(entry.clone());
-    }
-    let note = format!("parameters without a counterpart in {backend} are ignored: {dropped}");
-    (known, (!dropped.is_empty()).then(|| note.into()).into_iter().collect())
-}
-
-/// Splits an Lc0 backend's options into those under our names, and those without a counterpart in `backend`.
-fn translate(backend: &str, options: &Params) -> (Params, Params) {
-    let mut known = Params::default();
-    let mut dropped = Params::default();
-    for entry in options.entries() {
-        let ParamEntry::Value { key, value } = entry else { continue };
-        match key.as_str() {
-            "gpu" | "threads" | "precision" if backend == onnxruntime::NAME => known = known.with(key, value),
-            "fp16" if backend == onnxruntime::NAME => {
+        match entry {
+            ParamEntry::Value { key, value } if is_name_of_lc0 && key == "fp16" && backend != AUTO => {
                 known = known.with("precision", if value == "true" { "fp16" } else { "fp32" });
             }
-            _ => dropped = dropped.with(key, value),
+            entry if stays(entry) => known.push(entry.clone()),
+            entry => dropped.push(entry.clone()),
         }
     }
     (known, dropped)
@@ -176,7 +158,7 @@ mod tests {
             notes,
             [
                 "Lc0's backend cudnn-fp16 is mapped to onnxruntime with provider=cuda,precision=fp16,gpu=1",
-                "options of Lc0's backend cudnn-fp16 that have no counterpart are ignored: custom_winograd=true,max_batch=512",
+                "parameters without a counterpart in onnxruntime are ignored: custom_winograd=true,max_batch=512",
             ]
         );
         let (_, options, _) = resolved("onnx-trt", "fp16=false");

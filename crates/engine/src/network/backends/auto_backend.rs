@@ -17,6 +17,7 @@ use super::onnxruntime::{self, LibraryError, Provider, Runtime, finder};
 use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
 use crate::network::weights::{Model, NetworkFile};
 use crate::network::{Backend, BackendError};
+use crate::options::OptionChoice;
 use crate::params::Params;
 
 /// Best first.

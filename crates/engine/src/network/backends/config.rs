@@ -3,8 +3,8 @@
 
 use std::ops::Deref;
 
-use super::aliases::{self, ROUND_ROBIN, Resolved};
-use super::multiplexing::{DEMUX, MULTIPLEXING};
+use super::aliases::{self, Resolved};
+use super::multiplexing::MULTIPLEXING;
 use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
@@ -64,9 +64,8 @@ impl OptionValue for BackendName {
     type Range = ();
 
     /// Includes Lc0's names, which its users' settings have.
-    fn kind(_: &BackendName, (): &()) -> OptionKind {
-        let choices = names().chain(aliases::all_names()).collect();
-        OptionKind::Choice { default: AUTO, choices }
+    fn kind((): &()) -> OptionKind {
+        OptionKind::Choice(names().chain(aliases::all_names()).collect())
     }
 
     /// Takes any text. Setting the option checks it, with a clearer message.
@@ -126,7 +125,7 @@ impl BackendConfig {
         if registered(name).is_none() {
             return Err(unknown_name(asked));
         }
-        if ![DEMUX, MULTIPLEXING].contains(&name) {
+        if name != MULTIPLEXING {
             let fallback = Fallback::default();
             return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
@@ -157,7 +156,7 @@ impl BackendConfig {
 
     fn provider(&self) -> Option<Provider> {
         let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
-        name.and_then(Provider::named)
+        name.and_then(Provider::from_name)
     }
 
     /// All devices' providers. Without `provider=` that is the CPU's.
@@ -204,7 +203,7 @@ impl DeviceConfig {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
-        let is_nested = [DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name.as_str());
+        let is_nested = aliases::resolve(&name, Params::default()).name == MULTIPLEXING;
         let options = all.without(&["backend"]);
         let mut feeding = FeedingParams::default();
         let own = feeding.take(&options)?;
@@ -343,10 +342,8 @@ mod tests {
 
     #[test]
     fn every_name_that_is_offered_is_taken() {
-        let OptionKind::Choice { default, choices } = BackendName::kind(&BackendName::default(), &()) else {
-            panic!("no combo")
-        };
-        assert_eq!(*BackendName::default(), *default);
+        let OptionKind::Choice(choices) = BackendName::kind(&()) else { panic!("no combo") };
+        assert!(choices.contains(&&*BackendName::default()));
         for name in choices {
             BackendConfig::parse(name, "").unwrap();
         }

@@ -12,7 +12,7 @@
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
-//! | `demux`, `multiplexing` | several devices as one ([`multiplexing`]) |
+//! | `multiplexing` | several devices as one ([`mod@multiplexing`]) |
 //!
 //! [`config`] reads which one the user wants. [`aliases`] knows short names and Lc0's.
 
@@ -26,7 +26,7 @@ pub mod synthetic;
 
 use std::sync::Arc;
 
-use super::instrumented::with_notes;
+use super::instrumented::{Instrumented, with_notes};
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
@@ -37,7 +37,7 @@ use config::FeedingParams;
 pub use config::{BackendConfig, BackendName, Fallback};
 use multiplexing::Device;
 use native::{Native, NativeParams};
-use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
+use onnxruntime::{DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
 use synthetic::random::{self, Random, RandomParams};
 use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
@@ -58,7 +58,7 @@ pub struct Registered {
 type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
 
 /// In the order of the help texts.
-pub const BACKENDS: [Registered; 8] = [
+pub const BACKENDS: [Registered; 7] = [
     backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
     backend(native::NAME, true, NativeParams::declared, |config, file| {
         native_backend(&needed(config, file)?, &config.options)
@@ -66,11 +66,10 @@ pub const BACKENDS: [Registered; 8] = [
     backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
         onnx_runtime_backend(needed(config, file)?, &config.options)
     }),
-    backend(multiplexing::DEMUX, true, FeedingParams::declared, several_devices),
     backend(multiplexing::MULTIPLEXING, true, FeedingParams::declared, several_devices),
-    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
+    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::backend(&config.options)?))),
     backend(random::NAME, false, RandomParams::declared, |config, _| {
-        Ok(Arc::new(Random::new(&config.options)?))
+        Ok(Arc::new(Random::backend(&config.options)?))
     }),
     backend(simulated::NAME, false, SimulatedParams::declared, |config, file| {
         let answers = make(&config.whose_answers()?, file)?;
@@ -122,7 +121,7 @@ pub fn create(
         }
         (made, _) => made?,
     };
-    Ok(with_notes(backend, notes))
+    Ok(Arc::new(Instrumented::new(backend, notes)))
 }
 
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
@@ -158,7 +157,7 @@ fn several_devices(
     }
     match last_error {
         Some(error) if devices.is_empty() => Err(error),
-        _ => multiplexing::join(&config.name, devices, left_out),
+        _ => multiplexing::join(devices, left_out),
     }
 }
 
@@ -178,27 +177,32 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Bac
 /// Opens `network` as an ONNX model in the precision and with the inputs of the options.
 ///
 /// Where these are open and the device refuses the model, it gets one with inputs as planes, then one in
-/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest.
+/// single precision. If it refuses all and is no plugin's, it computes what it can, and the CPU the rest, as
+/// of a model that others have made.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
-    let layers = match network.model {
-        Model::Layers(layers, _) => layers,
-        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_ready_model(model, &name, options)?)),
+    let device = DeviceOptions::parse(options)?;
+    let (first, last) = match network.model {
+        Model::Layers(..) => device.choices(options),
+        Model::Onnx(_) => device.choices_for_ready_model(),
     };
-    let open = |layers, device: &DeviceOptions| {
-        OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)
+    let open = |model, device: &DeviceOptions| {
+        let model = match model {
+            Model::Layers(layers, _) => onnx::build(layers, &device.build_options()),
+            Model::Onnx(model) => model,
+        };
+        OnnxRuntime::new(model, &name, device)
     };
-    let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
     let mut refused = None;
     for device in first {
-        match open(layers.clone(), &device) {
+        match open(network.model.clone(), &device) {
             Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
                 refused.get_or_insert(reason);
             }
             made => return Ok(with_refusal(made?, &device, refused)),
         }
     }
-    Ok(with_refusal(open(layers, &last)?, &last, refused))
+    Ok(with_refusal(open(network.model, &last)?, &last, refused))
 }
 
 /// Adds a note on the first model refused, if any.

@@ -4,16 +4,15 @@
 //! the model's bytes, and frees them on the way: no second copy ever exists.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use half::f16;
+use half::{bf16, f16};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::Precision;
-use crate::network::weights::Activation;
 use crate::network::weights::message::onnx::{
     Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
     TensorType, Type, ValueInfo,
 };
+use crate::network::weights::{Activation, DataType};
 
 /// As Lc0's own converter writes.
 const IR_VERSION: i64 = 8;
@@ -34,7 +33,7 @@ pub(crate) struct Value(String);
 
 #[derive(Debug)]
 pub(crate) struct Graph {
-    precision: Precision,
+    data_type: DataType,
     message: GraphMessage,
     constants: Vec<Constant>,
 }
@@ -68,14 +67,14 @@ operations! {
 }
 
 impl Graph {
-    pub(crate) fn new(name: &str, precision: Precision) -> Graph {
+    pub(crate) fn new(name: &str, data_type: DataType) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
-        Graph { precision, message, constants: Vec::new() }
+        Graph { data_type, message, constants: Vec::new() }
     }
 
     /// `None` is the free batch size.
     pub(crate) fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
-        self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
+        self.message.input.push(value_info(name, shape, self.data_type as i32));
         Value(name.into())
     }
 
@@ -86,7 +85,7 @@ impl Graph {
 
     /// `value` must have been made under its name.
     pub(crate) fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
-        self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
+        self.message.output.push(value_info(&value.0, shape, self.data_type as i32));
     }
 
     pub(crate) fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
@@ -227,7 +226,7 @@ impl Graph {
     }
 
     pub(crate) fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
-        let Graph { precision, message, constants, .. } = self;
+        let Graph { data_type, message, constants } = self;
         let model = Model {
             ir_version: Some(IR_VERSION),
             producer_name: Some("zeitnot".into()),
@@ -240,7 +239,7 @@ impl Graph {
                 .map(|(key, value)| Metadata { key: Some(key), value: Some(value) })
                 .collect(),
         };
-        let heads: Vec<_> = constants.iter().map(|constant| TensorHead::of(constant, precision)).collect();
+        let heads: Vec<_> = constants.iter().map(|constant| TensorHead::of(constant, data_type)).collect();
         let graph_len = message.encoded_len()
             + heads.iter().map(|head| field_len(GRAPH_INITIALIZER, head.tensor_len())).sum::<usize>();
         let mut out = BytesMut::with_capacity(model.encoded_len() + field_len(MODEL_GRAPH, graph_len));
@@ -251,7 +250,7 @@ impl Graph {
         // model never stand in memory side by side.
         for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
-            head.put(&mut out, constant.data, precision);
+            head.put(&mut out, constant.data, data_type);
         }
         out.freeze()
     }
@@ -307,11 +306,11 @@ struct TensorHead {
 }
 
 impl TensorHead {
-    fn of(constant: &Constant, precision: Precision) -> TensorHead {
+    fn of(constant: &Constant, floats: DataType) -> TensorHead {
         let (data_type, data_len) = match &constant.data {
             Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
             Data::Words(data) => (TYPE_INT32, 4 * data.len()),
-            Data::Floats(data) => (precision.data_type() as i32, precision.size() * data.len()),
+            Data::Floats(data) => (floats as i32, floats.size() * data.len()),
         };
         let head = Tensor {
             dims: constant.dims.clone(),
@@ -326,10 +325,10 @@ impl TensorHead {
         self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
     }
 
-    fn put(&self, out: &mut BytesMut, data: Data, precision: Precision) {
+    fn put(&self, out: &mut BytesMut, data: Data, floats: DataType) {
         self.head.encode_raw(out);
         put_length(out, TENSOR_RAW_DATA, self.data_len);
-        put_data(out, data, precision);
+        put_data(out, data, floats);
     }
 }
 
@@ -342,15 +341,14 @@ fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
     encode_varint(len as u64, out);
 }
 
-fn put_data(out: &mut BytesMut, data: Data, precision: Precision) {
+fn put_data(out: &mut BytesMut, data: Data, floats: DataType) {
     match data {
         Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
         Data::Words(data) => data.into_iter().for_each(|number| out.put_i32_le(number)),
-        Data::Floats(data) => match precision {
-            Precision::Float32 => data.into_iter().for_each(|number| out.put_f32_le(number)),
-            Precision::Float16 => {
-                data.into_iter().for_each(|number| out.put_u16_le(f16::from_f32(number).to_bits()));
-            }
-        },
+        Data::Floats(data) => data.into_iter().for_each(|number| match floats {
+            DataType::Float32 => out.put_f32_le(number),
+            DataType::Float16 => out.put_u16_le(f16::from_f32(number).to_bits()),
+            DataType::Bfloat16 => out.put_u16_le(bf16::from_f32(number).to_bits()),
+        }),
     }
 }

@@ -21,34 +21,10 @@ mod attention;
 mod graph;
 mod tower;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
-    #[default]
-    Float32,
-    /// For GPUs.
-    Float16,
-}
-
-impl Precision {
-    fn data_type(self) -> DataType {
-        match self {
-            Precision::Float32 => DataType::Float32,
-            Precision::Float16 => DataType::Float16,
-        }
-    }
-
-    fn size(self) -> usize {
-        match self {
-            Precision::Float32 => 4,
-            Precision::Float16 => 2,
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
     /// Of weights, planes and outputs.
-    pub precision: Precision,
+    pub data_type: DataType,
     /// The only batch size of the model, or any.
     pub fixed_batch: Option<usize>,
     pub input: InputForm,
@@ -58,7 +34,7 @@ pub struct BuildOptions {
 /// Takes the network apart if nobody else has it, so that memory holds it once.
 pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     let network = Arc::unwrap_or_clone(network);
-    let mut graph = Graph::new("network", options.precision);
+    let mut graph = Graph::new("network", options.data_type);
     let batch = options.fixed_batch;
     let (input, planes) = match options.input {
         InputForm::Planes => {
@@ -92,12 +68,12 @@ pub fn build(network: Arc<Network>, options: &BuildOptions) -> OnnxModel {
     });
 
     let mut metadata = options.metadata.clone();
-    metadata.push((METADATA_INPUT_FORMAT.into(), network.input_format.number().to_string()));
+    metadata.push((METADATA_INPUT_FORMAT.into(), i32::from(network.input_format).to_string()));
     OnnxModel {
         bytes: graph.serialize(metadata),
         input_format: network.input_format,
         input_form: options.input,
-        data_type: options.precision.data_type(),
+        data_type: options.data_type,
         fixed_batch: batch,
         weights_folder: None,
         names: TensorNames {

@@ -87,14 +87,12 @@ pub(crate) fn layers_format(
             return Err(unsupported("format.network", found, supported));
         }
     };
-    let policy = match fields.policy.unwrap_or_default() {
-        1 => PolicyKind::Classical,
-        2 => PolicyKind::Convolution,
-        3 => PolicyKind::Attention,
-        found => {
-            return Err(unsupported("format.policy", found, "1 classical, 2 convolution, 3 attention"));
-        }
-    };
+    let policies = [
+        (1, PolicyKind::Classical, "classical"),
+        (2, PolicyKind::Convolution, "convolution"),
+        (3, PolicyKind::Attention, "attention"),
+    ];
+    let policy = kind_of("format.policy", fields.policy, &policies)?;
     if body == BodyKind::Attention && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
         return Err(NetworkErrorKind::Unsupported {
@@ -103,45 +101,32 @@ pub(crate) fn layers_format(
             supported: "3 attention".into(),
         });
     }
-    let value = match fields.value.unwrap_or_default() {
-        1 => ValueKind::Classical,
-        2 => ValueKind::Wdl,
-        found => return Err(unsupported("format.value", found, "1 classical, 2 WDL")),
-    };
-    let moves_left = match fields.moves_left.unwrap_or_default() {
-        0 => false,
-        1 => true,
-        found => return Err(unsupported("format.moves_left", found, "0 none, 1 V1")),
-    };
-    let activation = match fields.default_activation.unwrap_or_default() {
-        0 => Activation::Relu,
-        1 => Activation::Mish,
-        found => return Err(unsupported("format.default_activation", found, "0 ReLU, 1 Mish")),
-    };
-    let embedding = match fields.input_embedding.unwrap_or_default() {
-        0 => EmbeddingKind::None,
-        TABLE => EmbeddingKind::Table,
-        PIECES => EmbeddingKind::Pieces,
-        found => return Err(unsupported("format.input_embedding", found, "0 none, 1 PE_MAP, 2 PE_DENSE")),
-    };
-    let smolgen = activation_of("format.smolgen_activation", fields.smolgen_activation)?;
+    let values = [(1, ValueKind::Classical, "classical"), (2, ValueKind::Wdl, "WDL")];
+    let defaults = [(0, Activation::Relu, "ReLU"), (1, Activation::Mish, "Mish")];
+    let embeddings = [
+        (0, EmbeddingKind::None, "none"),
+        (TABLE, EmbeddingKind::Table, "PE_MAP"),
+        (PIECES, EmbeddingKind::Pieces, "PE_DENSE"),
+    ];
+    let activation = kind_of("format.default_activation", fields.default_activation, &defaults)?;
+    let smolgen = kind_of("format.smolgen_activation", fields.smolgen_activation, &ACTIVATIONS)?;
     Ok(NetworkFormat {
         input: input_format(fields.input)?,
         body,
         policy,
-        value,
-        moves_left,
+        value: kind_of("format.value", fields.value, &values)?,
+        moves_left: kind_of("format.moves_left", fields.moves_left, &[(0, false, "none"), (1, true, "V1")])?,
         activation,
         smolgen_activation: smolgen.unwrap_or(activation),
-        ffn_activation: activation_of("format.ffn_activation", fields.ffn_activation)?,
-        embedding,
+        ffn_activation: kind_of("format.ffn_activation", fields.ffn_activation, &ACTIVATIONS)?,
+        embedding: kind_of("format.input_embedding", fields.input_embedding, &embeddings)?,
     })
 }
 
 /// By the number in Lc0's proto.
 pub(crate) fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
-    InputFormat::from_number(number).ok_or_else(|| {
+    InputFormat::try_from(number).map_err(|_| {
         unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")
     })
 }
@@ -184,24 +169,29 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
     fields
 }
 
-/// `None` for "the default".
-fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, NetworkErrorKind> {
-    match number.unwrap_or_default() {
-        0 => Ok(None),
-        1 => Ok(Some(Activation::Mish)),
-        2 => Ok(Some(Activation::Relu)),
-        3 => Ok(Some(Activation::None)),
-        4 => Ok(Some(Activation::Tanh)),
-        5 => Ok(Some(Activation::Sigmoid)),
-        6 => Ok(Some(Activation::Selu)),
-        SWISH => Ok(Some(Activation::Swish)),
-        RELU_2 => Ok(Some(Activation::Relu2)),
-        found => Err(unsupported(
-            part,
-            found,
-            "0 default, 1 Mish, 2 ReLU, 3 none, 4 tanh, 5 sigmoid, 6 SELU, 7 Swish, 8 ReLU²",
-        )),
-    }
+/// `None` is the default.
+const ACTIVATIONS: [(i32, Option<Activation>, &str); 9] = [
+    (0, None, "default"),
+    (1, Some(Activation::Mish), "Mish"),
+    (2, Some(Activation::Relu), "ReLU"),
+    (3, Some(Activation::None), "none"),
+    (4, Some(Activation::Tanh), "tanh"),
+    (5, Some(Activation::Sigmoid), "sigmoid"),
+    (6, Some(Activation::Selu), "SELU"),
+    (SWISH, Some(Activation::Swish), "Swish"),
+    (RELU_2, Some(Activation::Relu2), "ReLU²"),
+];
+
+/// Of the `kinds` with their numbers in Lc0's proto and their names. A number that is not set is 0.
+fn kind_of<T: Copy>(
+    part: &str,
+    number: Option<i32>,
+    kinds: &[(i32, T, &str)],
+) -> Result<T, NetworkErrorKind> {
+    let number = number.unwrap_or_default();
+    let names = || kinds.iter().map(|(known, _, name)| format!("{known} {name}")).collect::<Vec<_>>();
+    let kind = kinds.iter().find(|(known, ..)| *known == number).map(|&(_, kind, _)| kind);
+    kind.ok_or_else(|| unsupported(part, number, &names().join(", ")))
 }
 
 fn unsupported(part: &str, found: i32, supported: &str) -> NetworkErrorKind {

@@ -1,37 +1,20 @@
 //! Picks one of a file's policy heads and one of its value heads, and how a bare model takes positions.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PolicyHeadName {
-    /// The only one in most files.
-    #[default]
-    Vanilla,
-    /// Trained to look for better moves than the average shows.
-    Optimistic,
-    /// Trained on flattened targets.
-    Soft,
-    /// Trained on the opponent's moves.
-    Opponent,
-}
-
-impl OptionChoice for PolicyHeadName {
-    const CHOICES: &'static [(&'static str, PolicyHeadName, &'static str)] = &[
-        ("vanilla", Self::Vanilla, "The plain policy."),
-        ("optimistic", Self::Optimistic, "Trained to look for better moves than the average shows."),
-        ("soft", Self::Soft, "Trained on flattened targets."),
-        ("opponent", Self::Opponent, "Trained on the opponent's moves."),
-    ];
-
-    /// Takes Lc0's file name `optimistic_st` too.
-    fn from_name(name: &str) -> Option<Self> {
-        let wanted = if name.eq_ignore_ascii_case("optimistic_st") { "optimistic" } else { name };
-        Self::CHOICES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(wanted)).map(|choice| choice.1)
+option_choice! {
+    /// A policy head by Lc0's name.
+    pub enum PolicyHeadName = Vanilla {
+        /// The plain policy.
+        Vanilla = "vanilla",
+        /// Trained to look for better moves than the average shows.
+        Optimistic = "optimistic",
+        /// Trained on flattened targets.
+        Soft = "soft",
+        /// Trained on the opponent's moves.
+        Opponent = "opponent",
     }
 }
 
@@ -54,38 +37,6 @@ pub struct HeadChoice {
     /// Lc0's number of the input format of a bare ONNX model, which cannot tell it.
     pub input_format: Option<i32>,
 }
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown head \"{name}\". Lc0's heads are {known}")]
-pub struct UnknownHead {
-    name: String,
-    known: String,
-}
-
-fn head_named<H: OptionChoice>(name: &str) -> Result<H, UnknownHead> {
-    let known = || H::CHOICES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
-    H::from_name(name).ok_or_else(|| UnknownHead { name: name.into(), known: known() })
-}
-
-macro_rules! written_as_named {
-    ($($head:ty),*) => { $(
-        impl FromStr for $head {
-            type Err = UnknownHead;
-
-            fn from_str(text: &str) -> Result<Self, UnknownHead> {
-                head_named(text)
-            }
-        }
-
-        impl fmt::Display for $head {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    )* };
-}
-
-written_as_named!(PolicyHeadName, ValueHeadName);
 
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use half::{bf16, f16};
-use prost::Message;
 use prost::encoding::{self, DecodeContext, WireType};
+use prost::{Enumeration, Message};
 
 use super::container::{Chunks, NETWORK_START};
 use super::message::{self, EngineVersion, Format, Net, onnx};
@@ -201,7 +201,8 @@ impl ValueOutput {
 }
 
 /// Element types of inputs and outputs, with their ONNX numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
 pub enum DataType {
     /// IEEE single precision.
     Float32 = 1,
@@ -212,8 +213,9 @@ pub enum DataType {
 }
 
 impl DataType {
-    fn from_number(number: i32) -> Option<DataType> {
-        [DataType::Float32, DataType::Float16, DataType::Bfloat16].into_iter().find(|t| *t as i32 == number)
+    /// In bytes.
+    pub(crate) fn size(self) -> usize {
+        if self == DataType::Float32 { 4 } else { 2 }
     }
 }
 
@@ -234,7 +236,7 @@ impl NetworkFile {
         };
         let has_wdl = output_wdl.is_some();
         let network_format = message::NetworkFormat {
-            input: Some(model.input_format.number()),
+            input: Some(model.input_format.into()),
             output: Some(if has_wdl { FORMAT_WDL } else { FORMAT_CLASSICAL }),
             network: Some(format::ONNX),
             policy: Some(1),
@@ -366,7 +368,7 @@ fn checked(
             });
         }
     }
-    let data_type = DataType::from_number(number).ok_or_else(|| NetworkErrorKind::Unsupported {
+    let data_type = DataType::try_from(number).map_err(|_| NetworkErrorKind::Unsupported {
         part: format!("ONNX input \"{}\"", names.input),
         found: format!("element type {number}"),
         supported: "1 float32, 10 float16, 16 bfloat16".into(),

@@ -6,9 +6,7 @@
 //! at once, and a timetable says when they count.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -143,22 +141,9 @@ impl Device {
     }
 }
 
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Device { under_way, queues, .. } = self;
-        f.debug_struct("Device")
-            .field("under_way", &under_way.len())
-            .field("queues", queues)
-            .finish_non_exhaustive()
-    }
-}
-
 fn serve(requests: &Receiver<Request>, mut evaluator: Box<dyn Evaluator>, backend: &str) {
     for Request { mut batch, back } in requests {
-        let evaluate = || evaluator.evaluate(batch.slots_mut());
-        let outcome = catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or_else(|_| {
-            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
-        });
+        let outcome = evaluator.evaluate_or_fail(backend, batch.slots_mut());
         drop(back.send(Evaluated { batch, outcome }));
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! `bestmove` goes out by the clock, even while a batch is in flight. A late worker backs it up afterwards.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::device::{Device, Evaluated};
@@ -28,13 +27,13 @@ impl Search {
     }
 
     pub(crate) fn snapshot(&self) -> RootSnapshot {
-        let SearchState { context, root, counters, progress, .. } = &self.state;
-        RootSnapshot::read(context, root, counters, progress.first_evaluation())
+        let SearchState { context, root, counters, .. } = &self.state;
+        RootSnapshot::read(context, root, counters)
     }
 
     pub(crate) fn stats(&self) -> SearchStats {
-        let SearchState { context, root, counters, progress, .. } = &self.state;
-        report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
+        let SearchState { context, root, counters, .. } = &self.state;
+        report::stats(&RootSnapshot::read_children(context, root, counters))
     }
 
     /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
@@ -68,8 +67,9 @@ impl Search {
         }
         let (is_full, began) = (device.is_full(), clock.elapsed());
         let evaluated = device.receive(clock);
-        let waited = if is_full { &counters.waited_for_device } else { &counters.waited_for_tree };
-        waited.fetch_add((clock.elapsed() - began).as_nanos() as u64, Ordering::Relaxed);
+        let waited = clock.elapsed() - began;
+        let mut counters = counters.lock();
+        *if is_full { &mut counters.waited_for_device } else { &mut counters.waited_for_tree } += waited;
         evaluated
     }
 
@@ -83,17 +83,20 @@ impl Search {
 
     fn batch_done(&self, visits: u64) {
         let SearchState { context, counters, progress, .. } = &self.state;
-        counters.evaluations.fetch_add(visits, Ordering::Relaxed);
-        counters.batches.fetch_add(1, Ordering::Relaxed);
-        progress.has_evaluation(|| context.clock.elapsed());
+        {
+            let mut counters = counters.lock();
+            counters.evaluations += visits;
+            counters.batches += 1;
+            counters.first_evaluation.get_or_insert_with(|| context.clock.elapsed());
+        }
         progress.batch_done();
         self.check_stoppers();
     }
 
     pub(super) fn check_stoppers(&self) {
-        let SearchState { context, root, progress, .. } = &self.state;
+        let SearchState { context, root, counters, .. } = &self.state;
         if context.root_visits() > root.reused_visits {
-            progress.has_evaluation(|| context.clock.elapsed());
+            counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
             self.dismiss_workers();

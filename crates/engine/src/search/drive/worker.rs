@@ -168,7 +168,7 @@ fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut Device, found: 
 
 fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
     let limit = context.params.nps_limit;
-    limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
+    limit > 0.0 && counters.lock().visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
 }
 
 /// The search gives up after this many rounds in a full tree without progress.
@@ -183,7 +183,6 @@ pub enum NextStep {
 }
 
 /// A search that its owner drives step by step.
-#[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,

@@ -4,7 +4,6 @@
 //! A backup follows the path of the descent, since nodes don't know their parents.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
@@ -116,7 +115,8 @@ pub(crate) fn finish_batch(
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
         context.cache.insert(*key, *evaluation, policy);
     }
-    counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
+    let mut counters = counters.lock();
+    counters.prefetched += prefetched.len() as u64;
     counters.count_depths(depth_sum, max_depth);
 }
 

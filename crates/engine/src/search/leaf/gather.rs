@@ -8,7 +8,7 @@
 //! visits would go if all values stayed. The evaluations go into the cache.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::backup::Batch;
 use super::select::{Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
@@ -182,7 +182,7 @@ impl Gatherer {
 
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
-        search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+        search.counters.lock().reverted += reverted;
         self.counts.reopened += 1;
     }
 
@@ -362,7 +362,7 @@ impl Gatherer {
                 return self.end_in_known(search, visits, value);
             }
             if let Some(proof) = self.probe(&search.context) {
-                search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
+                search.counters.lock().tablebase_hits += 1;
                 return self.end_in_proof(search, node, proof, visits);
             }
         }
@@ -625,10 +625,10 @@ struct GatherCounts {
 impl GatherCounts {
     /// All at once: the counters are shared by all threads.
     fn add_to(&self, counters: &SearchCounters) {
-        let add = |counter: &AtomicU64, count: u32| counter.fetch_add(count.into(), Ordering::Relaxed);
-        add(&counters.collisions, self.collisions);
-        add(&counters.cache_hits, self.cache_hits);
-        add(&counters.terminals, self.known - self.cache_hits);
+        let mut counters = counters.lock();
+        counters.collisions += u64::from(self.collisions);
+        counters.cache_hits += u64::from(self.cache_hits);
+        counters.terminals += u64::from(self.known - self.cache_hits);
         counters.count_depths(self.depth_sum, self.max_depth);
     }
 }

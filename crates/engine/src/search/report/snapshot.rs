@@ -18,8 +18,6 @@ use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 #[derive(Clone, Debug)]
 pub(crate) struct RootSnapshot {
     pub(crate) elapsed: Duration,
-    /// Time from `go` to the end of the first evaluation.
-    pub(crate) first_evaluation: Option<Duration>,
     pub(crate) nodes: u32,
     pub(crate) new_nodes: u64,
     pub(crate) counts: CounterValues,
@@ -129,11 +127,10 @@ impl RootSnapshot {
         context: &SearchContext,
         root: &SearchRoot,
         counters: &SearchCounters,
-        first_evaluation: Option<Duration>,
     ) -> RootSnapshot {
         // Before the children, so that a move that becomes one meanwhile is recognised.
         let unvisited = unvisited_moves(context, root);
-        let mut snapshot = RootSnapshot::read_children(context, root, counters, first_evaluation);
+        let mut snapshot = RootSnapshot::read_children(context, root, counters);
         let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
         *rest = unvisited;
         if rest.len() + children.len() > context.root_node().edge_count() {
@@ -147,7 +144,6 @@ impl RootSnapshot {
         context: &SearchContext,
         root: &SearchRoot,
         counters: &SearchCounters,
-        first_evaluation: Option<Duration>,
     ) -> RootSnapshot {
         let (tree, node) = (&context.tree, context.root_node());
         let draw_score = root.draw_score(0);
@@ -160,13 +156,12 @@ impl RootSnapshot {
             })
             .collect();
         tell_mate(context, root, &mut children);
-        let counts = counters.read();
+        let counts = *counters.lock();
         let proof = root_proof(context, root, &children);
         let reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(node) };
         let nodes = reading.visits + counts.reverted;
         RootSnapshot {
             elapsed: context.clock.elapsed(),
-            first_evaluation,
             nodes,
             new_nodes: nodes.saturating_sub(root.reused_visits).into(),
             counts,
@@ -457,7 +452,7 @@ pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     };
     SearchStats {
         elapsed: (*elapsed).into(),
-        since_first_eval: snapshot.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
+        since_first_eval: counts.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
         nodes: snapshot.nodes.into(),
         new_nodes: Nodes(snapshot.new_nodes),
         terminal_visits: Nodes(counts.terminals),
@@ -493,7 +488,6 @@ pub struct SearchSummary {
     pub nodes: u64,
     pub new_nodes: u64,
     pub time: Duration,
-    pub first_evaluation: Option<Duration>,
     pub counts: CounterValues,
     /// How long the device computed. `None` in real time.
     pub device_busy: Option<Duration>,
@@ -509,7 +503,6 @@ pub(crate) fn summary(context: &SearchContext, snapshot: &RootSnapshot) -> Searc
         nodes: snapshot.nodes.into(),
         new_nodes: snapshot.new_nodes,
         time: snapshot.elapsed,
-        first_evaluation: snapshot.first_evaluation,
         counts: snapshot.counts,
         device_busy: context.clock.device_busy(),
         tree_bytes: context.tree.bytes(),

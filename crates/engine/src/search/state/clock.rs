@@ -10,12 +10,10 @@ use crate::network::DevicePace;
 use crate::network::timetable::Timetable;
 
 #[derive(Debug)]
-pub(crate) struct SearchClock(Time);
-
-#[derive(Debug)]
-enum Time {
-    Real(Instant),
-    Virtual(VirtualTime),
+pub(crate) struct SearchClock {
+    started: Instant,
+    /// `None` in real time.
+    counted: Option<VirtualTime>,
 }
 
 /// Time that only the search advances. One thread searches, others only look.
@@ -30,53 +28,43 @@ struct VirtualTime {
 impl SearchClock {
     /// Starts at `received`, or in virtual time at 0.
     pub(crate) fn start(received: Instant, pace: Option<DevicePace>) -> SearchClock {
-        SearchClock(match pace {
-            None => Time::Real(received),
-            Some(pace) => Time::Virtual(VirtualTime {
-                now_ns: AtomicU64::new(0),
-                host_per_visit: pace.host_per_visit,
-                timetable: Mutex::new(Timetable::new(pace)),
-            }),
-        })
+        let counted = |pace: DevicePace| VirtualTime {
+            now_ns: AtomicU64::new(0),
+            host_per_visit: pace.host_per_visit,
+            timetable: Mutex::new(Timetable::new(pace)),
+        };
+        SearchClock { started: received, counted: pace.map(counted) }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        match &self.0 {
-            Time::Real(started) => started.elapsed(),
-            Time::Virtual(time) => time.now(),
-        }
+        self.counted.as_ref().map_or_else(|| self.started.elapsed(), VirtualTime::now)
     }
 
     /// False in virtual time, which nobody has to watch.
     pub(crate) fn is_real(&self) -> bool {
-        matches!(self.0, Time::Real(_))
+        self.counted.is_none()
     }
 
     pub(crate) fn visited(&self, visits: u32) {
-        if let Time::Virtual(time) = &self.0 {
+        if let Some(time) = &self.counted {
             time.pass_until(time.now() + time.host_per_visit * visits);
         }
     }
 
     /// The time from which the answers to a batch of `positions` count.
     pub(crate) fn sent(&self, positions: u32) -> Duration {
-        match &self.0 {
-            Time::Real(started) => started.elapsed(),
-            Time::Virtual(time) => time.timetable.lock().submit(time.now(), positions),
-        }
+        let answered = |time: &VirtualTime| time.timetable.lock().submit(time.now(), positions);
+        self.counted.as_ref().map_or_else(|| self.started.elapsed(), answered)
     }
 
     pub(crate) fn waited_until(&self, time: Duration) {
-        if let Time::Virtual(virtual_time) = &self.0 {
+        if let Some(virtual_time) = &self.counted {
             virtual_time.pass_until(time);
         }
     }
 
     pub(crate) fn device_busy(&self) -> Option<Duration> {
-        match &self.0 {
-            Time::Real(_) => None,
-            Time::Virtual(time) => Some(time.timetable.lock().busy_until(time.now())),
-        }
+        self.counted.as_ref().map(|time| time.timetable.lock().busy_until(time.now()))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The input and the counters of a search. It decides nothing.
 //!
-//! Every worker writes the counters, with relaxed ordering: each is a number of its own, and nothing else is
-//! published through it.
+//! Every worker writes the counters, under their lock.
 
 mod clock;
 mod contempt;
@@ -56,7 +55,10 @@ impl SearchState {
         SearchState {
             root: SearchRoot::new(&context),
             budget: CachePadded::new(VisitBudget::new(visits)),
-            counters: CachePadded::new(SearchCounters::new(context.tablebase_hits)),
+            counters: CachePadded::new(Mutex::new(CounterValues {
+                tablebase_hits: context.tablebase_hits,
+                ..CounterValues::default()
+            })),
             hints: SearchHints::default(),
             progress: Arc::default(),
             context,
@@ -68,7 +70,7 @@ impl SearchState {
     }
 
     pub(super) fn visits_left(&self) -> u64 {
-        self.budget.total().saturating_sub(self.counters.visits())
+        self.budget.total().saturating_sub(self.counters.lock().visits())
     }
 }
 
@@ -153,22 +155,8 @@ pub struct Reporting {
     pub(crate) move_stats: MoveStatsWhen,
 }
 
-/// See [`CounterValues`].
-#[derive(Debug, Default)]
-pub(crate) struct SearchCounters {
-    pub(crate) evaluations: AtomicU64,
-    pub(crate) cache_hits: AtomicU64,
-    pub(crate) terminals: AtomicU64,
-    pub(crate) tablebase_hits: AtomicU64,
-    pub(crate) collisions: AtomicU64,
-    pub(crate) prefetched: AtomicU64,
-    pub(crate) batches: AtomicU64,
-    pub(crate) reverted: AtomicU32,
-    pub(crate) depth_sum: AtomicU64,
-    pub(crate) max_depth: AtomicU32,
-    pub(crate) waited_for_tree: AtomicU64,
-    pub(crate) waited_for_device: AtomicU64,
-}
+/// Locked a few times per batch.
+pub(crate) type SearchCounters = Mutex<CounterValues>;
 
 /// Every visit is an evaluation, a cache hit or a terminal. Collisions are no visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -191,40 +179,8 @@ pub struct CounterValues {
     pub waited_for_tree: Duration,
     /// Time in which the device had enough batches.
     pub waited_for_device: Duration,
-}
-
-impl SearchCounters {
-    pub(crate) fn new(tablebase_hits: u64) -> SearchCounters {
-        SearchCounters { tablebase_hits: tablebase_hits.into(), ..SearchCounters::default() }
-    }
-
-    pub(crate) fn visits(&self) -> u64 {
-        [&self.evaluations, &self.cache_hits, &self.terminals].map(|c| c.load(Ordering::Relaxed)).iter().sum()
-    }
-
-    pub(crate) fn count_depths(&self, sum: usize, max: usize) {
-        self.depth_sum.fetch_add(sum as u64, Ordering::Relaxed);
-        self.max_depth.fetch_max(max as u32, Ordering::Relaxed);
-    }
-
-    pub(crate) fn read(&self) -> CounterValues {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let time = |nanos: &AtomicU64| Duration::from_nanos(count(nanos));
-        CounterValues {
-            evaluations: count(&self.evaluations),
-            cache_hits: count(&self.cache_hits),
-            terminals: count(&self.terminals),
-            tablebase_hits: count(&self.tablebase_hits),
-            collisions: count(&self.collisions),
-            prefetched: count(&self.prefetched),
-            batches: count(&self.batches),
-            reverted: self.reverted.load(Ordering::Relaxed),
-            depth_sum: count(&self.depth_sum),
-            max_depth: self.max_depth.load(Ordering::Relaxed),
-            waited_for_tree: time(&self.waited_for_tree),
-            waited_for_device: time(&self.waited_for_device),
-        }
-    }
+    /// Time from `go` to the end of the first evaluation, from the network or the cache.
+    pub first_evaluation: Option<Duration>,
 }
 
 impl CounterValues {
@@ -240,6 +196,11 @@ impl CounterValues {
 
     pub(crate) fn visits(&self) -> u64 {
         self.evaluations + self.cache_hits + self.terminals
+    }
+
+    pub(crate) fn count_depths(&mut self, sum: usize, max: usize) {
+        self.depth_sum += sum as u64;
+        self.max_depth = self.max_depth.max(max as u32);
     }
 
     /// Average positions per visit, including the root, as in Lc0.
@@ -268,14 +229,9 @@ impl VisitBudget {
     }
 
     pub(crate) fn reserve(&self, wanted: u32) -> u32 {
-        let mut left = self.left.load(Ordering::Relaxed);
-        loop {
-            let taken = left.min(wanted.into());
-            match self.left.compare_exchange_weak(left, left - taken, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return taken as u32,
-                Err(now) => left = now,
-            }
-        }
+        let rest = |left: u64| Some(left.saturating_sub(wanted.into()));
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
+        left.unwrap_or_default().min(wanted.into()) as u32
     }
 
     pub(crate) fn give_back(&self, visits: u32) {
@@ -311,7 +267,6 @@ struct ProgressState {
     waiting: usize,
     /// Changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
-    first_evaluation: Option<Duration>,
     failure: Option<String>,
 }
 
@@ -354,21 +309,12 @@ impl WorkerProgress {
         self.change(|_| ());
     }
 
-    /// The first visits had the first evaluation, from the network or the cache.
-    pub(crate) fn has_evaluation(&self, elapsed: impl FnOnce() -> Duration) {
-        self.state.lock().first_evaluation.get_or_insert_with(elapsed);
-    }
-
     pub(crate) fn fail(&self, reason: String) {
         self.state.lock().failure.get_or_insert(reason);
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
-    }
-
-    pub(crate) fn first_evaluation(&self) -> Option<Duration> {
-        self.state.lock().first_evaluation
     }
 
     pub(crate) fn epoch(&self) -> u64 {

@@ -4,7 +4,6 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{KIWIPETE, TestBench};
@@ -260,7 +259,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
         for _ in 0..6 {
             let before = bench.root_visits();
             let (search, result) = bench.search(u64::from(before) + 20_000);
-            let taken_back = search.state.counters.reverted.load(Ordering::Relaxed);
+            let taken_back = search.state.counters.lock().reverted;
             assert_eq!(result.summary.new_nodes, 20_000);
             assert_eq!(search.context().root_visits() + taken_back, before + 20_000);
             bench.check(Kept::Whole);

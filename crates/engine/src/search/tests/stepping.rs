@@ -127,7 +127,7 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     while tree.expand(root, &[0.05; 20]).is_ok() {}
     tree.node(root).unclaim();
     let search = bench.start(Some(1), &[]);
-    while search.state.counters.read().batches == 0 {
+    while search.state.counters.lock().batches == 0 {
         std::thread::yield_now();
     }
     assert!(!search.context().has_evaluated_root());

@@ -140,22 +140,6 @@ impl Tree {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
-    /// Counts nodes in runs as allocated, and all policies.
-    #[cfg(test)]
-    pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
-        let (mut open, mut bytes) = (roots, 0);
-        while let Some(id) = open.pop() {
-            let node = self.node(id);
-            let is_expanded = node.state() == super::node::NodeState::Expanded;
-            let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
-            let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
-            bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
-                + u64::from(slots) * size_of::<Node>() as u64;
-            open.extend(self.children(node).map(|(child, _)| child));
-        }
-        bytes
-    }
-
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
@@ -171,11 +155,6 @@ impl Tree {
 
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn mark_full(&self) {
-        self.full.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn mark_damaged(&self) {
@@ -398,6 +377,27 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Tree {
+        /// Counts nodes in runs as allocated, and all policies.
+        pub(in super::super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
+            let (mut open, mut bytes) = (roots, 0);
+            while let Some(id) = open.pop() {
+                let node = self.node(id);
+                let is_expanded = node.state() == super::super::node::NodeState::Expanded;
+                let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
+                let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
+                bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
+                    + u64::from(slots) * size_of::<Node>() as u64;
+                open.extend(self.children(node).map(|(child, _)| child));
+            }
+            bytes
+        }
+
+        pub(crate) fn mark_full(&self) {
+            self.full.store(true, Ordering::Relaxed);
+        }
+    }
 
     fn expanded(tree: &Tree, moves: u16) -> NodeId {
         let root = tree.new_root().unwrap();

@@ -76,13 +76,6 @@ impl GameTree {
         &self.history
     }
 
-    #[cfg(test)]
-    pub(crate) fn reachable_bytes(&self) -> u64 {
-        let tops =
-            self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
-        tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
-    }
-
     /// Keeps the visits of the last position of `history` if the game came there through a kept tree. The
     /// rest goes to `reclaimer`, which frees it after `quiescence` has returned: when no worker of an earlier
     /// search can touch it.
@@ -198,4 +191,17 @@ pub(crate) fn continues(history: &History, earlier: &History) -> bool {
             let (a, b) = (history.position(index), earlier.position(index));
             a.key() == b.key() && a.rule50() == b.rule50()
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl GameTree {
+        pub(crate) fn reachable_bytes(&self) -> u64 {
+            let tops =
+                self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
+            tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::manager::TimeManager;
 use super::parameters::{Named, Registered, registered};
-use crate::options::{OptionKind, OptionValue, option_group};
+use crate::options::option_group;
 use crate::params::{ParamError, Params};
 pub(crate) use alphazero::Alphazero;
 pub(crate) use argo::Argo;
@@ -37,19 +37,21 @@ fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
 /// `docs/results/time-management.md` has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(preset=zeitnot)";
 
-/// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager is named.
-pub(crate) fn manager_with_slowmover(
-    text: Option<&str>,
-    slowmover: f64,
-) -> Result<Box<dyn TimeManager>, ParamError> {
-    match text.map(str::to_ascii_lowercase).as_deref() {
-        _ if slowmover == 1.0 => manager_from(text.unwrap_or(DEFAULT_MANAGER)),
-        None | Some("legacy" | "legacy()") => manager_from(&format!("legacy(slowmover={slowmover})")),
-        Some(text) => Err(ParamError::Value {
-            key: "Slowmover".into(),
-            value: slowmover.to_string(),
-            expected: format!("1 with TimeManager={text}, or TimeManager=legacy(slowmover=...)"),
-        }),
+impl TimeOptions {
+    /// `Slowmover` belongs to `legacy` and, as in Lc0, chooses it if no manager but the default is named.
+    pub(crate) fn manager(&self) -> Result<Box<dyn TimeManager>, ParamError> {
+        let TimeOptions { time_manager, slowmover, .. } = self;
+        match &*time_manager.to_ascii_lowercase() {
+            _ if *slowmover == 1.0 => manager_from(time_manager),
+            DEFAULT_MANAGER | "legacy" | "legacy()" => {
+                manager_from(&format!("legacy(slowmover={slowmover})"))
+            }
+            named => Err(ParamError::Value {
+                key: "Slowmover".into(),
+                value: slowmover.to_string(),
+                expected: format!("1 with TimeManager={named}, or TimeManager=legacy(slowmover=...)"),
+            }),
+        }
     }
 }
 
@@ -83,43 +85,11 @@ fn names() -> String {
     MANAGERS.iter().map(|manager| manager.name).collect::<Vec<_>>().join(", ")
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ManagerChoice {
-    named: Option<String>,
-}
-
-impl ManagerChoice {
-    /// `None` if the option was left alone.
-    pub fn named(&self) -> Option<&str> {
-        self.named.as_deref()
-    }
-
-    pub fn as_str(&self) -> &str {
-        self.named().unwrap_or(DEFAULT_MANAGER)
-    }
-}
-
-impl OptionValue for ManagerChoice {
-    type Range = ();
-
-    fn kind(default: &ManagerChoice, (): &()) -> OptionKind {
-        OptionKind::Text { default: default.text() }
-    }
-
-    fn parse(text: &str, range: &()) -> Option<ManagerChoice> {
-        Some(ManagerChoice { named: Some(String::parse(text, range)?) })
-    }
-
-    fn text(&self) -> String {
-        self.as_str().into()
-    }
-}
-
 option_group! {
     /// The options of the clock.
     pub struct TimeOptions {
         /// Time manager and its parameters: name(parameter=value,…). `zeitnot options NAME` lists them.
-        time_manager: ManagerChoice = ManagerChoice::default(), "TimeManager", "time-manager", common;
+        time_manager: String = DEFAULT_MANAGER.into(), "TimeManager", "time-manager", common;
         /// Always measure a move's time from `go`, never from the `position` command before it.
         strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
         /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
@@ -225,23 +195,22 @@ mod tests {
 
     #[test]
     fn slowmover_belongs_to_legacy() {
-        let name = |text, slowmover| {
-            manager_with_slowmover(text, slowmover).map(|mut manager| name_of(&mut *manager))
+        let name = |text: &str, slowmover| {
+            let options = TimeOptions { time_manager: text.into(), slowmover, ..TimeOptions::default() };
+            options.manager().map(|mut manager| name_of(&mut *manager))
         };
-        assert_eq!(name(None, 1.0), Ok("smooth"));
-        assert_eq!(name(None, 1.5), Ok("legacy"));
-        assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));
-        assert_eq!(name(Some("argo"), 1.0), Ok("argo"));
-        assert_eq!(name(Some(DEFAULT_MANAGER), 1.0), Ok("smooth"));
-        let error = name(Some("argo"), 1.5).unwrap_err().to_string();
+        assert_eq!(name(DEFAULT_MANAGER, 1.0), Ok("smooth"));
+        assert_eq!(name(DEFAULT_MANAGER, 1.5), Ok("legacy"));
+        assert_eq!(name("Legacy", 1.5), Ok("legacy"));
+        assert_eq!(name("argo", 1.0), Ok("argo"));
+        let error = name("argo", 1.5).unwrap_err().to_string();
         assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
-        assert!(name(None, 101.0).is_err());
+        assert!(name(DEFAULT_MANAGER, 101.0).is_err());
     }
 
     #[test]
     fn letters_may_be_large_and_whole_numbers_decimal() {
         assert_eq!(name_of(&mut *manager_from("SMOOTH(MLE-MLH(Floor=5),TARGET=Tree)").unwrap()), "smooth");
-        assert!(manager_with_slowmover(Some("Legacy"), 1.5).is_ok());
         assert!(manager_from("stockfish(emergency-move-horizon=30.0)").is_ok());
         for text in ["30.5", "30.", "30.0e1"] {
             assert!(manager_from(&format!("stockfish(emergency-move-horizon={text})")).is_err(), "{text}");

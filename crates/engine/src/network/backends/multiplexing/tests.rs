@@ -41,7 +41,6 @@ fn assert_like_random(backend: &dyn Backend, size: usize, batches: usize) {
 }
 
 const FAST: &str = "backend=simulated,latency-us=50,per-position-ns=100";
-const ALL: [&str; 2] = [super::DEMUX, super::MULTIPLEXING];
 
 fn texts(notes: Vec<Note>) -> Vec<String> {
     notes.iter().map(Note::to_string).collect()
@@ -50,42 +49,40 @@ fn texts(notes: Vec<Note>) -> Vec<String> {
 #[test]
 fn the_parts_are_told_at_the_start() {
     let backend = backend("demux", "(backend=random),(backend=trivial)");
-    assert_eq!(backend.info().description, "demux: batches are split over 2 devices");
+    let description = "multiplexing: batches go to whichever is free of 2 devices";
+    assert_eq!(backend.info().description, description);
     let notes = texts(backend.take_notes());
-    assert!(notes[0].starts_with("demux: device 1 (backend=random): numbers from a hash"), "{notes:?}");
-    assert!(notes[1].starts_with("demux: device 2 (backend=trivial): "), "{notes:?}");
+    assert!(
+        notes[0].starts_with("multiplexing: device 1 (backend=random): numbers from a hash"),
+        "{notes:?}"
+    );
+    assert!(notes[1].starts_with("multiplexing: device 2 (backend=trivial): "), "{notes:?}");
     assert!(backend.take_notes().is_empty());
     assert!(!backend.info().has_wdl, "a device without WDL leaves none");
 }
 
 #[test]
 fn a_device_that_fails_drops_out_and_the_others_go_on() {
-    for name in ALL {
-        let backend = backend(name, &format!("{FAST},(fail-after=100),(),(fail-after=300)"));
-        backend.take_notes();
-        assert_like_random(&*backend, 24, 100);
-        let notes = texts(backend.take_notes());
-        assert_eq!(notes.len(), 2, "{name}: {notes:?}");
-        assert!(notes[0].contains(" failed, 2 of 3 devices continue: "), "{notes:?}");
-        assert!(notes[1].contains(" failed, 1 of 3 devices continue: "), "{notes:?}");
-        assert!(notes.iter().any(|note| note.contains("device 1 (fail-after=100)")), "{notes:?}");
-    }
+    let backend = backend("multiplexing", &format!("{FAST},(fail-after=100),(),(fail-after=300)"));
+    backend.take_notes();
+    assert_like_random(&*backend, 24, 100);
+    let notes = texts(backend.take_notes());
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains(" failed, 2 of 3 devices continue: "), "{notes:?}");
+    assert!(notes[1].contains(" failed, 1 of 3 devices continue: "), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("device 1 (fail-after=100)")), "{notes:?}");
 }
 
 #[test]
 fn without_any_device_left_an_evaluation_fails_and_keeps_its_positions() {
-    for name in ALL {
-        let backend = backend(name, &format!("{FAST},(fail-after=1),(fail-after=1)"));
-        let mut evaluator = backend.evaluator().unwrap();
-        let mut batch = slots(10);
-        let error = (0..4).find_map(|_| evaluator.evaluate(&mut batch).err()).unwrap();
-        assert!(error.to_string().contains("all of its devices have failed"), "{error}");
-        assert!(
-            batch.iter().zip(slots(10)).all(|(slot, sent)| slot.key == sent.key && slot.moves == sent.moves)
-        );
-        assert!(evaluator.evaluate(&mut batch).is_err(), "for good");
-        assert!(backend.evaluator().is_ok());
-    }
+    let backend = backend("multiplexing", &format!("{FAST},(fail-after=1),(fail-after=1)"));
+    let mut evaluator = backend.evaluator().unwrap();
+    let mut batch = slots(10);
+    let error = (0..4).find_map(|_| evaluator.evaluate(&mut batch).err()).unwrap();
+    assert!(error.to_string().contains("all of its devices have failed"), "{error}");
+    assert!(batch.iter().zip(slots(10)).all(|(slot, sent)| slot.key == sent.key && slot.moves == sent.moves));
+    assert!(evaluator.evaluate(&mut batch).is_err(), "for good");
+    assert!(backend.evaluator().is_ok());
 }
 
 #[test]
@@ -100,15 +97,22 @@ fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
     assert_like_random(&*backend, 16, 50);
     let notes = texts(backend.take_notes());
     assert_eq!(notes.len(), 3, "{notes:?}");
-    assert!(notes[0].starts_with("ERROR: multiplexing: device 1 "), "{notes:?}");
+    let last = notes.iter().find(|note| note.contains("all of its devices have failed"));
+    assert!(last.is_some_and(|note| note.starts_with("ERROR: multiplexing: device 1 ")), "{notes:?}");
 }
 
 /// One device would need 400 ms.
 #[test]
-fn demux_uses_all_devices_for_one_batch() {
-    let backend = backend("demux", "backend=simulated,latency-us=0,per-position-ns=1000000,(),(),(),()");
+fn batches_of_several_threads_use_all_devices() {
+    let options = "backend=simulated,latency-us=0,per-position-ns=1000000,max-batch=1,(),(),(),()";
+    let backend = backend("multiplexing", options);
     let start = Instant::now();
-    backend.evaluator().unwrap().evaluate(&mut slots(400)).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut evaluator = backend.evaluator().unwrap();
+            scope.spawn(move || evaluator.evaluate(&mut slots(100)).unwrap());
+        }
+    });
     assert!(start.elapsed() < Duration::from_millis(300), "{:?} in the place of 100 ms", start.elapsed());
     assert_eq!(backend.busy_time(), Some(Duration::from_millis(100)));
 }

@@ -1,8 +1,8 @@
 //! The attention body: input planes to the rows of squares that encoders read.
 
 use super::encoder::{self, Encoder, EncoderScratch, FeedForward, Stack, Sublayer, Surroundings};
-use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
-use super::layers::{Arithmetic, Buffer, Input, Layer, Norm, Output, Pass, Stream, activate};
+use super::kernels::{AddScaled, Kernels};
+use super::layers::{Arithmetic, Boards, Buffer, Input, Layer, Norm, Output, Pass, Stream, activate};
 use super::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
@@ -187,7 +187,7 @@ impl AttentionBody {
         stream.round(kernels, rows);
         if let Some(PieceRest { ffn, alpha, norm2, .. }) = &self.rest {
             let sublayer = Sublayer { ffn, norm: norm2, factor: *alpha, next: None };
-            sublayer.evaluate_with(kernels, rows, stream, encoders);
+            sublayer.evaluate(kernels, rows, stream, (&mut encoders.hidden, &mut encoders.branch));
         }
     }
 
@@ -195,14 +195,8 @@ impl AttentionBody {
         let stride = self.embedding.inputs();
         if let (Source::Tower(tower), Some(of_tower)) = (&self.source, &mut scratch.tower) {
             tower.evaluate(batch, of_tower);
-            let channels = tower.channels();
-            let boards = of_tower.boards.chunks_exact(BOARD_SQUARES * channels).take(batch.len());
-            for (board, rows) in boards.zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
-                for (square, row) in rows.chunks_exact_mut(stride).enumerate() {
-                    row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
-                }
-            }
-            return;
+            let boards = Boards { positions: batch.len(), boards: &of_tower.boards };
+            return boards.copy_to_rows(tower.channels(), &mut scratch.inputs, stride);
         }
         for (slot, rows) in batch.iter().zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
             rows.fill(0.0);
@@ -255,8 +249,7 @@ impl PieceLayer {
                 *to = dense.weights[output * dense.inputs + input];
             }
         }
-        let mut bias = Buffer::zeros(dense.outputs);
-        bias.copy_from_slice(&dense.bias);
+        let bias = Buffer::padded(&dense.bias, dense.outputs);
         PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
     }
 

@@ -147,8 +147,7 @@ impl WinogradConvolutions {
         for &convolution in convolutions {
             let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
             pack_filters(kernels, convolution, &mut weights[first..][..length(convolution)]);
-            let mut bias = Buffer::zeros(outputs);
-            bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+            let bias = Buffer::padded(&convolution.bias, outputs);
             list.push(WinogradConvolution { inputs, outputs, first, bias });
             first += length(convolution);
         }
@@ -275,8 +274,7 @@ impl FoldedConvolutions {
                 (input < convolution.inputs && output < convolution.outputs)
                     .then(|| convolution.weights[(output * convolution.inputs + input) * 9 + tap])
             });
-            let mut bias = Buffer::zeros(stride(convolution.outputs));
-            bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+            let bias = Buffer::padded(&convolution.bias, stride(convolution.outputs));
             list.push(FoldedConvolution { outputs: convolution.outputs, offsets, first, bias });
             first += length(convolution);
         }

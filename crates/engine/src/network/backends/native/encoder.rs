@@ -34,8 +34,8 @@ pub(crate) struct FeedForward {
 pub(crate) struct EncoderScratch {
     projected: Activations,
     attended: Activations,
-    branch: Buffer,
-    hidden: Activations,
+    pub(crate) branch: Buffer,
+    pub(crate) hidden: Activations,
     of_smolgen: SmolgenScratch,
     /// `[positions][heads][64][64]`, from smolgen.
     additions: Activations,
@@ -337,7 +337,7 @@ pub(crate) struct Sublayer<'a> {
 }
 
 impl Sublayer<'_> {
-    fn evaluate(
+    pub(crate) fn evaluate(
         self,
         kernels: Kernels,
         rows: usize,
@@ -349,16 +349,6 @@ impl Sublayer<'_> {
         first.apply(kernels, Pass { rows, input, output, next: Some(second) });
         let result = Branch { layer: second, input: hidden.input(), norm, factor, next };
         stream.add(kernels, rows, result, branch);
-    }
-
-    pub(crate) fn evaluate_with(
-        self,
-        kernels: Kernels,
-        rows: usize,
-        stream: &mut Stream,
-        scratch: &mut EncoderScratch,
-    ) {
-        self.evaluate(kernels, rows, stream, (&mut scratch.hidden, &mut scratch.branch));
     }
 }
 

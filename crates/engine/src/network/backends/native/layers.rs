@@ -19,6 +19,18 @@ pub(crate) struct Boards<'a> {
     pub(crate) boards: &'a [f32],
 }
 
+impl Boards<'_> {
+    /// Each square becomes a row of `width`, of which it fills `channels`.
+    pub(crate) fn copy_to_rows(self, channels: usize, rows: &mut [f32], width: usize) {
+        let rows = rows.chunks_exact_mut(BLOCK_ROWS * width).take(self.positions);
+        for (board, rows) in self.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
+            for (square, row) in rows.chunks_exact_mut(width).enumerate() {
+                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
+            }
+        }
+    }
+}
+
 /// A cache line, and the widest vector, in bytes.
 const LINE: usize = 64;
 
@@ -47,6 +59,15 @@ impl<T: Clone + Default> Buffer<T> {
             prefer_huge_pages(&memory[start..start + whole]);
         }
         Buffer { memory, start, length }
+    }
+}
+
+impl Buffer {
+    /// `numbers`, and zeros behind them up to `length`.
+    pub(crate) fn padded(numbers: &[f32], length: usize) -> Buffer {
+        let mut buffer = Buffer::zeros(length);
+        buffer[..numbers.len()].copy_from_slice(numbers);
+        buffer
     }
 }
 
@@ -138,9 +159,7 @@ impl Linear {
             _ => 0.0,
         };
         pack(kernels.panel(), inputs, outputs, weight, &mut weights);
-        let mut bias = Buffer::zeros(outputs);
-        bias[..dense.outputs].copy_from_slice(&dense.bias);
-        Linear { inputs, outputs, weights, bias }
+        Linear { inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
     }
 
     pub(crate) fn plain(kernels: Kernels, dense: &Dense) -> Linear {
@@ -330,12 +349,7 @@ impl Stream {
     }
 
     pub(crate) fn read_boards(&mut self, boards: Boards<'_>, channels: usize) {
-        let rows = self.numbers.chunks_exact_mut(BLOCK_ROWS * self.width).take(boards.positions);
-        for (board, rows) in boards.boards.chunks_exact(BOARD_SQUARES * channels).zip(rows) {
-            for (square, row) in rows.chunks_exact_mut(self.width).enumerate() {
-                row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
-            }
-        }
+        boards.copy_to_rows(channels, &mut self.numbers, self.width);
     }
 
     pub(crate) fn input(&self) -> Input<'_> {
@@ -488,9 +502,7 @@ impl HalfLayer {
             let input = source(step * TILE_DEPTH + k).filter(|_| output < dense.outputs)?;
             Some(dense.weights[output * dense.inputs + input])
         });
-        let mut bias = Buffer::zeros(outputs);
-        bias[..dense.outputs].copy_from_slice(&dense.bias);
-        HalfLayer { tiles, inputs, outputs, weights, bias }
+        HalfLayer { tiles, inputs, outputs, weights, bias: Buffer::padded(&dense.bias, outputs) }
     }
 
     fn run(
@@ -526,11 +538,7 @@ pub(crate) struct Norm {
 impl Norm {
     pub(crate) fn new(arithmetic: Arithmetic, norm: &LayerNorm, epsilon: f32) -> Norm {
         let size = norm.gammas.len();
-        let row = |numbers: &[f32]| {
-            let mut row = Buffer::zeros(arithmetic.padded(size));
-            row[..size].copy_from_slice(numbers);
-            row
-        };
+        let row = |numbers: &[f32]| Buffer::padded(numbers, arithmetic.padded(size));
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 

@@ -18,16 +18,15 @@ mod tests;
 
 use std::env;
 use std::sync::Arc;
-use std::time::Instant;
 
 use self::body::AttentionBody;
 use self::heads::{Features, Head, HeadScratch, Policy, PolicyScratch, Workspace};
-use self::kernels::{Kernels, Peak, Tiles};
+use self::kernels::{Kernels, Tiles};
 use self::layers::{Arithmetic, Boards, Stream};
 use self::tower::{Tower, TowerScratch};
 use crate::network::weights::{self, Network, PolicyHead};
 use crate::network::{
-    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, Processor, cores,
+    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, POLICY_SIZE, cores,
 };
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
@@ -119,25 +118,11 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.preferred_batch(),
-            processor: Processor::Cpu,
             preferred_threads: cores(),
             queues: 0,
             virtual_pace: None,
         };
         Ok(Native { info, model: Arc::new(model) })
-    }
-
-    /// Peak operations per second of this thread, two for each multiplication, for convolutions (towers) or
-    /// dense layers (attention) in their precision.
-    pub fn peak(&self) -> f64 {
-        const ROUNDS: usize = 20_000;
-        let Arithmetic { kernels, tiles } = self.model.arithmetic;
-        let measure = |_| {
-            let start = Instant::now();
-            let operations = kernels.run(Peak { tiles, rounds: ROUNDS });
-            operations as f64 / start.elapsed().as_secs_f64()
-        };
-        (0..20).map(measure).fold(0.0, f64::max)
     }
 }
 

@@ -309,9 +309,7 @@ impl FirstLayer {
                 }
             }
         }
-        let mut bias = Buffer::zeros(channels);
-        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
-        FirstLayer { channels, stamps, classes, bias }
+        FirstLayer { channels, stamps, classes, bias: Buffer::padded(&convolution.bias, channels) }
     }
 
     pub(crate) fn channels(&self) -> usize {

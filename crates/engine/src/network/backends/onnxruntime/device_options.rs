@@ -4,8 +4,8 @@ use ort::ep::{self, ExecutionProviderDispatch};
 
 use super::NAME;
 use super::provider::Provider;
-use crate::network::onnx::{BuildOptions, Precision};
-use crate::network::weights::InputForm;
+use crate::network::onnx::BuildOptions;
+use crate::network::weights::{DataType, InputForm};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -69,15 +69,6 @@ pub struct DeviceOptions {
     pub(crate) needs_cpu: bool,
 }
 
-/// Options to be tried one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceChoices {
-    /// What is tried first, in this order.
-    pub first: Vec<DeviceOptions>,
-    /// What remains.
-    pub last: DeviceOptions,
-}
-
 impl DeviceOptions {
     /// Reads the backend's options, [`OnnxRuntimeParams`].
     ///
@@ -115,10 +106,10 @@ impl DeviceOptions {
     /// Returns the way in which models must be built for it.
     pub(crate) fn build_options(&self) -> BuildOptions {
         BuildOptions {
-            precision: if self.precision == WantedPrecision::Fp16 {
-                Precision::Float16
+            data_type: if self.precision == WantedPrecision::Fp16 {
+                DataType::Float16
             } else {
-                Precision::Float32
+                DataType::Float32
             },
             input: self.input,
             ..BuildOptions::default()
@@ -132,8 +123,8 @@ impl DeviceOptions {
     }
 
     /// Returns these options, which were read from `given`, with what may be tried in their place where
-    /// `given` leaves it open: first the best, last what any device should take.
-    pub fn choices(self, given: &Params) -> DeviceChoices {
+    /// `given` leaves it open: first the best, in their order, then what any device should take.
+    pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
         if first[0].input == InputForm::Packed && is_open("inputs") {
@@ -152,7 +143,14 @@ impl DeviceOptions {
             first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });
         }
         let last = first.remove(first.len() - 1);
-        DeviceChoices { first, last }
+        (first, last)
+    }
+
+    /// Returns what may be tried for a ready model, which the CPU may help a device to compute.
+    pub(crate) fn choices_for_ready_model(self) -> (Vec<DeviceOptions>, DeviceOptions) {
+        let needs_cpu = self.must_compute_all();
+        let first = needs_cpu.then(|| self.clone()).into_iter().collect();
+        (first, DeviceOptions { needs_cpu, ..self })
     }
 
     /// Returns the registration of the provider with a session, or `None` for the CPU, which is always
@@ -218,8 +216,8 @@ mod tests {
         assert_eq!(precision("provider=cuda,precision=fp32"), "fp32");
         assert_eq!(precision("provider=openvino,precision=fp32"), "fp32");
         let built = |options: &str| parse(options).unwrap().build_options();
-        assert_eq!(built("provider=cuda,gpu=2").precision, Precision::Float16);
-        assert_eq!(built("provider=openvino").precision, Precision::Float32);
+        assert_eq!(built("provider=cuda,gpu=2").data_type, DataType::Float16);
+        assert_eq!(built("provider=openvino").data_type, DataType::Float32);
     }
 
     /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word,
@@ -228,7 +226,7 @@ mod tests {
     fn a_gpu_must_compute_all_before_the_cpu_may_help() {
         for provider in Provider::all() {
             let given = Params::parse(&format!("provider={provider}")).unwrap();
-            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            let (first, last) = DeviceOptions::parse(&given).unwrap().choices(&given);
             let is_silent = provider == Provider::Cpu;
             assert!(first.iter().all(DeviceOptions::must_compute_all), "{provider}");
             let has_help = provider.is_accelerator() && !provider.is_plugin();
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(input("provider=openvino,inputs=packed"), InputForm::Packed);
         let choices = |options: &str| {
             let given = Params::parse(options).unwrap();
-            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            let (first, last) = DeviceOptions::parse(&given).unwrap().choices(&given);
             let all = first.into_iter().chain([last]).filter(|device| !device.needs_cpu);
             all.map(|device| (device.precision.name(), device.input)).collect::<Vec<_>>()
         };

@@ -16,7 +16,6 @@
 use std::cmp::Reverse;
 use std::env;
 use std::fmt;
-use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -27,35 +26,23 @@ use thiserror::Error;
 use super::process_environment::{SOFTWARE_VARIABLE, set_variables};
 use super::provider::{Plugin, Provider, SystemPart};
 use crate::network::folders;
-use crate::system::{PYTHONS, entries, told};
+use crate::options::option_choice;
+use crate::system::{PYTHONS, entries, entries_named, told};
 
 /// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// The place where a library was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LibrarySource {
-    /// The file or folder that `ORT_DYLIB_PATH` names.
-    Environment,
-    /// A place beside the program.
-    Executable,
-    Cache,
-    /// A folder of the system.
-    System,
-    /// An installed Python package.
-    Python,
-}
-
-impl fmt::Display for LibrarySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LibrarySource::Environment => "named by ORT_DYLIB_PATH",
-            LibrarySource::Executable => "beside the program",
-            LibrarySource::Cache => "in the cache",
-            LibrarySource::System => "in a folder of the system",
-            LibrarySource::Python => "in an installed Python package",
-        })
+option_choice! {
+    /// The place where a library was found.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LibrarySource {
+        /// The file or folder that `ORT_DYLIB_PATH` names.
+        Environment = "named by ORT_DYLIB_PATH",
+        Executable = "beside the program",
+        Cache = "in the cache",
+        System = "in a folder of the system",
+        Python = "in an installed Python package",
     }
 }
 
@@ -77,13 +64,15 @@ impl Library {
     /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         set_variables();
-        let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
+        let unusable = |reason: &str| Unusable { path: path.to_path_buf(), reason: reason.into() };
         if !path.is_file() {
-            return Err(unusable(UnusableReason::Missing));
+            return Err(unusable("does not exist"));
         }
-        let minor = ort::util::probe(path).ok_or_else(|| unusable(UnusableReason::NotOnnxRuntime))?;
+        let minor = ort::util::probe(path)
+            .ok_or_else(|| unusable("is not an ONNX Runtime library for this machine"))?;
         if minor < ort::MINOR_VERSION {
-            return Err(unusable(UnusableReason::TooOld { minor }));
+            let least = ort::MINOR_VERSION;
+            return Err(unusable(&format!("is ONNX Runtime 1.{minor}, but 1.{least} or newer is needed")));
         }
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
@@ -126,21 +115,8 @@ fn is_library_name(name: &str) -> bool {
 pub struct Unusable {
     /// The file.
     pub path: PathBuf,
-    /// The reason why it cannot be used.
-    pub reason: UnusableReason,
-}
-
-/// Says why a file cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum UnusableReason {
-    #[error("does not exist")]
-    Missing,
-    #[error("is not an ONNX Runtime library for this machine")]
-    NotOnnxRuntime,
-    #[error("is an ONNX Runtime without {0}")]
-    WithoutProvider(Provider),
-    #[error("is ONNX Runtime 1.{minor}, but 1.{} or newer is needed", ort::MINOR_VERSION)]
-    TooOld { minor: u32 },
+    /// The reason why it cannot be used, which continues its name.
+    pub reason: String,
 }
 
 /// Something that a provider needs beside ONNX Runtime, and that is missing.
@@ -281,7 +257,7 @@ fn find_with(
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {
-            let reason = UnusableReason::WithoutProvider(provider);
+            let reason = format!("is an ONNX Runtime without {provider}");
             return Err(LibraryError::Named(Unusable { path: library.path, reason }));
         }
         return Ok(Some(library));
@@ -377,8 +353,7 @@ pub(super) fn python_folders() -> &'static [PathBuf] {
 
 /// Returns the folders of place 2.
 pub(super) fn folders_beside_the_program() -> Vec<PathBuf> {
-    let subfolders = |folder: PathBuf| ["", "lib", "onnxruntime/lib"].map(|sub| folder.join(sub));
-    folders::executable().map(subfolders).into_iter().flatten().collect()
+    folders::beside_the_program(&["", "lib", "onnxruntime/lib"])
 }
 
 fn system_folders() -> Vec<PathBuf> {
@@ -420,13 +395,9 @@ fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) ->
 
 /// Returns the files in `folder` whose names are right, newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| is_library_name(name))
-        .collect();
-    names.sort_by_cached_key(|name| Reverse(numbers(name)));
-    names.into_iter().map(|name| folder.join(name)).collect()
+    let mut files = entries_named(folder, is_library_name);
+    files.sort_by_cached_key(|path| Reverse(path.file_name().map(|name| numbers(&name.to_string_lossy()))));
+    files
 }
 
 /// Returns the numbers in a file's or folder's name, for comparing versions: `libonnxruntime.so.1.31.1` gives
@@ -437,6 +408,8 @@ fn numbers(name: &str) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -484,7 +457,7 @@ mod tests {
     fn files_that_are_no_library_are_named_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libonnxruntime.so");
-        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
+        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, "does not exist");
         std::fs::write(&path, "no library").unwrap();
         let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
         let text = format!("{} is not an ONNX Runtime library for this machine", path.display());

@@ -21,22 +21,16 @@ mod tensors;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use self::sessions::SessionPool;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores,
-};
-use crate::note::Note;
+use crate::network::{ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
 use crate::options::OptionChoice;
-use crate::params::Params;
 use crate::system::gpus::nvidia_gpus;
 
 pub use device_options::DeviceOptions;
-pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
+pub(crate) use device_options::OnnxRuntimeParams;
 pub use finder::LibraryError;
 pub use process_environment::software_counts_as_gpu;
 pub use provider::{Provider, SystemPart};
@@ -65,7 +59,6 @@ const TRIED: [&str; 2] = [
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
-    notes: Mutex<Vec<Note>>,
 }
 
 impl OnnxRuntime {
@@ -80,11 +73,10 @@ impl OnnxRuntime {
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let is_accelerator = device.provider.is_accelerator();
-        let (processor, preferred_batch, preferred_threads) = if is_accelerator {
-            (Processor::Accelerator, PREFERRED_GPU_BATCH, 1)
+        let (queues, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
+            (ACCELERATOR_QUEUES, PREFERRED_GPU_BATCH, 1)
         } else {
-            (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
+            (0, PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let info = BackendInfo {
             name: NAME.into(),
@@ -97,46 +89,23 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
-            processor,
             preferred_threads,
-            queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
+            queues,
             virtual_pace: None,
         };
-        let sessions = Arc::new(SessionPool::new(runtime, &model, device.clone()));
+        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));
         // The first evaluator makes the first session, and its batches find outputs of a wrong type, shape or
         // range.
         let mut evaluator = sessions.evaluator()?;
         let tried = TRIED.map(|fen| {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
-            EvalSlot::of(&history, model.input_format.into())
+            EvalSlot::of(&history, info.input_format.into())
         });
         for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
             evaluator.evaluate(&mut tried.clone()[..size])?;
         }
         drop(evaluator);
-        Ok(OnnxRuntime { info, sessions, notes: Mutex::default() })
-    }
-
-    /// Does the same for a model that others have made. [`DeviceOptions::parse`] lists the options. What the
-    /// device cannot compute of it, the CPU computes, and a note says so.
-    pub(crate) fn of_ready_model(
-        model: OnnxModel,
-        network: &str,
-        options: &Params,
-    ) -> Result<OnnxRuntime, BackendError> {
-        let device = DeviceOptions::parse(options)?;
-        match OnnxRuntime::new(model.clone(), network, &device) {
-            Err(BackendError::Model { .. }) if device.must_compute_all() => {
-                let device = DeviceOptions { needs_cpu: true, ..device };
-                let backend = OnnxRuntime::new(model, network, &device)?;
-                let provider = device.provider;
-                backend.notes.lock().push(Note::Error(format!(
-                    "{provider} cannot compute all of this model. The CPU computes the rest"
-                )));
-                Ok(backend)
-            }
-            opened => opened,
-        }
+        Ok(OnnxRuntime { info, sessions })
     }
 }
 
@@ -183,10 +152,6 @@ impl Backend for OnnxRuntime {
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(self.sessions.evaluator()?))
-    }
-
-    fn take_notes(&self) -> Vec<Note> {
-        std::mem::take(&mut *self.notes.lock())
     }
 }
 

@@ -6,7 +6,7 @@
 //! nowhere are named. Windows gets the same folders on its search path instead.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Endianness;
@@ -19,6 +19,7 @@ use super::finder::{
 };
 use super::process_environment;
 use super::provider::Provider;
+use crate::system::{entries, entries_named};
 
 /// The file of cuDNN, which the provider's file does not name and loads when it meets the first convolution …
 const CUDNN: &str = "libcudnn.so.9";
@@ -107,20 +108,15 @@ pub fn folders(library_folder: Option<&Path>) -> Vec<PathBuf> {
 
 fn folders_of(sites: &[PathBuf], roots: &[PathBuf], is_windows: bool) -> Vec<PathBuf> {
     let below: &[&str] = if is_windows { &WINDOWS_FOLDERS } else { &LINUX_FOLDERS };
-    let wheels =
-        sites.iter().flat_map(|site| fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten());
-    let wheels: Vec<_> = wheels.map(|wheel| wheel.path()).collect();
+    let wheels: Vec<_> = sites.iter().flat_map(|site| entries(&site.join("nvidia"))).collect();
     let in_roots = wheels.iter().chain(roots).flat_map(|root| below.iter().map(|folder| root.join(folder)));
     in_roots.collect()
 }
 
 /// Returns the folders of installed versions of CUDA: `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
 fn installed_versions() -> Vec<PathBuf> {
-    let entries = ["/usr/local", "/opt"].into_iter().flat_map(fs::read_dir).flatten().flatten();
-    entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("cuda"))
-        .map(|entry| entry.path())
-        .collect()
+    let is_cuda = |name: &str| name.starts_with("cuda");
+    ["/usr/local", "/opt"].iter().flat_map(|folder| entries_named(Path::new(folder), is_cuda)).collect()
 }
 
 /// Describes a missing library: what it is, and whether another version of it is here.
@@ -140,15 +136,14 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
 
 fn other_versions(folder: &Path, stem: &str) -> Vec<String> {
     let start = format!("{stem}.so.");
-    let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    names
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&start))
-        .map(|entry| entry.path().display().to_string())
-        .collect()
+    let files = entries_named(folder, |name| name.starts_with(&start));
+    files.iter().map(|path| path.display().to_string()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

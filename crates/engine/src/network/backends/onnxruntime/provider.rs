@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::process_environment::set_variables;
 use crate::network::weights::InputForm;
-use crate::options::{OptionChoice, option_choice};
+use crate::options::option_choice;
 
 option_choice! {
     /// A kind of device.
@@ -30,19 +30,6 @@ option_choice! {
 }
 
 impl Provider {
-    pub fn all() -> impl Iterator<Item = Provider> {
-        Provider::CHOICES.iter().map(|(_, provider, _)| *provider)
-    }
-
-    /// Returns its name in options.
-    pub fn name(self) -> &'static str {
-        OptionChoice::name(self)
-    }
-
-    pub fn named(name: &str) -> Option<Provider> {
-        Provider::from_name(name)
-    }
-
     /// Returns whether it computes on a device beside the processor. On the processor each of many sessions
     /// has one thread.
     pub fn is_accelerator(self) -> bool {
@@ -108,12 +95,6 @@ impl Provider {
             Provider::Cuda => Some(format!("libonnxruntime_providers_{self}.so")),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

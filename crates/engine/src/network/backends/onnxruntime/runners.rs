@@ -17,20 +17,8 @@ use super::tensors::{
     BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, output_array,
     write_batch,
 };
-use crate::network::encode::InputFormat;
-use crate::network::weights::{DataType, InputForm, TensorNames, ValueOutput};
+use crate::network::weights::{DataType, InputForm, OnnxModel, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, POLICY_SIZE};
-
-/// The names, the encoding and the batch size by which a model is called.
-#[derive(Clone, Debug)]
-pub(super) struct ModelInterface {
-    /// The names of its input and outputs.
-    pub names: TensorNames,
-    /// The way positions become planes.
-    pub input_format: InputFormat,
-    /// The only batch size that the model takes, if it takes but one.
-    pub fixed_batch: Option<usize>,
-}
 
 /// Runs batches of one model, whatever its number type.
 pub(super) trait RunBatch: Debug + Send {
@@ -38,42 +26,31 @@ pub(super) trait RunBatch: Debug + Send {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &ModelInterface,
+        model: &OnnxModel,
         batch: &mut [EvalSlot],
     ) -> Result<(), RunError>;
 }
 
-/// The kind of memory in which a batch's numbers lie on the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostMemory {
-    /// Any memory. Sessions on a CPU read it there.
-    Plain,
-    /// Memory from which and to which a GPU of NVIDIA's copies itself. Batches then have few sizes, each with
-    /// its tensors.
-    Pinned { gpu: u32 },
-}
-
-/// Returns the runner for models with such inputs and outputs, with tensors in `memory`.
-pub(super) fn runner(input: InputForm, outputs: DataType, memory: HostMemory) -> Box<dyn RunBatch> {
-    match (input, outputs) {
-        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(memory),
-        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(memory),
-        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(memory),
-        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(memory),
-        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(memory),
-        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(memory),
+/// Returns the runner for the inputs and outputs of `model`. With `pinned_for` a GPU of NVIDIA's, batches
+/// have few sizes, each with its tensors in memory from which and to which that GPU copies itself.
+pub(super) fn runner(model: &OnnxModel, pinned_for: Option<u32>) -> Box<dyn RunBatch> {
+    match (model.input_form, model.data_type) {
+        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(pinned_for),
+        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(pinned_for),
+        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(pinned_for),
+        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(pinned_for),
+        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(pinned_for),
+        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(pinned_for),
     }
 }
 
-fn typed_runner<I: InputElement, T: OutputElement>(memory: HostMemory) -> Box<dyn RunBatch> {
-    match memory {
-        HostMemory::Plain => {
+fn typed_runner<I: InputElement, T: OutputElement>(pinned_for: Option<u32>) -> Box<dyn RunBatch> {
+    match pinned_for {
+        None => {
             let input = ArrayD::default(input_shape::<I>(0));
             Box::new(PlainRunner::<I, T> { input, outputs: PhantomData })
         }
-        HostMemory::Pinned { gpu } => {
-            Box::new(BoundRunner::<I, T>::new(AllocationDevice::CUDA_PINNED, gpu as i32))
-        }
+        Some(gpu) => Box::new(BoundRunner::<I, T>::new(AllocationDevice::CUDA_PINNED, gpu as i32)),
     }
 }
 
@@ -89,18 +66,17 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &ModelInterface,
+        model: &OnnxModel,
         batch: &mut [EvalSlot],
     ) -> Result<(), RunError> {
-        let positions = interface.fixed_batch.unwrap_or(batch.len());
+        let positions = model.fixed_batch.unwrap_or(batch.len());
         if self.input.len_of(Axis(0)) < positions {
             self.input = ArrayD::default(input_shape::<I>(positions));
         }
-        write_batch(batch, interface.input_format, self.input.view_mut());
+        write_batch(batch, model.input_format, self.input.view_mut());
         let tensor = TensorRef::from_array_view(self.input.slice_axis(Axis(0), (..positions).into()))?;
-        let outputs = session.run(ort::inputs![interface.names.input.as_str() => tensor])?;
-        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
-            .read_into(batch)
+        let outputs = session.run(ort::inputs![model.names.input.as_str() => tensor])?;
+        BatchOutputs::<T>::of(&model.names, positions, |name| output_array(&outputs, name))?.read_into(batch)
     }
 }
 
@@ -131,12 +107,7 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         BoundRunner { host, device, bound: BTreeMap::new(), outputs: PhantomData }
     }
 
-    fn bind(
-        &self,
-        session: &Session,
-        interface: &ModelInterface,
-        positions: usize,
-    ) -> ort::Result<BoundTensors<I>> {
+    fn bind(&self, session: &Session, model: &OnnxModel, positions: usize) -> ort::Result<BoundTensors<I>> {
         let allocator = |kind| {
             let memory = MemoryInfo::new(self.host.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
@@ -144,7 +115,7 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         let input = Tensor::<I>::new(&allocator(MemoryType::CPUInput)?, input_shape::<I>(positions))?;
         let outputs = allocator(MemoryType::CPUOutput)?;
         let mut binding = session.create_binding()?;
-        for (name, width) in output_widths(&interface.names) {
+        for (name, width) in output_widths(&model.names) {
             binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
         }
         Ok(BoundTensors { input, binding })
@@ -155,21 +126,20 @@ impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &ModelInterface,
+        model: &OnnxModel,
         batch: &mut [EvalSlot],
     ) -> Result<(), RunError> {
-        let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
+        let positions = model.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
         if !self.bound.contains_key(&positions) {
-            let new = self.bind(session, interface, positions)?;
+            let new = self.bind(session, model, positions)?;
             self.bound.insert(positions, new);
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
-        write_batch(batch, interface.input_format, bound.input.extract_array_mut());
+        write_batch(batch, model.input_format, bound.input.extract_array_mut());
         // Sends the numbers to the device, so it must be done for each batch.
-        bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
+        bound.binding.bind_input(model.names.input.as_str(), &bound.input)?;
         let outputs = session.run_binding(&bound.binding)?;
-        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
-            .read_into(batch)
+        BatchOutputs::<T>::of(&model.names, positions, |name| output_array(&outputs, name))?.read_into(batch)
     }
 }
 
@@ -229,29 +199,28 @@ mod tests {
         let open = |input| {
             let model = onnx::build(network.clone(), &BuildOptions { input, ..Default::default() });
             let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
-            let input_format = model.input_format;
-            (session, ModelInterface { names: model.names, input_format, fixed_batch: None })
+            (session, model)
         };
-        let (mut session, interface) = open(InputForm::Planes);
-        let (mut packed_session, packed_interface) = open(InputForm::Packed);
-        let mut plain = runner(InputForm::Planes, DataType::Float32, HostMemory::Plain);
+        let (mut session, model) = open(InputForm::Planes);
+        let (mut packed_session, packed_model) = open(InputForm::Packed);
+        let mut plain = runner(&model, None);
         let cpu = AllocationDevice::CPU;
         let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), 0);
-        let mut packed = runner(InputForm::Packed, DataType::Float32, HostMemory::Plain);
+        let mut packed = runner(&packed_model, None);
         let mut packed_bound = BoundRunner::<u8, f32>::new(cpu, 0);
         for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
-            plain.run(&mut session, &interface, &mut expected).unwrap();
+            plain.run(&mut session, &model, &mut expected).unwrap();
             let runs: [(&mut dyn RunBatch, _); 3] =
                 [(&mut bound, false), (&mut *packed, true), (&mut packed_bound, true)];
             for (run, is_packed) in runs {
                 let mut found = input.clone();
                 if is_packed {
-                    run.run(&mut packed_session, &packed_interface, &mut found).unwrap();
+                    run.run(&mut packed_session, &packed_model, &mut found).unwrap();
                 } else {
-                    run.run(&mut session, &interface, &mut found).unwrap();
+                    run.run(&mut session, &model, &mut found).unwrap();
                 }
                 for (found, expected) in found.iter().zip(&expected) {
                     assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");

@@ -6,7 +6,7 @@
 //! Python package of its name. What [`Runtime`] registers is then a device of the environment, and sessions
 //! are made with that device.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use ort::device::Device;
@@ -22,7 +22,7 @@ use super::process_environment::{set_variables, software_counts_as_gpu};
 use super::provider::Provider;
 use super::{in_our_words, nvidia};
 use crate::foreign::{ONNX_RUNTIME, SYSTEM, record};
-use crate::system::cpu_name;
+use crate::system::{cpu_name, entries_named};
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -176,11 +176,7 @@ fn load_parts_of(plugin: &Path) {
     let mut wanted = nvidia::needed(plugin).unwrap_or_default();
     wanted.retain(|name| ort::util::preload_dylib(name).is_err());
     for name in wanted {
-        let has_name = |path: &PathBuf| {
-            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name.as_str()))
-        };
-        let files = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
-        if let Some(path) = files.into_iter().find(has_name) {
+        if let Some(path) = entries_named(folder, |file| file.starts_with(&name)).first() {
             // What does not load is named by the error of the plugin's registration.
             let _ = ort::util::preload_dylib(path);
         }

@@ -6,10 +6,8 @@
 //! has rearranged for the processor.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ort::device::Device;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
@@ -17,11 +15,11 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::device_options::DeviceOptions;
 use super::provider::Provider;
-use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
+use super::runners::{RunBatch, runner};
 use super::runtime::Runtime;
 use super::tensors::RunError;
 use super::{MAX_BATCH, NAME, in_our_words, known_limit};
-use crate::network::weights::{DataType, InputForm, OnnxModel};
+use crate::network::weights::OnnxModel;
 use crate::network::{BackendError, EvalSlot, Evaluator};
 use crate::system::vulkan;
 
@@ -32,12 +30,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.
 pub(super) struct SessionPool {
     runtime: &'static Runtime,
-    model: Bytes,
-    data_type: DataType,
-    input: InputForm,
-    /// The folder of its weights, where they lie in files of their own.
-    weights_folder: Option<PathBuf>,
-    interface: ModelInterface,
+    model: OnnxModel,
     device: DeviceOptions,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
@@ -45,28 +38,14 @@ pub(super) struct SessionPool {
 
 impl fmt::Debug for SessionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionPool").field("interface", &self.interface).finish_non_exhaustive()
+        f.debug_struct("SessionPool").field("device", &self.device).finish_non_exhaustive()
     }
 }
 
 impl SessionPool {
     /// Returns a pool without a session yet.
-    pub(super) fn new(runtime: &'static Runtime, model: &OnnxModel, device: DeviceOptions) -> SessionPool {
-        SessionPool {
-            runtime,
-            model: model.bytes.clone(),
-            data_type: model.data_type,
-            input: model.input_form,
-            weights_folder: model.weights_folder.clone(),
-            interface: ModelInterface {
-                names: model.names.clone(),
-                input_format: model.input_format,
-                fixed_batch: model.fixed_batch,
-            },
-            device,
-            prepacked: PrepackedWeights::new(),
-            idle: Mutex::default(),
-        }
+    pub(super) fn new(runtime: &'static Runtime, model: OnnxModel, device: DeviceOptions) -> SessionPool {
+        SessionPool { runtime, model, device, prepacked: PrepackedWeights::new(), idle: Mutex::default() }
     }
 
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
@@ -75,13 +54,9 @@ impl SessionPool {
             self.take_or_open()?
         };
         let DeviceOptions { provider, gpu, .. } = self.device;
-        let memory = match provider {
-            Provider::Cuda => HostMemory::Pinned { gpu },
-            _ => HostMemory::Plain,
-        };
         let mut evaluator = SessionEvaluator {
             session: Some(session),
-            run: runner(self.input, self.data_type, memory),
+            run: runner(&self.model, (provider == Provider::Cuda).then_some(gpu)),
             sessions: Arc::clone(self),
         };
         if provider.runs_one_at_a_time() {
@@ -112,7 +87,7 @@ impl SessionPool {
         self.open_on(device).map_err(|error| {
             let own = in_our_words(&error);
             let old_driver = vulkan::outdated().filter(|_| provider == Provider::WebGpu);
-            let reason = match (known_limit(self.data_type, provider), old_driver) {
+            let reason = match (known_limit(self.model.data_type, provider), old_driver) {
                 (Some(known), _) => known.into(),
                 (None, Some(old)) => format!("{old}. {own}"),
                 (None, None) => own,
@@ -139,7 +114,7 @@ impl SessionPool {
                 "session.disable_cpu_ep_fallback",
                 if self.device.must_compute_all() { "1" } else { "0" },
             )?;
-        if let Some(folder) = &self.weights_folder {
+        if let Some(folder) = &self.model.weights_folder {
             let key = "session.model_external_initializers_file_folder_path";
             builder = builder.with_config_entry(key, folder.to_string_lossy())?;
         }
@@ -149,7 +124,7 @@ impl SessionPool {
         if let Some(device) = device {
             builder = builder.with_devices([device], Some(&self.device.plugin_options()))?;
         }
-        builder.commit_from_memory(&self.model)
+        builder.commit_from_memory(&self.model.bytes)
     }
 }
 
@@ -181,9 +156,9 @@ impl SessionEvaluator {
             Some(session) => session,
             None => self.session.insert(self.sessions.take_or_open()?),
         };
-        let interface = &self.sessions.interface;
-        for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
-            self.run.run(session, interface, part).map_err(|error| {
+        let model = &self.sessions.model;
+        for part in batch.chunks_mut(model.fixed_batch.unwrap_or(MAX_BATCH)) {
+            self.run.run(session, model, part).map_err(|error| {
                 let reason = match &error {
                     RunError::Library(error) => in_our_words(error),
                     own => own.to_string(),

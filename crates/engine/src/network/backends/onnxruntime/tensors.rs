@@ -69,15 +69,9 @@ impl InputElement for f32 {
 }
 
 /// A number type of outputs, which are read where the device has put them.
-pub(super) trait OutputElement: TensorElement {
-    fn to_f32(self) -> f32;
-}
+pub(super) trait OutputElement: TensorElement + Into<f32> {}
 
-impl OutputElement for f32 {
-    fn to_f32(self) -> f32 {
-        self
-    }
-}
+impl<T: TensorElement + Into<f32>> OutputElement for T {}
 
 macro_rules! half_precision {
     ($($half:ident),*) => { $(
@@ -86,12 +80,6 @@ macro_rules! half_precision {
 
             fn write(planes: &InputPlanes, _: InputFormat, out: &mut [$half]) {
                 out.convert_from_f32_slice(&dense(planes));
-            }
-        }
-
-        impl OutputElement for $half {
-            fn to_f32(self) -> f32 {
-                $half::to_f32(self)
             }
         }
     )* };
@@ -175,16 +163,16 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
 
     fn read_row(&self, row: usize, slot: &mut EvalSlot) -> Result<(), RunError> {
         let (q, d) = match &self.value {
-            ValueRows::Wdl(wdl) => value_of([0, 1, 2].map(|column| wdl[[row, column]].to_f32()))?,
-            ValueRows::Scalar(value) => (scalar_value(value[row].to_f32())?, 0.0),
+            ValueRows::Wdl(wdl) => value_of([0, 1, 2].map(|column| wdl[[row, column]].into()))?,
+            ValueRows::Scalar(value) => (scalar_value(value[row].into())?, 0.0),
         };
-        let plies = self.moves_left.map_or(0.0, |plies| plies[row].to_f32());
+        let plies = self.moves_left.map_or(0.0, |plies| plies[row].into());
         // NaN must stay.
         let m = if plies < 0.0 { 0.0 } else { plies };
         slot.evaluation = Evaluation { q, d, m };
         let policy = self.policy.row(row);
         slot.logits.clear();
-        slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].to_f32()));
+        slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].into()));
         let is_finite = (q + d + m + slot.logits.iter().sum::<f32>()).is_finite();
         if is_finite { Ok(()) } else { Err(RunError::NotFinite) }
     }
@@ -302,7 +290,7 @@ mod tests {
         let half = bf16::from_f32(0.5);
         let is_set = |square: &[usize]| input[square] == half;
         assert!(is_set(&[0, 1, 7, 7]) && is_set(&[1, 1, 7, 7]));
-        assert_eq!(input.iter().filter(|number| number.to_f32() != 0.0).count(), 2);
+        assert_eq!(input.iter().filter(|number| f32::from(**number) != 0.0).count(), 2);
         slot.planes.values[1] = 1.0;
         let mut packed = ArrayD::<u8>::default(input_shape::<u8>(2));
         write_batch(&[slot], InputFormat::default(), packed.view_mut());

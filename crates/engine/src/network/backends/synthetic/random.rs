@@ -4,21 +4,20 @@
 //! The policy is as uneven as a real network's in a quiet position, so that trees have a natural shape.
 
 use crate::chance::{GOLDEN, mix};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
+use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator};
 use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
 
-use super::info;
+use super::{Synthetic, info};
 
 pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
 const LOGIT_SPAN: f32 = 3.0;
 const PLIES_SPAN: f32 = 200.0;
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Random {
-    info: BackendInfo,
-    draw: Draw,
+    seed: u64,
 }
 
 option_group! {
@@ -32,29 +31,12 @@ option_group! {
 
 impl Random {
     /// `options` are [`RandomParams`].
-    pub fn new(options: &Params) -> Result<Random, BackendError> {
+    pub fn backend(options: &Params) -> Result<Synthetic<Random>, BackendError> {
         let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
         let description = format!("numbers from a hash of the position, seed {seed}, no network");
-        Ok(Random { info: info(NAME, description, true, true), draw: Draw { seed: mix(seed) } })
-    }
-}
-
-impl Backend for Random {
-    fn info(&self) -> &BackendInfo {
-        &self.info
+        Ok(Synthetic { info: info(NAME, description, true, true), evaluator: Random { seed: mix(seed) } })
     }
 
-    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(self.draw))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Draw {
-    seed: u64,
-}
-
-impl Draw {
     fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));
@@ -68,7 +50,7 @@ impl Draw {
     }
 }
 
-impl Evaluator for Draw {
+impl Evaluator for Random {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         batch.iter_mut().for_each(|slot| self.fill(slot));
         Ok(())
@@ -83,11 +65,12 @@ fn unit(hash: u64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Backend;
     use proptest::prelude::*;
 
     fn evaluate(options: &str, key: u64, moves: &[u16]) -> EvalSlot {
         let mut slot = EvalSlot { key, moves: moves.iter().copied().collect(), ..EvalSlot::default() };
-        let backend = Random::new(&Params::parse(options).unwrap()).unwrap();
+        let backend = Random::backend(&Params::parse(options).unwrap()).unwrap();
         backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut slot)).unwrap();
         slot
     }

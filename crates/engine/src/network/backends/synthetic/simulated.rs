@@ -23,20 +23,13 @@ use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
 use crate::network::timetable::Timetable;
 use crate::network::{
-    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator, Processor,
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator,
 };
 use crate::note::Note;
 use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
 pub const NAME: &str = "simulated";
-/// A mid-range GPU's, in microseconds.
-const DEFAULT_LATENCY: u64 = 1_000;
-/// In nanoseconds: 100,000 evaluations a second.
-const DEFAULT_PER_POSITION: u64 = 10_000;
-/// A descent and a backup on one desktop core, in nanoseconds.
-const DEFAULT_HOST: u64 = 4_000;
-const DEFAULT_MAX_BATCH: usize = 1_024;
 /// After so many batches the device reports a slow processor if this share was late.
 const BATCHES_TO_JUDGE: u64 = 50;
 const LATE_SHARE: f64 = 0.1;
@@ -86,13 +79,13 @@ option_choice! {
 }
 
 option_group! {
-    /// The parameters of `simulated`.
+    /// The parameters of `simulated`: by default a mid-range GPU, and one core of a desktop for visits.
     #[derive(Copy)]
     pub(crate) struct SimulatedParams {
         /// Latency of a batch, in microseconds.
-        latency_us: u64 = DEFAULT_LATENCY, in 0..=10_000_000, "latency-us";
+        latency_us: u64 = 1_000, in 0..=10_000_000, "latency-us";
         /// Computing time for each position, in nanoseconds.
-        per_position_ns: u64 = DEFAULT_PER_POSITION, in 0..=1_000_000_000, "per-position-ns";
+        per_position_ns: u64 = 10_000, in 0..=1_000_000_000, "per-position-ns";
         /// Number of positions that take as long as one.
         step: u32 = 1, in 1..=1_024, "step";
         /// Transfer time for each position, in nanoseconds.
@@ -100,13 +93,13 @@ option_group! {
         /// Number of batches in flight at once.
         queues: usize = ACCELERATOR_QUEUES, in 1..=64, "queues";
         /// Maximum number of positions in a batch.
-        max_batch: usize = DEFAULT_MAX_BATCH, in 1..=super::MAX_BATCH as i64, "max-batch";
+        max_batch: usize = 1_024, in 1..=super::MAX_BATCH as i64, "max-batch";
         /// Number of positions after which every batch fails.
         fail_after: u64 = i64::MAX as u64, in 0..=i64::MAX, "fail-after";
         /// Real or virtual time.
         clock: DeviceClock = DeviceClock::Real, "clock";
         /// Time for each visit under virtual time, in nanoseconds.
-        host_ns: u64 = DEFAULT_HOST, in 0..=1_000_000_000, "host-ns";
+        host_ns: u64 = 4_000, in 0..=1_000_000_000, "host-ns";
         /// Backend that computes the evaluations.
         network: Answers = Answers::Random, "network";
         /// Seed of the backend `random`.
@@ -137,7 +130,6 @@ impl Simulated {
                 description: format!("{name} answers after {pace_text}{time}"),
                 max_batch,
                 preferred_batch: pace.positions_per_latency().clamp(1, max_batch as u128) as usize,
-                processor: Processor::Accelerator,
                 preferred_threads: 1,
                 queues: pace.queues,
                 virtual_pace: is_virtual.then_some(pace),
@@ -261,7 +253,7 @@ mod tests {
     use crate::network::backends::synthetic::random::Random;
 
     fn simulated(options: &str) -> Simulated {
-        let random = Random::new(&Params::default()).unwrap();
+        let random = Random::backend(&Params::default()).unwrap();
         Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 

@@ -2,10 +2,10 @@
 //!
 //! It is the cheapest evaluation that prefers winning a piece: a search with it measures the search.
 
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes};
+use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator, InputPlanes};
 use crate::params::Params;
 
-use super::info;
+use super::{Synthetic, info};
 
 /// Pawn to queen, in pawns, in the order of the input planes.
 const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
@@ -14,33 +14,19 @@ const HALF_POINT: f32 = 4.0;
 /// The opponent's planes begin here, after our king.
 const THEIR_PIECES: usize = 6;
 
-#[derive(Debug)]
-pub(crate) struct Trivial {
-    info: BackendInfo,
-}
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trivial;
 
 impl Trivial {
     /// Fails if `options` is not empty.
-    pub fn new(options: &Params) -> Result<Trivial, BackendError> {
+    pub fn backend(options: &Params) -> Result<Synthetic<Trivial>, BackendError> {
         options.allow_only("trivial", &[], &[])?;
         let description = "material, uniform policy, no network".into();
-        Ok(Trivial { info: info("trivial", description, false, false) })
+        Ok(Synthetic { info: info("trivial", description, false, false), evaluator: Trivial })
     }
 }
 
-impl Backend for Trivial {
-    fn info(&self) -> &BackendInfo {
-        &self.info
-    }
-
-    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(TrivialEvaluator))
-    }
-}
-
-struct TrivialEvaluator;
-
-impl Evaluator for TrivialEvaluator {
+impl Evaluator for Trivial {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for slot in batch {
             slot.evaluation = Evaluation { q: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };
@@ -66,6 +52,7 @@ fn expected_result(pawns: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::Backend;
 
     #[test]
     fn a_queen_up_is_good_for_the_side_that_has_it() {
@@ -73,7 +60,7 @@ mod tests {
         batch[1].planes.masks[4] = 1 << 3;
         batch[2].planes.masks[10] = 1 << 59;
         batch[2].moves.extend([7, 1857]);
-        Trivial::new(&Params::default()).unwrap().evaluator().unwrap().evaluate(&mut batch).unwrap();
+        Trivial::backend(&Params::default()).unwrap().evaluator().unwrap().evaluate(&mut batch).unwrap();
         let q: Vec<_> = batch.iter().map(|slot| slot.evaluation.q).collect();
         assert_eq!(q[0], 0.0);
         assert!(q[1] > 0.5 && q[1] < 1.0 && q[2] == -q[1], "{q:?}");

@@ -13,7 +13,7 @@ mod stopper;
 pub use params::Preset;
 pub(crate) use params::with_preset;
 pub(crate) use params::{MoveWeight, NodeTarget, ReuseCount, SmoothConfig, SmoothValues, TimeUse};
-pub(crate) use plan::{PiggybankDeposit, PlanInput};
+pub(crate) use plan::PlanInput;
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
@@ -129,7 +129,8 @@ impl Smooth {
             min_move_share: if facts.has_choice() { params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve.0,
             piggybank_ms,
-            deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
+            deposit_share: bank.per_move_share,
+            deposit_room_ms: cap_ms - piggybank_ms,
         };
         let average_ms = input.plan().average_ms;
         let nps = NpsEstimator::new(params.nps_rule(average_ms), self.nps, self.measured_s);

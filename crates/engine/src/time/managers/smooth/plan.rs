@@ -34,13 +34,9 @@ pub(crate) struct PlanInput {
     /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
     pub piggybank_ms: f64,
-    pub deposit: PiggybankDeposit,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PiggybankDeposit {
-    pub share: f64,
-    pub room_ms: f64,
+    /// Share of the target time that is put into the piggybank, and the room there.
+    pub deposit_share: f64,
+    pub deposit_room_ms: f64,
 }
 
 /// Times in ms, nodes as visits under the root.
@@ -69,7 +65,7 @@ impl PlanInput {
         // Without a rate the target must not be endless.
         let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
-        let saved_ms = (target_ms * self.deposit.share).min(self.deposit.room_ms).max(0.0);
+        let saved_ms = (target_ms * self.deposit_share).min(self.deposit_room_ms).max(0.0);
         let spent_ms = target_ms - saved_ms;
         let lead_ms = if self.nps > 0.0 { self.lead_nodes / self.nps * 1000.0 } else { 0.0 };
         let unused_included_ms = (spent_ms / self.timeuse + lead_ms).min(spent_ms / self.min_timeuse);
@@ -147,7 +143,8 @@ mod tests {
             min_move_share: 0.0,
             reserve_ms: 0.0,
             piggybank_ms: 0.0,
-            deposit: PiggybankDeposit::default(),
+            deposit_share: 0.0,
+            deposit_room_ms: 0.0,
         }
     }
 
@@ -221,8 +218,8 @@ mod tests {
 
     #[test]
     fn saving_pays_into_the_reserve() {
-        let deposit = PiggybankDeposit { share: 0.12, room_ms: 1e9 };
-        let plan = PlanInput { deposit, piggybank_ms: 9_000.0, ..input() }.plan();
+        let saving = PlanInput { deposit_share: 0.12, deposit_room_ms: 1e9, ..input() };
+        let plan = PlanInput { piggybank_ms: 9_000.0, ..saving }.plan();
         // T = 130,800. /41 = 3,190.244. ·2 = 6,380.488 − 2,000 = 4,380.488. 12 % are 525.659. The rest /0.7 =
         // 5,506.899.
         assert!(close(plan.saved_ms, 525.658_537));

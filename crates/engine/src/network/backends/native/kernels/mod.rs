@@ -13,7 +13,6 @@ mod elementwise;
 mod folded;
 mod gemm;
 mod operands;
-mod peak;
 mod rows;
 mod simd;
 mod tiles;
@@ -46,7 +45,6 @@ pub(super) use folded::{
 };
 pub(super) use gemm::Product;
 pub(super) use operands::{BLOCK_ROWS, HalfRows, Layout, TILE_DEPTH, TILE_ROWS, pack_right};
-pub(super) use peak::Peak;
 pub(super) use rows::{Attend, Dense, DenseOutput};
 pub(super) use tiles::Tiles;
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};

@@ -585,19 +585,6 @@ proptest! {
 }
 
 #[test]
-fn a_peak_counts_its_operations() {
-    for kernels in Kernels::available() {
-        let count = |rounds: usize| kernels.run(Peak { tiles: None, rounds });
-        assert!(count(3) > 0 && count(3) == 3 * count(1), "{}", kernels.name());
-    }
-    for tiles in Tiles::available() {
-        let count = |rounds: usize| Kernels::available()[0].run(Peak { tiles: Some(tiles), rounds });
-        assert_eq!(count(1) % (2 * TILE_DEPTH * TILE_DEPTH), 0, "{}", tiles.name());
-        assert_eq!(count(3), 3 * count(1), "{}", tiles.name());
-    }
-}
-
-#[test]
 fn slow_tiles_do_not_outrun_products() {
     assert!(!Tiles::Definition.outruns_products(Kernels::available()[0]));
 }
