@@ -231,8 +231,10 @@ fn models_are_tried_when_they_are_loaded() {
     let scaled = folder.path().join("scaled.pb").display().to_string();
     let source = wild("good.onnx");
     run_json(&["onnx2leela", "--input", &source, "--output", &scaled, "--fix-rule50", "--json"]);
+    let position = "fen 4k3/8/8/8/8/8/8/R3K2R w KQ - 49 80".split(' ').collect::<Vec<_>>();
     let of_format = |format| {
-        run(&["eval", "--backend=onnxruntime", "-w", &source, format, "8/8/8/8/8/4k3/8/R3K2R w KQ - 9 40"])
+        let flags = ["eval", "--backend=onnxruntime", "-w", &source, format];
+        run(&[&flags[..], &position].concat())
     };
     let evaluations = ["--input-format=0", "--input-format=1", "--input-format=3"].map(of_format);
     let [own, first, third] = evaluations.map(|output| String::from_utf8(output.stdout).unwrap());
