@@ -13,7 +13,6 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, Output};
-use zeitnot_engine::network::encode::InputFormat;
 use zeitnot_engine::network::onnx::{self, BuildOptions};
 use zeitnot_engine::network::weights::{
     DataType, HeadChoice, INPUT_PLANES, InputForm, Model, NetworkFile, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
@@ -65,7 +64,7 @@ struct Conversion {
 }
 
 pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
+    let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
     let file = NetworkFile::load(&args.file, heads)?;
     let metadata = [
         ("network", file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
@@ -171,17 +170,32 @@ pub(super) struct Onnx2leelaArgs {
     /// Name of the moves left [default: /output/mlh, if the model has that, else none]
     #[arg(long, value_name = "NAME")]
     onnx_output_mlh: Option<String>,
-    /// Number of Lc0's input format [default: what the model says, else 1]
+    /// Lc0's input format, its number or name [default: what the model says, else 1]
     #[arg(long, value_name = "N", value_parser = input_format)]
-    input_format: Option<InputFormat>,
+    input_format: Option<i32>,
+    /// Divide the fifty-move counter by 99, as models that TensorFlow exported need it
+    #[arg(long)]
+    fix_rule50: bool,
     /// Append the softmax that the model's win, draw and loss lack
     #[arg(long)]
     fix_wdl_softmax: bool,
 }
 
-fn input_format(text: &str) -> Result<InputFormat, String> {
-    let format = text.parse().ok().and_then(|number: i32| InputFormat::try_from(number).ok());
-    format.ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
+/// Lc0's names of its input formats, with their numbers.
+const INPUT_FORMATS: [(&str, i32); 7] = [
+    ("INPUT_CLASSICAL_112_PLANE", 1),
+    ("INPUT_112_WITH_CASTLING_PLANE", 2),
+    ("INPUT_112_WITH_CANONICALIZATION", 3),
+    ("INPUT_112_WITH_CANONICALIZATION_HECTOPLIES", 4),
+    ("INPUT_112_WITH_CANONICALIZATION_HECTOPLIES_ARMAGEDDON", 132),
+    ("INPUT_112_WITH_CANONICALIZATION_V2", 5),
+    ("INPUT_112_WITH_CANONICALIZATION_V2_ARMAGEDDON", 133),
+];
+
+fn input_format(text: &str) -> Result<i32, String> {
+    let mut known = INPUT_FORMATS.iter();
+    let format = known.find(|(name, number)| *name == text || number.to_string() == text);
+    format.map(|(_, number)| *number).ok_or_else(|| "expected 1, 2, 3, 4, 5, 132 or 133".into())
 }
 
 impl Onnx2leelaArgs {
@@ -209,9 +223,11 @@ impl Onnx2leelaArgs {
 pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let bytes = std::fs::read(&args.input)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", args.input.display())))?;
-    let mut model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names())?;
+    let mut model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names(), args.input_format)?;
     in_one_file(&args.input, &model)?;
-    model.input_format = args.input_format.unwrap_or(model.input_format);
+    if args.fix_rule50 {
+        model = model.with_scaled_rule50();
+    }
     if args.fix_wdl_softmax {
         model = model.with_wdl_softmax();
     }

@@ -57,7 +57,7 @@ struct CostReport {
 }
 
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
+    let heads = HeadChoice { policy: args.policy_head, value: args.value_head, input_format: None };
     let named = args.file.as_ref().or(args.weights.as_ref());
     let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
     let file = NetworkFile::load(path, heads)?;

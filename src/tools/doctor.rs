@@ -4,6 +4,7 @@
 //! The doctor fetches nothing. Each trial is a process of its own: a driver may crash, and a process can load
 //! only one ONNX Runtime.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -188,6 +189,7 @@ impl Candidate {
             format!("--weights={}", options.weights_file),
             format!("--policy-head={}", options.policy_head),
             format!("--value-head={}", options.value_head),
+            format!("--input-format={}", options.input_format.map_or(0, NonZero::get)),
         ];
         let line = ["doctor", "--trial", "--json"].map(String::from).into_iter().chain(flags);
         match child_process::json(&line.collect::<Vec<_>>(), PATIENCE) {

@@ -53,15 +53,18 @@ const REPLACED: [(&str, &str); 9] = [
 ];
 
 /// Lc0's flags without effect in any command, and why.
-const WITHOUT_EFFECT: [(&str, &str); 3] = [
+const WITHOUT_EFFECT: [(&str, &str); 4] = [
     ("preload", "the network is loaded at isready"),
     ("header-only-once", ""),
+    ("validate-weights", "every model is checked"),
     ("clippy", "zeitnot benchmark recommends a batch size"),
 ];
 /// Shows what Lc0 hides. Only the help of commands other than `uci` hides anything.
 const SHOW_HIDDEN: &str = "show-hidden";
 /// Search options among the flags of Lc0's `backendbench`, which does not apply to ours.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
+/// Flags of Lc0's `onnx2leela` that no program reads.
+const OF_HEADS: [&str; 3] = ["policy-format", "value-format", "moves-left-format"];
 
 /// Lc0's modes that are searches: our name and a message.
 const SEARCHES: [(&str, &str); 2] = [
@@ -365,6 +368,9 @@ fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bo
     }
     if command == Some("backendbench") && OF_A_SEARCH.contains(&name) {
         return Some(("has no effect: nothing is searched", true));
+    }
+    if command == Some("onnx2leela") && OF_HEADS.contains(&name) {
+        return Some(("has no effect: the names of the outputs tell what they are", true));
     }
     let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
     let takes_value = !matches!(spec.kind, OptionKind::Switch);

@@ -9,13 +9,14 @@ use super::output::eprint_message;
 use zeitnot_engine::engine::{self, OpenedBackend, Settings};
 use zeitnot_engine::network::Backend;
 
-const FLAGS: [&str; 8] = [
+const FLAGS: [&str; 9] = [
     "weights",
     "backend",
     "backend-opts",
     "fallback",
     "policy-head",
     "value-head",
+    "input-format",
     "history-fill",
     "chess960",
 ];

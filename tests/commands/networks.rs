@@ -164,12 +164,40 @@ fn onnx2leela_mends_what_a_bare_model_lacks() {
     let convert = |more: &[&str]| {
         run_json(&[&["onnx2leela", "--input", &source, "--output", &target, "--json"], more].concat())
     };
-    let facts = convert(&["--fix-wdl-softmax", "--input-format=3"]);
+    let of_lc0 = "--input-format=INPUT_112_WITH_CANONICALIZATION";
+    let facts = convert(&["--fix-wdl-softmax", of_lc0, "--policy-format", "POLICY_CLASSICAL"]);
     assert_eq!((&facts["value"], &facts["input_format"]), (&"/output/wdl/softmax".into(), &3.into()));
     assert_eq!(model(Path::new(&target)).input_format, InputFormat::Canonical);
     assert_eq!(convert(&[])["value"], "/output/wdl");
+    let plain = model(Path::new(&target)).bytes;
+    convert(&["--fix-rule50"]);
+    let scaled = model(Path::new(&target)).bytes;
+    let count = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).filter(|part| *part == text).count();
+    // The input's name stays where it is declared, and in the new node, whose output the others take.
+    assert_eq!(count(&plain, b"\x0a\x0d/input/planes"), count(&scaled, b"\x0a\x0d/input/planes"));
+    assert_eq!(count(&scaled, b"/input/planes/rule50"), count(&plain, b"/input/planes") + 4);
     let refused = run(&["onnx2leela", "--input", &source, "--output", &target, "--onnx-input=planes"]);
     assert_refused(&refused, "--onnx-input, --onnx-output-policy");
+}
+
+#[test]
+fn the_user_tells_the_input_format_of_a_bare_model() {
+    let load = |path: &Path, format| {
+        let file = NetworkFile::load(path, HeadChoice { input_format: format, ..HeadChoice::default() });
+        file.map_err(|error| error.to_string())
+    };
+    let format = |format| match load(&data("wild/good.onnx"), format)?.model {
+        Model::Onnx(model) => Ok(model.input_format),
+        Model::Layers(..) => Err("layers".to_owned()),
+    };
+    assert_eq!(
+        (format(None), format(Some(4))),
+        (Ok(InputFormat::Classical), Ok(InputFormat::CanonicalHectoplies))
+    );
+    assert!(format(Some(6)).unwrap_err().contains("format.input: 6 is not supported"));
+    let refused =
+        run(&["eval", "startpos", "--input-format=3", "-w", network("tiny.pb.gz").to_str().unwrap()]);
+    assert_refused(&refused, "InputFormat: this file tells its own");
 }
 
 #[test]
@@ -200,7 +228,18 @@ fn models_are_tried_when_they_are_loaded() {
     assert_refused(&eval(&wild("wdl-logits.onnx")), "--fix-wdl-softmax");
     let source = wild("wdl-logits.onnx");
     run_json(&["onnx2leela", "--input", &source, "--output", &target, "--fix-wdl-softmax", "--json"]);
-    for network in [&target, &wild("good.onnx"), &wild("external.onnx")] {
+    let scaled = folder.path().join("scaled.pb").display().to_string();
+    let source = wild("good.onnx");
+    run_json(&["onnx2leela", "--input", &source, "--output", &scaled, "--fix-rule50", "--json"]);
+    let position = "fen 4k3/8/8/8/8/8/8/R3K2R w KQ - 49 80".split(' ').collect::<Vec<_>>();
+    let of_format = |format| {
+        let flags = ["eval", "--backend=onnxruntime", "-w", &source, format];
+        run(&[&flags[..], &position].concat())
+    };
+    let evaluations = ["--input-format=0", "--input-format=1", "--input-format=3"].map(of_format);
+    let [own, first, third] = evaluations.map(|output| String::from_utf8(output.stdout).unwrap());
+    assert!(own == first && first != third, "{own}{third}");
+    for network in [&target, &scaled, &wild("good.onnx"), &wild("external.onnx")] {
         let output = eval(network);
         assert!(output.status.success(), "{network}: {}", stderr(&output));
     }

@@ -80,7 +80,11 @@ impl Golden {
     pub fn network(&self) -> NetworkFile {
         let policy = PolicyHeadName::from_name(&self.policy_head).unwrap();
         let value = ValueHeadName::from_name(&self.value_head).unwrap();
-        NetworkFile::load(&folder("nets").join(&self.net), HeadChoice { policy, value }).unwrap()
+        NetworkFile::load(
+            &folder("nets").join(&self.net),
+            HeadChoice { policy, value, ..HeadChoice::default() },
+        )
+        .unwrap()
     }
 
     /// Returns a position as a backend gets it.

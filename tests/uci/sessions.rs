@@ -11,8 +11,8 @@ use crate::common::engine::Engine;
 /// Other work on the machine must not look like a fault.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// They name files or heads that a network may not have, or would make a session unlike any other.
-const LEFT_ALONE: [&str; 6] =
-    ["PolicyHead", "ValueHead", "BackendOptions", "EngineName", "Backend", "Fallback"];
+const LEFT_ALONE: [&str; 7] =
+    ["PolicyHead", "ValueHead", "InputFormat", "BackendOptions", "EngineName", "Backend", "Fallback"];
 /// Whose default is kept: a limit of one node a second would only wait.
 const SLOWING: [&str; 4] = ["NodesPerSecondLimit", "MoveOverheadMs", "Move Overhead", "nodestime"];
 /// Ranges within which a machine has memory and threads enough.

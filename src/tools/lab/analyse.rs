@@ -111,7 +111,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
     let mut judge = Judge::open(args, &limits)?;
     let id = run_id(args, &limits, judge.network_sha256.as_deref());
-    let judged = judged_by(&judge, &limits);
+    let mut judged = judged_by(&judge, &limits);
     if args.out.is_none() {
         eprint_message(&judged);
     }
@@ -167,6 +167,12 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     written?;
     progress.finish_and_clear();
     let is_stopped = stop.load(Ordering::Relaxed);
+    if let Some((_, text)) = all_games.clocks() {
+        judged += &format!(" Clocks are {text}.");
+        if args.out.is_none() {
+            eprint_message(format_args!("clocks are {text}"));
+        }
+    }
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }

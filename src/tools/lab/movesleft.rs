@@ -152,7 +152,8 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
     }
     let path = folder.join(ROWS);
     end_on_interruption(args.out.is_some())?;
-    run_origin(args, &opened).claim(folder)?;
+    let mut origin = run_origin(args, &opened);
+    origin.claim(folder)?;
     let (mut rows, first_game) = resume(&path)?;
     let selection = &args.selection;
     let threads = threads_or_cores(args.threads.map(|threads| threads as usize));
@@ -192,8 +193,11 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<u64, Failure> {
         Ok(ControlFlow::Continue(()))
     })?;
     progress.finish();
+    origin.facts.extend(games.clocks());
+    origin.claim(folder)?;
+    let clocks = games.clocks().map_or(String::new(), |(_, text)| format!("; clocks are {text}"));
     eprint_message(format_args!(
-        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off)",
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off{clocks})",
         rates(measured, positions),
         games.read,
         games.broken

@@ -1,7 +1,7 @@
 //! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity
 //! of a run, and the command line to go on with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -261,6 +261,8 @@ pub(super) struct RecordedGames<'a> {
     pub(super) damaged: u64,
     /// How many notes of a kind there were, those that were not told included.
     notes: HashMap<String, u32>,
+    /// The forms in which clocks and times are written, and the games that have them.
+    time_forms: BTreeMap<&'static str, u64>,
 }
 
 /// Notes of a kind that are told: of a large file a few show what is odd.
@@ -276,6 +278,13 @@ impl<'a> RecordedGames<'a> {
             }
         }
         Ok(RecordedGames { files: files.iter(), ..RecordedGames::default() })
+    }
+
+    /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
+    pub(super) fn clocks(&self) -> Option<(String, String)> {
+        let forms: Vec<_> =
+            self.time_forms.iter().map(|(form, games)| format!("{form} in {games} games")).collect();
+        (!forms.is_empty()).then(|| ("clocks".to_owned(), format!("from {}", forms.join(", "))))
     }
 
     fn tell_damage(&mut self, error: &GameError) {
@@ -319,6 +328,9 @@ impl Iterator for RecordedGames<'_> {
                 Some(Ok(game)) => {
                     self.read += 1;
                     let (number, players) = (game.number, game.tags.players());
+                    for form in &game.time_forms {
+                        *self.time_forms.entry(form).or_default() += 1;
+                    }
                     for note in &game.notes {
                         let kind = note.chars().filter(|c| c.is_alphabetic()).take(20).collect();
                         let told = self.notes.entry(kind).or_insert(0);

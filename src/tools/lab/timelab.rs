@@ -146,7 +146,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let mut source = GameSource::new(args)?;
     let names = if args.pgn.is_empty() { "the built-in sample".into() } else { listed(&args.pgn) };
     let facts = [("games", names), ("speed", format!("{nps:.0} nodes per second"))];
-    let origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
+    let mut origin = Origin { run: run_id(args, &managers), ..origin(&facts) };
     args.out.iter().try_for_each(|folder| origin.claim(folder))?;
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
     let mut study = ReplayStudy::default();
@@ -181,10 +181,15 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     )?;
     progress.finish();
     source.tell_what_was_left_out();
+    if let Some((_, text)) = source.games.clocks() {
+        eprint_message(format_args!("the clocks of the games are {text}"));
+    }
+    origin.facts.extend(source.games.clocks());
     if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
     if let Some(folder) = &args.out {
+        origin.claim(folder)?;
         if let Some(files) = files {
             files.finish()?;
         }

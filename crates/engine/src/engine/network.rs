@@ -36,6 +36,8 @@ option_group! {
         policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
         /// Value head to use, if the network has more than one.
         value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
+        /// Number of Lc0's input format that a bare ONNX model (.onnx) takes. 0 is what the model says, else 1.
+        input_format: Option<NonZero<usize>> = None, in 0..=133, "InputFormat", "input-format", hidden;
         /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each
         /// accelerator.
         threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
@@ -53,7 +55,8 @@ impl NetworkOptions {
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {
-        HeadChoice { policy: self.policy_head, value: self.value_head }
+        let input_format = self.input_format.map(|format| format.get() as i32);
+        HeadChoice { policy: self.policy_head, value: self.value_head, input_format }
     }
 
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {

@@ -24,13 +24,16 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// short games that are all alike to a fiftieth.
 const MAX_RATIO: u64 = 200;
 
+/// Content that is read as it is needed.
+pub(super) type Content = Box<dyn Read + Send>;
+
 /// A file of text that is open.
 pub struct TextFile {
     /// Its name in small letters, without the ending of its compression. In an archive the name of the file
     /// there. Empty for stdin.
     pub name: String,
     /// The text without compression, as people encode it.
-    pub content: Box<dyn Read + Send>,
+    pub content: Content,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -42,18 +45,14 @@ pub struct TextFile {
 /// Fails if the file cannot be read, or is something else than text. The error says what it is, and what to
 /// do.
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
-    if path.as_os_str() == "-" {
-        let content = text_behind(Sniffed::new(io::stdin())?)?;
-        return Ok(TextFile { name: String::new(), content, notes: Vec::new() });
-    }
-    let sniffed = Sniffed::new(File::open(path)?)?;
-    if sniffed.kind() == Some(FileKind::Zip) && path.metadata()?.is_file() {
+    let (kind, content) = raw(path)?;
+    if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let content = bounded(content, Arc::new(AtomicU64::new(compressed)));
-        return Ok(TextFile { name: without_compression(&name), content: text(content)?, notes });
+        let content = text(Bounded::new(content, Arc::new(AtomicU64::new(compressed))))?;
+        return Ok(TextFile { name: without_compression(&name), content, notes });
     }
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    Ok(TextFile { name: without_compression(&name), content: text_behind(sniffed)?, notes: Vec::new() })
+    let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
+    Ok(TextFile { name: without_compression(&name), content: text(content)?, notes: Vec::new() })
 }
 
 /// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
@@ -66,111 +65,66 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(decode(&bytes).trim_start_matches('\u{feff}').to_owned())
 }
 
-fn without_compression(name: &str) -> String {
+pub(super) fn without_compression(name: &str) -> String {
     let name = name.to_lowercase();
     let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
     inner.unwrap_or(&name).to_owned()
 }
 
 /// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
-pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
+pub fn open(path: &Path) -> io::Result<Content> {
+    inflated(raw(path)?.1)
 }
 
-/// Returns the uncompressed content of `raw`, which may be anything.
-fn inflate(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    inflate_behind(Sniffed::new(raw)?)
+/// What a file or stdin is, and its bytes.
+fn raw(path: &Path) -> io::Result<(Option<FileKind>, Content)> {
+    if path.as_os_str() == "-" { sniffed(io::stdin()) } else { sniffed(File::open(path)?) }
 }
 
-/// Returns the text in `raw`, plain or compressed.
-pub fn text(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    text_behind(Sniffed::new(raw)?)
-}
-
-fn inflate_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<dyn Read + Send>> {
+/// Returns the uncompressed content of `source`, which may be anything.
+fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
+    let (kind, source) = sniffed(source)?;
     let consumed = Arc::new(AtomicU64::new(0));
-    let kind = sniffed.kind();
-    let counted = Counted { source: sniffed, consumed: consumed.clone() };
+    let source = Counted { source, consumed: consumed.clone() };
     Ok(match kind {
-        Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(counted), consumed),
-        Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(counted)?, consumed),
-        Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(counted), consumed),
-        _ => Box::new(counted),
+        Some(FileKind::Gzip) => Bounded::new(MultiGzDecoder::new(source), consumed),
+        Some(FileKind::Zstandard) => Bounded::new(zstd::Decoder::new(source)?, consumed),
+        Some(FileKind::Bzip2) => Bounded::new(MultiBzDecoder::new(source), consumed),
+        _ => Box::new(source),
     })
 }
 
-fn text_behind(sniffed: Sniffed<impl Read + Send + 'static>) -> io::Result<Box<dyn Read + Send>> {
-    let is_compressed =
-        matches!(sniffed.kind(), Some(FileKind::Gzip | FileKind::Zstandard | FileKind::Bzip2));
-    let sniffed: Sniffed<Box<dyn Read + Send>> = match is_compressed {
-        true => Sniffed::new(inflate_behind(sniffed)?)?,
-        false => Sniffed { start: sniffed.start, error: sniffed.error, rest: Box::new(sniffed.rest) },
-    };
-    match sniffed.kind() {
-        None => Ok(Box::new(sniffed)),
-        Some(FileKind::Utf16 { is_little_endian }) => utf8(sniffed, is_little_endian),
-        Some(other) => Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}"))),
+/// Returns the text in `source`, plain or compressed.
+pub fn text(source: impl Read + Send + 'static) -> io::Result<Content> {
+    match sniffed(inflated(source)?)? {
+        (None, content) => Ok(content),
+        (Some(FileKind::Utf16 { is_little_endian }), content) => utf8(content, is_little_endian),
+        (Some(other), _) => Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {other}"))),
     }
 }
 
-/// Bounds what `source` may give, which inflates what it has `consumed`.
-fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Box<dyn Read + Send> {
-    Box::new(Bounded { source, consumed, given: 0 })
-}
-
-/// A source whose first bytes have been looked at, and are read again.
-struct Sniffed<R> {
-    start: Cursor<Vec<u8>>,
-    /// The error behind the first bytes.
-    error: Option<io::Error>,
-    rest: R,
-}
-
-impl<R: Read> Sniffed<R> {
-    /// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one
-    /// line is enough.
-    fn new(mut source: R) -> io::Result<Sniffed<R>> {
-        let (mut start, mut buffer, mut error) = (Vec::new(), [0; TELLING], None);
-        while start.len() < SIGNATURE && !start.contains(&b'\n') {
-            match source.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => start.extend(&buffer[..read]),
-                Err(interrupted) if interrupted.kind() == ErrorKind::Interrupted => {}
-                Err(fault) if start.is_empty() => return Err(fault),
-                Err(fault) => {
-                    error = Some(fault);
-                    break;
-                }
-            }
-        }
-        Ok(Sniffed { start: Cursor::new(start), error, rest: source })
-    }
-
-    fn kind(&self) -> Option<FileKind> {
-        FileKind::of(self.start.get_ref())
-    }
-}
-
-impl<R: Read> Read for Sniffed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match (self.start.read(buffer)?, self.error.take()) {
-            (0, None) => self.rest.read(buffer),
-            (0, Some(error)) => Err(error),
-            (read, error) => {
-                self.error = error;
-                Ok(read)
-            }
+/// Looks at what comes first. Of a source that gives a few bytes at a time, as a person who types, one line
+/// is enough.
+fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKind>, Content)> {
+    let (mut start, mut buffer) = (Vec::new(), [0; TELLING]);
+    while start.len() < SIGNATURE && !start.contains(&b'\n') {
+        match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => start.extend(&buffer[..read]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
 /// Counts what is read.
-struct Counted<R> {
-    source: R,
+struct Counted {
+    source: Content,
     consumed: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.consumed.fetch_add(read as u64, Ordering::Relaxed);
@@ -185,6 +139,12 @@ struct Bounded<R> {
     consumed: Arc<AtomicU64>,
     /// Bytes that it has given.
     given: u64,
+}
+
+impl<R: Read + Send + 'static> Bounded<R> {
+    fn new(source: R, consumed: Arc<AtomicU64>) -> Content {
+        Box::new(Bounded { source, consumed, given: 0 })
+    }
 }
 
 impl<R: Read> Read for Bounded<R> {
@@ -203,7 +163,7 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Turns UTF-16 into UTF-8, all at once: nobody has large files of it. What is no character becomes U+FFFD.
-fn utf8(mut source: impl Read, is_little_endian: bool) -> io::Result<Box<dyn Read + Send>> {
+fn utf8(mut source: Content, is_little_endian: bool) -> io::Result<Content> {
     let mut bytes = Vec::new();
     source.read_to_end(&mut bytes)?;
     let unit = if is_little_endian { u16::from_le_bytes } else { u16::from_be_bytes };
@@ -287,7 +247,7 @@ mod tests {
     fn bombs_are_refused_within_their_bounds() {
         let bomb = zstd::encode_all(io::repeat(0).take(100 << 20), 1).unwrap();
         let mut seen = 0;
-        let mut reader = inflate(Cursor::new(bomb)).unwrap();
+        let mut reader = inflated(Cursor::new(bomb)).unwrap();
         let mut buffer = [0; 1 << 16];
         let error = loop {
             match reader.read(&mut buffer) {

@@ -6,25 +6,23 @@ use std::io::{self, BufRead};
 use thiserror::Error;
 
 /// The longest line that is read, bytes.
-pub(crate) const MAX_LINE: usize = 1 << 20;
-/// Invisible at the start of a text, or of a text within a joined file.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const MAX_LINE: usize = 1 << 20;
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
-/// Returns the text of `bytes`: UTF-8, or else Latin-1, which the standard of PGN prescribes, with the
-/// letters that Windows adds to it.
+/// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes, with
+/// the letters that Windows adds to it.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    let letter = |byte: u8| match byte {
-        0x80..=0x9f => {
-            WINDOWS_1252.chars().nth(usize::from(byte - 0x80)).unwrap_or(char::REPLACEMENT_CHARACTER)
-        }
-        _ => char::from(byte),
-    };
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(bytes.iter().map(|&byte| letter(byte)).collect()),
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
     }
+    let windows = |byte: u8| WINDOWS_1252.chars().nth(usize::from(byte.checked_sub(0x80)?));
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += chunk.valid();
+        text.extend(chunk.invalid().iter().map(|&byte| windows(byte).unwrap_or(char::from(byte))));
+    }
+    Cow::Owned(text)
 }
 
 /// The reason why a line is not there.
@@ -103,7 +101,7 @@ impl<R: BufRead> Lines<R> {
         let Some(mut is_whole) = self.read(&mut line, MAX_LINE)? else { return Ok(None) };
         self.number += 1;
         if is_whole {
-            return Ok(Some(decode(trimmed(&line)).into_owned()));
+            return Ok(Some(decode(&line).trim_matches(is_blank).to_owned()));
         }
         while !is_whole {
             line.clear();
@@ -113,24 +111,9 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// White space within a line, and what systems write at the end of lines and files: NULs and Ctrl-Z.
-pub fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | 0x1a | 0)
-}
-
-/// Returns a line without blanks and byte order marks around it.
-pub fn trimmed(mut line: &[u8]) -> &[u8] {
-    loop {
-        line = match line {
-            [first, behind @ ..] if is_blank(*first) => behind,
-            _ => match line.strip_prefix(BYTE_ORDER_MARK) {
-                Some(behind) => behind,
-                None => break,
-            },
-        };
-    }
-    let blanks = line.iter().rev().take_while(|byte| is_blank(**byte)).count();
-    &line[..line.len() - blanks]
+/// White space, what systems write at the end of lines and files (NULs, Ctrl-Z), and byte order marks.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\0' | '\x1a' | '\u{200b}' | '\u{feff}')
 }
 
 impl<R: BufRead> Iterator for Lines<R> {

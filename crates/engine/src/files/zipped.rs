@@ -1,5 +1,6 @@
 //! Reads one file of a zip archive: the book among what else people pack.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -8,13 +9,12 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-/// The endings of compressed files, which may stand behind those of books.
-const COMPRESSED: [&str; 3] = [".gz", ".zst", ".bz2"];
+use super::content::{Content, without_compression};
 
 /// A file of an archive.
 pub(super) struct Member {
     pub(super) name: String,
-    pub(super) content: Box<dyn Read + Send>,
+    pub(super) content: Content,
     /// The bytes that it takes in the archive.
     pub(super) compressed: u64,
     /// What the archive has besides, in words.
@@ -28,19 +28,14 @@ pub(super) struct Member {
 /// Fails if there is none, or the archive cannot be read.
 pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
     let archive = ZipArchive::new(File::open(path)?).map_err(damaged)?;
-    let mut names = Vec::new();
-    for index in 0..archive.len() {
-        let name = archive.name_for_index(index).transpose().map_err(damaged)?.unwrap_or_default();
-        names.push(name.into_owned());
-    }
-    let has = |name: &str, endings: &[&str]| {
-        let name = name.to_lowercase();
-        let name = COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-        endings.iter().any(|ending| name.ends_with(ending)) && !is_hidden(name)
+    let name = |index| archive.name_for_index(index).transpose().map_err(damaged);
+    let names = (0..archive.len()).map(|index| Ok(name(index)?.unwrap_or_default().into_owned()));
+    let names: Vec<_> = names.collect::<io::Result<_>>()?;
+    let find = |ending: &&str| {
+        let plain = names.iter().map(|name| without_compression(name));
+        plain.into_iter().position(|name| name.ends_with(*ending) && !is_hidden(&name))
     };
-    let find = |endings: &[&str]| names.iter().position(|name| has(name, endings));
-    let wanted = endings.iter().find_map(|ending| find(&[ending]));
-    let chosen = wanted.or_else(|| find(&[".txt"])).ok_or_else(|| {
+    let chosen = endings.iter().chain(&[".txt"]).find_map(find).ok_or_else(|| {
         let found = if names.is_empty() { "nothing".into() } else { names.join(", ") };
         let text = format!("no file in this zip archive ends in {}; it has {found}", endings.join(" or "));
         io::Error::new(ErrorKind::InvalidInput, text)
@@ -60,7 +55,7 @@ fn is_hidden(name: &str) -> bool {
 
 /// Returns the content of a file, and the bytes that it takes. The archive lends it to nobody, so that it is
 /// read here in a stream.
-fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Box<dyn Read + Send>, u64)> {
+fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());
     let start = member.data_start();
@@ -68,19 +63,16 @@ fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Box<dyn R
     let mut file = archive.into_inner();
     file.seek(SeekFrom::Start(start.unwrap_or_default()))?;
     let compressed = file.take(size);
-    let source: Box<dyn Read + Send> = match method {
+    let source: Content = match method {
         CompressionMethod::Stored => Box::new(compressed),
         CompressionMethod::Deflated => Box::new(DeflateDecoder::new(compressed)),
-        other => {
-            let text = format!("compressed by {other} within the zip archive, which is not read");
-            return Err(io::Error::new(ErrorKind::InvalidInput, text));
-        }
+        other => return Err(damaged(format!("{other} is not a compression that Zeitnot reads"))),
     };
     Ok((Box::new(Checked { source, sum: Crc::new(), expected }), size))
 }
 
-fn damaged(error: zip::result::ZipError) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {error}"))
+fn damaged(reason: impl Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("the zip archive cannot be read: {reason}"))
 }
 
 /// A content with its checksum, which is compared at the end.
@@ -95,10 +87,7 @@ impl<R: Read> Read for Checked<R> {
         let read = self.source.read(buffer)?;
         self.sum.update(&buffer[..read]);
         if read == 0 && !buffer.is_empty() && self.sum.sum() != self.expected {
-            return Err(io::Error::new(
-                ErrorKind::InvalidData,
-                "the zip archive is damaged: its checksum is another",
-            ));
+            return Err(damaged("its checksum is another"));
         }
         Ok(read)
     }

@@ -3,6 +3,7 @@
 
 use super::RecordedMove;
 use zeitnot_engine::chess::Color;
+use zeitnot_engine::files::is_blank;
 
 /// Larger evaluations are cut to this, in centipawns. Above lie the mates.
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
@@ -16,16 +17,19 @@ pub(super) struct Commands {
     evals: Vec<(usize, f64)>,
     /// Evaluations that are whole numbers with a depth behind them.
     whole_evals: usize,
-    clocks: usize,
-    /// Clocks of two whole numbers, such as `1:29`.
-    short_clocks: usize,
+    /// Whether clocks are two whole numbers, such as `1:29`.
+    pub(super) has_short_clocks: bool,
+    /// Whether others are not.
+    pub(super) has_long_clocks: bool,
+    /// The forms in which clocks and times are written, such as `[%clk]`.
+    pub(super) time_forms: Vec<&'static str>,
 }
 
 impl Commands {
     /// Adds what the comment says that follows the last of `moves`, one of `mover`.
     pub(super) fn apply(&mut self, text: &str, mover: Color, moves: &mut [RecordedMove]) {
-        let Some(place) = moves.len().checked_sub(1) else { return };
-        let played = &mut moves[place];
+        let Some((played, before)) = moves.split_last_mut() else { return };
+        let place = before.len();
         let mut prose = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once("[%") {
@@ -55,29 +59,29 @@ impl Commands {
             Some(seconds) => time_ms(seconds),
             None => time_ms(text).map(|seconds| seconds / 1000.0),
         };
-        let (own_eval, used) = match words[..] {
+        let is_number = |text: &str| text.parse::<u64>().is_ok();
+        let (eval, used, source) = match words[..] {
             [clock] if clock.split(':').count() == 3 => {
-                played.clock_ms = time_ms(clock).or(played.clock_ms);
-                return;
+                return self.set(&mut played.clock_ms, time_ms(clock), "ICC's clocks");
             }
-            [eval, depths, used, nodes] if depths.contains('/') && nodes.parse::<u64>().is_ok() => {
-                (eval, ms(used))
+            [eval, depths, used, nodes] if depths.contains('/') && is_number(nodes) => {
+                (eval, ms(used), "OpenBench's times")
             }
             [eval, used, ..] if used.ends_with('s') => match eval.split_once('/') {
-                Some((eval, depth)) if depth.parse::<u32>().is_ok() => (eval, ms(used)),
-                _ => ("", None),
+                Some((eval, depth)) if is_number(depth) => (eval, ms(used), "fastchess's times"),
+                _ => ("", None, ""),
             },
-            _ => ("", None),
+            _ => ("", None, ""),
         };
         if used.is_some() {
-            played.used_ms = used;
+            self.set(&mut played.used_ms, used, source);
             // From the mover's point of view.
-            self.take_eval(own_eval, "", Color::White, place);
+            self.take_eval(eval, "", Color::White, place);
         }
         for (name, value) in words.iter().filter_map(|word| word.split_once('=')) {
             match name {
-                "tl" => played.clock_ms = ms(value).or(played.clock_ms),
-                "mt" => played.used_ms = ms(value).or(played.used_ms),
+                "tl" => self.set(&mut played.clock_ms, ms(value), "tl="),
+                "mt" => self.set(&mut played.used_ms, ms(value), "mt="),
                 "wv" => self.take_eval(value, "", mover, place),
                 _ => {}
             }
@@ -96,15 +100,23 @@ impl Commands {
                 None => self.take_eval(value, depth, mover, place),
             },
             "clk" => {
-                let clock = time_ms(value);
-                self.clocks += usize::from(clock.is_some());
-                self.short_clocks += usize::from(value.split(':').count() == 2 && !value.contains('.'));
-                played.clock_ms = clock.or(played.clock_ms);
+                let is_short = value.split(':').count() == 2 && !value.contains('.');
+                self.has_long_clocks |= time_ms(value).is_some() && !is_short;
+                self.has_short_clocks |= is_short;
+                self.set(&mut played.clock_ms, time_ms(value), "[%clk]");
             }
-            "emt" => played.used_ms = time_ms(value).or(played.used_ms),
+            "emt" => self.set(&mut played.used_ms, time_ms(value), "[%emt]"),
             _ => return false,
         }
         true
+    }
+
+    /// Takes a time where it is one, and keeps the form in which it is written.
+    fn set(&mut self, time: &mut Option<f64>, ms: Option<f64>, form: &'static str) {
+        *time = ms.or(*time);
+        if ms.is_some() && !self.time_forms.contains(&form) {
+            self.time_forms.push(form);
+        }
     }
 
     fn take_eval(&mut self, value: &str, depth: &str, mover: Color, place: usize) {
@@ -113,11 +125,6 @@ impl Commands {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_whole = is_number(value.strip_prefix('-').unwrap_or(value)) && is_number(depth);
         self.whole_evals += usize::from(is_whole);
-    }
-
-    /// Whether all clocks are written as `1:29`.
-    pub(super) fn are_clocks_short(&self) -> bool {
-        self.clocks > 0 && self.clocks == self.short_clocks
     }
 
     /// Gives the moves their evaluations. Whole numbers with a depth throughout are centipawns, as ChessBase
@@ -144,8 +151,8 @@ impl Commands {
 /// Returns text as it can be written within a comment or a variation, at any width of lines: white space is
 /// one blank, and braces are brackets.
 pub(super) fn one_line(text: &str) -> String {
-    let is_space = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}' | '\u{feff}');
-    let words: Vec<_> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> =
+        text.split(|c| is_blank(c) || c.is_control()).filter(|word| !word.is_empty()).collect();
     words.join(" ").replace('{', "(").replace('}', ")")
 }
 

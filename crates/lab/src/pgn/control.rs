@@ -1,9 +1,8 @@
 //! The time control that a game was played at, as its tags and its clocks tell it together, and the time that
 //! its clocks say was used.
 
-use super::tags::Tags;
 use super::{RecordedGame, RecordedMove};
-use zeitnot_engine::chess::{Color, Position};
+use zeitnot_engine::chess::Color;
 use zeitnot_engine::time::{Millis, TimeControl};
 
 /// A clock may gain this much without an increment, ms: servers round, and give back what the network took.
@@ -130,53 +129,45 @@ fn within(used: f64, clock: f64) -> Option<f64> {
     is_possible.then(|| used.clamp(0.0, clock.max(0.0)))
 }
 
-/// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading,
-/// and returns the controls of White and Black. `are_short` says that all clocks are written as `1:29`:
-/// minutes and seconds, or hours and minutes. What fits no reading is left out. The notes say it.
-pub(super) fn settle_time(
-    tags: &Tags,
-    start: &Position,
-    moves: &mut [RecordedMove],
-    are_short: bool,
-    notes: &mut Vec<String>,
-) -> [Option<RecordedControl>; 2] {
+/// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading.
+/// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
+/// fits no reading is left out. The game's notes say it.
+pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
+    let RecordedGame { tags, start, moves, notes, .. } = game;
     let tag = |color: Color| {
         let own = color.fold_wb("WhiteTimeControl", "BlackTimeControl");
-        tags.get(own).or_else(|| tags.get("TimeControl"))
+        tags.get(own).or_else(|| tags.get("TimeControl")).unwrap_or_default()
     };
     let read = |unit: fn(&str) -> Option<RecordedControl>| {
-        [Color::Black, Color::White].map(|color| tag(color).and_then(unit))
+        [Color::Black, Color::White].map(|color| unit(tag(color)))
     };
     let first_clocks = [start.turn(), !start.turn()].map(|color| {
         let first = usize::from(color != start.turn());
-        let own = moves.iter().enumerate().skip(first).step_by(2);
-        let (ply, clock) = own.filter_map(|(ply, played)| Some((ply, played.clock_ms?))).next()?;
-        Some((color, (ply / 2 + 1) as u32, clock))
+        let mut own = moves.iter().skip(first).step_by(2).zip(1..);
+        own.find_map(|(played, number)| Some((color, number, played.clock_ms?)))
     });
-    let agree =
-        |controls: &[Option<RecordedControl>; 2], unit: f64, fits: fn(&RecordedControl, u32, f64) -> bool| {
-            first_clocks.iter().flatten().all(|&(color, number, clock)| {
-                controls[color as usize].as_ref().is_none_or(|control| fits(control, number, unit * clock))
-            })
-        };
+    type Controls = [Option<RecordedControl>; 2];
+    let agree = |controls: &Controls, unit: f64, fits: fn(&RecordedControl, u32, f64) -> bool| {
+        first_clocks.iter().flatten().all(|&(color, number, clock)| {
+            controls[color as usize].as_ref().is_none_or(|control| fits(control, number, unit * clock))
+        })
+    };
     let written = read(RecordedControl::parse);
+    let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
+    let name = tag(start.turn());
     let is_explained = agree(&written, 1.0, RecordedControl::explains);
     if are_short && !is_explained && agree(&written, 60.0, RecordedControl::explains) {
         moves.iter_mut().filter_map(|played| played.clock_ms.as_mut()).for_each(|clock| *clock *= 60.0);
         notes.push("its clocks are read as hours and minutes, which its time control needs".into());
-        return written;
-    }
-    if agree(&written, 1.0, RecordedControl::allows) {
-        return written;
-    }
-    let name = tag(start.turn()).unwrap_or_default();
-    let minutes = read(|text| RecordedControl::of_numbers(text, 60.0));
-    if minutes.iter().any(Option::is_some) && agree(&minutes, 1.0, RecordedControl::explains) {
+        game.controls = written;
+    } else if agree(&written, 1.0, RecordedControl::allows) {
+        game.controls = written;
+    } else if minutes.iter().any(Option::is_some) && agree(&minutes, 1.0, RecordedControl::explains) {
         notes.push(format!("its time control {name:?} is read in minutes, which its clocks need"));
-        return minutes;
+        game.controls = minutes;
+    } else {
+        notes.push(format!("its clocks contradict its time control {name:?}, which is left out"));
     }
-    notes.push(format!("its clocks contradict its time control {name:?}, which is left out"));
-    [None, None]
 }
 
 /// Returns the time that was used for each move of a game, ms: as recorded, or by the clocks, where the
@@ -203,13 +194,13 @@ pub(crate) fn used_ms(game: &RecordedGame, told: Option<TimeControl>) -> Vec<Opt
 /// its unit. Days are for each move.
 fn in_words(text: &str) -> Option<TimeControl> {
     let text = text.to_lowercase().replace("plus", "+");
-    let (time, increment) = text.split_once('+').unwrap_or((&text, ""));
-    let increment: Vec<_> = words(increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)).collect();
-    let inc = if increment.is_empty() { Millis::ZERO } else { duration(increment.into_iter())? };
-    let moves = |text: &str| {
-        let mut words = words(text);
-        let number = words.next()?.parse().ok().filter(|&moves| moves > 0);
-        number.filter(|_| matches!(words.next(), None | Some("m" | "mv" | "move" | "moves")))
+    let (time, increment) = text.split_once('+').unwrap_or((&text, "0 s"));
+    let inc = duration(words(increment).filter(|word| !WORDS_OF_INCREMENTS.contains(word)))?;
+    let moves = |text: &str| match words(text).collect::<Vec<_>>()[..] {
+        [number] | [number, "m" | "mv" | "move" | "moves", ..] => {
+            number.parse().ok().filter(|moves| *moves > 0)
+        }
+        _ => None,
     };
     let (time, moves) = match time.split_once('/') {
         Some((time, behind)) => (time, Some(moves(behind)?)),
@@ -221,31 +212,29 @@ fn in_words(text: &str) -> Option<TimeControl> {
 
 /// Splits text into numbers and what stands between them, without dots and spaces.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_digit = |c: char| c.is_ascii_digit();
-    let parts = text.split(|c: char| c.is_whitespace() || "/,()".contains(c)).flat_map(move |word| {
-        let digits = word.find(|c| !is_digit(c)).unwrap_or(word.len());
-        let (number, unit) = word.split_at(digits);
+    let parts = text.split(|c: char| c.is_whitespace() || "/,()".contains(c)).flat_map(|word| {
+        let (number, unit) =
+            word.split_at(word.len() - word.trim_start_matches(|c: char| c.is_ascii_digit()).len());
         [number, unit.trim_end_matches('.')]
     });
     parts.filter(|part| !part.is_empty())
 }
 
-fn duration<'t>(mut words: impl Iterator<Item = &'t str>) -> Option<Millis> {
-    let mut seconds = 0.0;
-    let mut has_any = false;
-    while let Some(word) = words.next() {
-        let number: f64 = word.parse().ok()?;
-        let unit = match words.next()? {
-            "d" | "day" | "days" => 86_400.0,
-            "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
-            "m" | "min" | "mins" | "minute" | "minutes" | "'" | "′" => 60.0,
-            "s" | "sec" | "secs" | "second" | "seconds" | "''" | "\"" | "″" => 1.0,
+/// The sum of numbers with their units, at least one.
+fn duration<'t>(words: impl Iterator<Item = &'t str>) -> Option<Millis> {
+    let part = |pair: &[&str]| {
+        let unit = match pair.get(1)? {
+            &"d" | &"day" | &"days" => 86_400.0,
+            &"h" | &"hr" | &"hrs" | &"hour" | &"hours" => 3600.0,
+            &"m" | &"min" | &"mins" | &"minute" | &"minutes" | &"'" | &"′" => 60.0,
+            &"s" | &"sec" | &"secs" | &"second" | &"seconds" | &"''" | &"\"" | &"″" => 1.0,
             _ => return None,
         };
-        seconds += number * unit;
-        has_any = true;
-    }
-    has_any.then(|| Millis::from_secs(seconds))
+        Some(unit * pair[0].parse::<f64>().ok()?)
+    };
+    let words: Vec<_> = words.collect();
+    let seconds: Option<f64> = words.chunks(2).map(part).sum();
+    seconds.filter(|_| !words.is_empty()).map(Millis::from_secs)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use super::tags::{self, NEITHER_SCORES, Tags, result_of};
 use super::tokens::Token;
 use super::{RecordedGame, RecordedMove};
 use zeitnot_engine::chess::{Position, Variant, is_en_passant_sign, is_mark, is_null_move};
-use zeitnot_engine::files::decode;
 
 /// Begins the figures in comments and variations of an analysis.
 const OWN_FIGURES: &str = "wdl=";
@@ -32,28 +31,15 @@ pub(super) enum Taken {
 }
 
 pub(super) struct Draft {
-    pub(super) tags: Tags,
-    /// Empty lines behind the last tag.
-    empty_tag_lines: u32,
-    movetext: Option<Movetext>,
-    /// Comments before the first move.
-    comments: Vec<String>,
+    pub(super) game: RecordedGame,
+    has_movetext: bool,
+    commands: Commands,
     /// Variations that are open.
     depth: u32,
     /// What has been read of them.
     variation: String,
     /// The first problem.
     fault: Option<String>,
-    /// What people should know.
-    notes: Vec<String>,
-}
-
-struct Movetext {
-    start: Position,
-    variant: Variant,
-    position: Position,
-    moves: Vec<RecordedMove>,
-    commands: Commands,
     /// The result that follows the moves.
     result: Option<&'static str>,
     /// The last number of a move.
@@ -68,50 +54,62 @@ struct Movetext {
 }
 
 impl Draft {
-    pub(super) fn new() -> Draft {
+    pub(super) fn new(number: u64) -> Draft {
         Draft {
-            tags: Tags::default(),
-            empty_tag_lines: 0,
-            movetext: None,
-            comments: Vec::new(),
+            game: RecordedGame {
+                number,
+                tags: Tags::default(),
+                controls: [None, None],
+                time_forms: Vec::new(),
+                notes: Vec::new(),
+                start: Position::start(),
+                variant: Variant::Standard,
+                comments: Vec::new(),
+                moves: Vec::new(),
+                end: Position::start(),
+                has_result: false,
+            },
+            has_movetext: false,
+            commands: Commands::default(),
             depth: 0,
             variation: String::new(),
             fault: None,
-            notes: Vec::new(),
+            result: None,
+            number: None,
+            shift: None,
+            is_behind_number: false,
+            is_behind_empty_line: false,
+            zeros: None,
         }
     }
 
     /// Says whether nothing of a game has been read.
     pub(super) fn is_empty(&self) -> bool {
-        self.tags.is_empty() && self.movetext.is_none() && self.fault.is_none()
+        self.game.tags.first().is_none() && !self.has_movetext && self.fault.is_none()
     }
 
     pub(super) fn take(&mut self, token: Token<'_>) -> Taken {
         match token {
             Token::Tag(text) => return self.take_tag(text),
-            Token::Word(word) if self.depth > 0 => self.add_to_variation(&one_line(&decode(word))),
+            Token::Word(word) if self.depth > 0 => self.add_to_variation(word),
             Token::Word(word) => return self.take_word(word),
             Token::Comment(text) if self.depth > 0 => {
-                self.add_to_variation(&format!("{{{}}}", one_line(&decode(text))));
+                self.add_to_variation(&format!("{{{}}}", one_line(text)));
             }
-            Token::Comment(text) => self.take_comment(&decode(text)),
+            Token::Comment(text) => self.take_comment(text),
             Token::Open => self.open_variation(),
             // As in `1) e4`.
-            Token::Close if self.depth == 0 && self.is_behind_number() => {}
+            Token::Close if self.depth == 0 && self.is_behind_number => {}
             Token::Close if self.depth == 0 => self.break_off("a ) stands without its (".into()),
             Token::Close => self.close_variation(),
-            Token::EmptyLine if self.depth > 0 => {}
-            Token::EmptyLine => match &mut self.movetext {
-                Some(movetext) => movetext.is_behind_empty_line = true,
-                None => self.empty_tag_lines += 1,
-            },
+            Token::EmptyLine => self.is_behind_empty_line |= self.depth == 0,
             Token::Fault(text) => self.break_off(text.into()),
         }
         Taken::Inside
     }
 
     /// Returns the game, or the problem with it. `is_last` says that the text ends here.
-    pub(super) fn finish(mut self, number: u64, is_last: bool) -> Result<RecordedGame, String> {
+    pub(super) fn finish(mut self, is_last: bool) -> Result<RecordedGame, String> {
         if self.depth > 0 {
             self.break_off("a variation has no end".into());
         }
@@ -120,61 +118,56 @@ impl Draft {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let Some(movetext) = self.movetext else { return Err("it has no moves".into()) };
-        let Movetext { start, variant, position, mut moves, result, commands, .. } = movetext;
-        let (mut tags, comments, mut notes) = (self.tags, self.comments, self.notes);
-        notes.extend(tags.settle_result(result));
-        commands.settle_evals(&mut moves, &mut notes);
-        let controls = settle_time(&tags, &start, &mut moves, commands.are_clocks_short(), &mut notes);
+        let mut game = self.game;
+        game.notes.extend(game.tags.settle_result(self.result));
+        self.commands.settle_evals(&mut game.moves, &mut game.notes);
+        settle_time(&mut game, self.commands.has_short_clocks && !self.commands.has_long_clocks);
+        game.time_forms = self.commands.time_forms;
         // Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
         // tag is to be trusted.
-        let has_result = tags.result().is_some() && (result.is_some() || !is_last);
-        if tags.annotators().1 {
-            for played in &mut moves {
+        game.has_result = game.tags.result().is_some() && (self.result.is_some() || !is_last);
+        if game.tags.annotators().1 {
+            for played in &mut game.moves {
                 played.comments.retain(|comment| !comment.starts_with(OWN_FIGURES));
                 played.variations.retain(|variation| !variation.contains(OWN_FIGURES));
             }
         }
-        let end = position;
-        Ok(RecordedGame { number, tags, controls, notes, start, variant, comments, moves, end, has_result })
+        Ok(game)
     }
 
     fn break_off(&mut self, reason: String) {
         self.fault.get_or_insert(reason);
     }
 
-    fn take_tag(&mut self, text: &[u8]) -> Taken {
+    fn take_tag(&mut self, text: &str) -> Taken {
         let read = tags::read(text);
-        if self.movetext.is_some() {
+        let tags = &self.game.tags;
+        let is_next = read.as_ref().is_some_and(|tag| match self.is_behind_empty_line {
+            false => tags.first() == Some(tag.name),
+            true => tags.first().is_some() && (tag.name == tags::FIRST || tags.get(tag.name).is_some()),
+        });
+        if is_next || self.has_movetext {
             return Taken::Next;
-        }
-        if let Some((name, _)) = read {
-            let is_next = match self.empty_tag_lines {
-                0 => self.tags.begin_with(name),
-                _ => name == tags::FIRST || self.tags.get(name).is_some(),
-            };
-            if is_next && !self.tags.is_empty() {
-                return Taken::Next;
-            }
         }
         // A variation or a comment in front of the tags was prose.
         self.depth = 0;
         self.variation.clear();
-        if self.tags.is_empty() {
-            self.comments.clear();
+        if tags.first().is_none() {
+            self.game.comments.clear();
         }
-        self.empty_tag_lines = 0;
+        self.is_behind_empty_line = false;
         match read {
-            Some((name, value)) => self.tags.push(name, decode(&value)),
-            None => self.break_off(format!("the tag {} cannot be read", quoted(&decode(text)))),
+            Some(tag) => self.game.tags.push(tag.name, tag.value),
+            None => self.break_off(format!("the tag {} cannot be read", quoted(text))),
         }
         Taken::Inside
     }
 
     fn take_comment(&mut self, text: &str) {
-        match self.movetext.as_mut().filter(|movetext| !movetext.moves.is_empty()) {
-            Some(movetext) => movetext.commands.apply(text, !movetext.position.turn(), &mut movetext.moves),
-            None => self.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty())),
+        if self.game.moves.is_empty() {
+            self.game.comments.extend(Some(one_line(text)).filter(|text| !text.is_empty()));
+        } else {
+            self.commands.apply(text, !self.game.end.turn(), &mut self.game.moves);
         }
     }
 
@@ -188,9 +181,8 @@ impl Draft {
     fn open_variation(&mut self) {
         if self.depth > 0 {
             self.add_to_variation("(");
-        } else if let Some(movetext) = &mut self.movetext {
-            movetext.zeros = None;
         }
+        self.zeros = None;
         self.depth += 1;
     }
 
@@ -200,59 +192,32 @@ impl Draft {
             return self.add_to_variation(")");
         }
         let text = std::mem::take(&mut self.variation);
-        if let Some(played) = self.movetext.as_mut().and_then(|movetext| movetext.moves.last_mut())
-            && !text.is_empty()
-        {
+        if let Some(played) = self.game.moves.last_mut().filter(|_| !text.is_empty()) {
             played.variations.push(text);
         }
     }
 
-    fn take_word(&mut self, word: &[u8]) -> Taken {
-        let text = decode(word);
-        if text.is_ascii() {
-            return self.take_text(&text);
-        }
-        // Spaces of Unicode may stand between moves.
-        let mut taken = Taken::Inside;
-        for part in text.split(|c: char| c.is_whitespace() || c == '\u{200b}' || c == '\u{feff}') {
-            if taken == Taken::Last && !part.is_empty() {
-                self.break_off(format!("{} follows the result", quoted(part)));
-            } else if !part.is_empty() {
-                taken = self.take_text(part);
-            }
-            if taken == Taken::Next {
-                break;
-            }
-        }
-        taken
-    }
-
-    fn take_text(&mut self, text: &str) -> Taken {
+    fn take_word(&mut self, text: &str) -> Taken {
         let is_written_out = text.starts_with(|c: char| c.is_ascii_alphabetic());
-        let may_be_mark = !is_written_out || LETTERS.contains(&text);
-        if may_be_mark && (LETTERS.contains(&text) || is_mark(text) || self.is_unknown_mark(text)) {
-            if let Some(movetext) = &mut self.movetext {
-                movetext.zeros = None;
-            }
+        if LETTERS.contains(&text) || !is_written_out && (is_mark(text) || self.is_unknown_mark(text)) {
+            self.zeros = None;
             return Taken::Inside;
         }
-        let result = if is_written_out { None } else { result_of(text) };
+        let result = result_of(text);
         let (number, rest) = if result.is_some() { (None, text) } else { split_number(text) };
         if result.is_none() && self.begins_another_game(number) {
             return Taken::Next;
         }
         self.begin_movetext();
-        if let Some(movetext) = &mut self.movetext {
-            movetext.is_behind_empty_line = false;
-            let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
-            movetext.zeros = may_be_result.then_some(movetext.is_behind_number);
-            if result.is_some_and(|result| result != NEITHER_SCORES) {
-                movetext.result = result;
-                return Taken::Last;
-            }
-            if let Some(problem) = number.and_then(|number| movetext.take_number(number.value)) {
-                self.break_off(problem);
-            }
+        self.is_behind_empty_line = false;
+        let may_be_result = result == Some(NEITHER_SCORES) && self.fault.is_none();
+        self.zeros = may_be_result.then_some(self.is_behind_number);
+        if result.is_some_and(|result| result != NEITHER_SCORES) {
+            self.result = result;
+            return Taken::Last;
+        }
+        if let Some(number) = number {
+            self.take_number(number.value);
         }
         if !rest.is_empty() {
             self.take_move(rest);
@@ -264,38 +229,33 @@ impl Draft {
     fn is_unknown_mark(&mut self, text: &str) -> bool {
         let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
         let is_mark = text.chars().all(is_sign) && !is_null_move(text);
-        if is_mark && !self.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
-            self.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
+        if is_mark && !self.game.notes.iter().any(|note| note.starts_with(UNKNOWN_MARK)) {
+            self.game.notes.push(format!("{UNKNOWN_MARK} {}", quoted(text)));
         }
         is_mark
-    }
-
-    fn is_behind_number(&self) -> bool {
-        self.movetext.as_ref().is_some_and(|movetext| movetext.is_behind_number)
     }
 
     /// Says whether a word begins another game, where no tag and no result stands between the two: without
     /// tags, the number 1 does, and behind an empty line numbers tell it.
     fn begins_another_game(&mut self, number: Option<MoveNumber>) -> bool {
-        let Some(movetext) = &self.movetext else { return false };
-        let has_begun = !movetext.moves.is_empty() || self.fault.is_some();
+        let has_begun = self.has_movetext && (!self.game.moves.is_empty() || self.fault.is_some());
         let is_first = matches!(number, Some(MoveNumber { value: 1, is_blacks: false }));
-        let is_behind_first = movetext.number == Some(1) && movetext.position.turn().is_black();
-        if is_first && self.tags.is_empty() && has_begun && !is_behind_first {
+        let is_behind_first = self.number == Some(1) && self.game.end.turn().is_black();
+        if is_first && self.game.tags.first().is_none() && has_begun && !is_behind_first {
             return true;
         }
-        if !movetext.is_behind_empty_line || !has_begun {
+        if !self.is_behind_empty_line || !has_begun {
             return false;
         }
-        let is_whites = movetext.position.turn().is_white() || self.fault.is_some();
-        match (number, movetext.number) {
+        let is_whites = self.game.end.turn().is_white() || self.fault.is_some();
+        match (number, self.number) {
             // `1...` goes on behind `1. e4`.
             (Some(MoveNumber { value: 1, is_blacks }), Some(1)) => is_whites || !is_blacks,
             (Some(MoveNumber { value: 1, .. }), _) => true,
             (Some(_), _) => false,
             (None, None) => is_whites,
             (None, Some(_)) => {
-                if is_whites && !movetext.is_behind_number {
+                if is_whites && !self.is_behind_number {
                     self.break_off("an empty line stands within the moves, and no number behind it".into());
                 }
                 false
@@ -304,94 +264,83 @@ impl Draft {
     }
 
     fn begin_movetext(&mut self) {
-        if self.movetext.is_some() {
+        if std::mem::replace(&mut self.has_movetext, true) {
             return;
         }
-        let (variant, start) = self.tags.start().unwrap_or_else(|problem| {
-            self.break_off(problem);
-            (Variant::Standard, Position::start())
-        });
-        self.movetext = Some(Movetext {
-            position: start.clone(),
-            shift: self.tags.get("FEN").is_none().then_some(0),
-            start,
-            variant,
-            moves: Vec::new(),
-            commands: Commands::default(),
-            result: None,
-            number: None,
-            is_behind_number: false,
-            is_behind_empty_line: false,
-            zeros: None,
-        });
+        match self.game.tags.start() {
+            Ok((variant, start)) => {
+                (self.game.variant, self.game.end) = (variant, start.clone());
+                self.game.start = start;
+            }
+            Err(problem) => self.break_off(problem),
+        }
+        self.shift = self.game.tags.get("FEN").is_none().then_some(0);
     }
 
     /// Decides what the last word means if that is `0-0`. As a result it is taken back.
     fn settle_zeros(&mut self) {
-        let Some(movetext) = &mut self.movetext else { return };
-        let Some(is_behind_number) = movetext.zeros.take() else { return };
+        let Some(is_behind_number) = self.zeros else { return };
         let is_legal = self.fault.is_none();
-        let is_result = match self.tags.written_result() {
+        let is_result = match self.game.tags.written_result() {
             Some(NEITHER_SCORES) => !(is_legal && is_behind_number),
-            Some("*") | None => !(is_behind_number || is_legal && self.tags.is_empty()),
+            Some("*") | None => !(is_behind_number || is_legal && self.game.tags.first().is_none()),
             Some(_) => !is_behind_number && !is_legal,
         };
         if !is_result {
             return;
         }
         self.fault = None;
-        movetext.result = Some(NEITHER_SCORES);
+        self.result = Some(NEITHER_SCORES);
         if is_legal {
-            movetext.position = movetext.before_last();
-            let last = movetext.moves.pop().map(|last| last.comments).unwrap_or_default();
-            let comments = movetext.moves.last_mut().map_or(&mut self.comments, |last| &mut last.comments);
-            comments.extend(last);
+            self.game.end = self.before_last();
+            let last = self.game.moves.pop().map(|last| last.comments).unwrap_or_default();
+            let before = self.game.moves.last_mut();
+            before.map_or(&mut self.game.comments, |last| &mut last.comments).extend(last);
         }
     }
 
     fn take_move(&mut self, text: &str) {
-        let Some(movetext) = self.movetext.as_mut().filter(|_| self.fault.is_none()) else { return };
-        movetext.is_behind_number = false;
-        match movetext.position.read_move(text) {
+        if self.fault.is_some() {
+            return;
+        }
+        self.is_behind_number = false;
+        let position = &self.game.end;
+        match position.read_move(text) {
             Ok(played) => {
-                movetext.position = movetext.position.play(played);
-                movetext.moves.push(RecordedMove::new(played));
+                self.game.end = position.play(played);
+                self.game.moves.push(RecordedMove::new(played));
             }
-            Err(_) if is_en_passant_sign(text) && movetext.ends_en_passant() => {}
+            Err(_) if is_en_passant_sign(text) && self.ends_en_passant() => {}
             Err(_) => {
                 // Of garbage the beginning is enough.
-                let error = movetext
-                    .position
-                    .read_move(&shown(text))
-                    .map_or_else(|error| error.to_string(), |_| quoted(text));
-                self.fault = Some(format!("ply {}: {error}", movetext.moves.len() + 1));
+                let error = position.read_move(&shown(text));
+                let error = error.map_or_else(|error| error.to_string(), |_| quoted(text));
+                self.break_off(format!("ply {}: {error}", self.game.moves.len() + 1));
             }
         }
     }
-}
 
-impl Movetext {
-    /// Takes the number of a move. Returns the problem with it: if it is too high, a move before it is
-    /// missing. One that is too low is a slip of the pen.
-    fn take_number(&mut self, number: u32) -> Option<String> {
+    /// Takes the number of a move. If it is too high, a move before it is missing. One that is too low is a
+    /// slip of the pen.
+    fn take_number(&mut self, number: u32) {
         self.number = Some(number);
         self.is_behind_number = true;
-        let shift = i64::from(number) - i64::from(self.position.game_ply() / 2 + 1);
-        let due = *self.shift.get_or_insert(shift);
-        (shift > due).then(|| {
-            let (ply, due) = (self.moves.len() + 1, i64::from(number) - shift + due);
-            format!("ply {ply}: the number {number} stands where move {due} is due")
-        })
+        let shift = i64::from(number) - i64::from(self.game.end.game_ply() / 2 + 1);
+        let most = *self.shift.get_or_insert(shift);
+        if shift > most {
+            let (ply, due) = (self.game.moves.len() + 1, i64::from(number) - shift + most);
+            self.break_off(format!("ply {ply}: the number {number} stands where move {due} is due"));
+        }
     }
 
     /// The position before the last move.
     fn before_last(&self) -> Position {
-        let before = &self.moves[..self.moves.len().saturating_sub(1)];
-        before.iter().fold(self.start.clone(), |position, played| position.play(played.r#move))
+        let before = &self.game.moves[..self.game.moves.len().saturating_sub(1)];
+        before.iter().fold(self.game.start.clone(), |position, played| position.play(played.r#move))
     }
 
     fn ends_en_passant(&self) -> bool {
-        self.moves.last().is_some_and(|last| self.before_last().is_en_passant(last.r#move))
+        self.game.moves.last().is_some_and(|last| self.before_last().is_en_passant(last.r#move))
     }
 }
 

@@ -15,7 +15,6 @@ mod tags;
 mod tokens;
 mod write;
 
-use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -42,6 +41,8 @@ pub struct RecordedGame {
     pub tags: Tags,
     /// The time controls of Black and White, as far as tags and clocks agree.
     pub controls: [Option<RecordedControl>; 2],
+    /// The forms in which its clocks and times are written, such as `[%clk]`.
+    pub time_forms: Vec<&'static str>,
     /// What people should know of how it was read.
     pub notes: Vec<String>,
     /// The position before the first move.
@@ -115,10 +116,6 @@ pub enum GameError {
     },
 }
 
-/// Endings of files of positions. In an archive they are read, to say so, rather than a text that describes
-/// them.
-const POSITIONS: [&str; 2] = [".epd", ".fen"];
-
 /// The games of a stream, in their order. It ends after [`GameError::Read`]. After [`GameError::Broken`] it
 /// goes on.
 ///
@@ -146,8 +143,9 @@ impl<'a> Games<'a> {
     /// [`GameError::Read`] if it cannot be opened, or is no text.
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
+        // In an archive positions are opened, to say so, rather than a text that describes them.
         match files::open_text(path, &[".pgn", ".epd", ".fen"]) {
-            Ok(file) if POSITIONS.iter().any(|ending| file.name.ends_with(ending)) => {
+            Ok(file) if file.name.ends_with(".epd") || file.name.ends_with(".fen") => {
                 let text = format!(
                     "{} holds positions, not games; `zeitnot solve` and `zeitnot eval` read it",
                     file.name
@@ -171,15 +169,6 @@ impl<'a> Games<'a> {
     }
 }
 
-impl fmt::Debug for Games<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Games")
-            .field("name", &self.name)
-            .field("number", &self.number)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Iterator for Games<'_> {
     type Item = Result<RecordedGame, GameError>;
 
@@ -187,20 +176,25 @@ impl Iterator for Games<'_> {
         if self.ended {
             return None;
         }
-        let mut draft = Draft::new();
+        let mut draft = Draft::new(self.number + 1);
         while let Some(token) = self.tokens.next() {
             match draft.take(token) {
                 Taken::Inside => continue,
-                Taken::Last => self.tokens.end_game(),
+                // What follows on the same line may be a tag.
+                Taken::Last => self.tokens.may_be_tag = true,
                 Taken::Next => self.tokens.give_back(),
             }
             return Some(self.finish(draft));
         }
         self.ended = true;
-        match self.tokens.take_error() {
-            Some(error) => Some(Err(self.cut_off(&draft, error))),
+        match self.tokens.error.take() {
             None if draft.is_empty() => None,
             None => Some(self.finish(draft)),
+            Some(error) => {
+                let within = format!("{}, within game {}", in_our_words(&error), self.number + 1);
+                let error = if draft.is_empty() { error } else { io::Error::other(within) };
+                Some(Err(GameError::Read { name: self.name.clone(), error }))
+            }
         }
     }
 }
@@ -208,17 +202,8 @@ impl Iterator for Games<'_> {
 impl Games<'_> {
     fn finish(&mut self, draft: Draft) -> Result<RecordedGame, GameError> {
         self.number += 1;
-        let (number, players) = (self.number, draft.tags.players());
-        draft.finish(number, self.ended).map_err(|reason| GameError::Broken { number, players, reason })
-    }
-
-    /// The stream has failed, and with it the game that was being read.
-    fn cut_off(&self, draft: &Draft, error: io::Error) -> GameError {
-        let error = match draft.is_empty() {
-            true => error,
-            false => io::Error::other(format!("{}, within game {}", in_our_words(&error), self.number + 1)),
-        };
-        GameError::Read { name: self.name.clone(), error }
+        let (number, players) = (self.number, draft.game.tags.players());
+        draft.finish(self.ended).map_err(|reason| GameError::Broken { number, players, reason })
     }
 }
 

@@ -1,9 +1,8 @@
 //! The tags of a game: how they are written, and what they say of its result and of the rules that it was
 //! played by.
 
-use std::borrow::Cow;
-
 use zeitnot_engine::chess::{Position, Variant};
+use zeitnot_engine::files::is_blank;
 
 /// The tag with which the standard lets a game begin.
 pub(super) const FIRST: &str = "Event";
@@ -67,13 +66,9 @@ impl Tags {
         self.pairs.push((name.into(), value.into()));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-
-    /// Says whether the first tag has this name.
-    pub(super) fn begin_with(&self, name: &str) -> bool {
-        self.pairs.first().is_some_and(|(first, _)| first == name)
+    /// The name of the first tag.
+    pub(super) fn first(&self) -> Option<&str> {
+        self.pairs.first().map(|(name, _)| name.as_str())
     }
 
     /// The result in the tag, as the standard writes it.
@@ -162,68 +157,47 @@ pub(super) fn result_of(text: &str) -> Option<&'static str> {
 /// Reads the result that a text begins with, and returns its length too. Blanks may stand within it, and a
 /// tag or a bracket right behind it.
 pub(super) fn result_at(text: &str) -> Option<(&'static str, usize)> {
-    let is_over = |rest: &str| rest.chars().next().is_none_or(|c| c.is_whitespace() || "[({;".contains(c));
-    let with = |(white, black, result): (&str, &str, &'static str)| {
+    let is_over = |rest: &str| rest.chars().next().is_none_or(|c| is_blank(c) || "[({;".contains(c));
+    let of_both = RESULTS.iter().find_map(|(white, black, result)| {
         let rest = text.strip_prefix(white)?.trim_start().strip_prefix(['-', '–', '—', '−', ':'])?;
-        Some((result, rest.trim_start().strip_prefix(black)?))
-    };
+        Some((*result, rest.trim_start().strip_prefix(black).filter(|rest| is_over(rest))?))
+    });
     let alone = || {
-        let open = text.strip_prefix('*').map(|rest| ("*", rest));
-        open.or_else(|| Some(("1/2-1/2", text.strip_prefix("1/2").or_else(|| text.strip_prefix('½'))?)))
+        let of_one = [("*", "*"), ("1/2", "1/2-1/2"), ("½", "1/2-1/2")].into_iter();
+        of_one.filter_map(|(written, result)| Some((result, text.strip_prefix(written)?))).next()
     };
-    let found = RESULTS.into_iter().find_map(|form| with(form).filter(|(_, rest)| is_over(rest)));
-    let (result, rest) = found.or_else(alone).filter(|(_, rest)| is_over(rest))?;
+    let (result, rest) = of_both.or_else(alone).filter(|(_, rest)| is_over(rest))?;
     Some((result, text.len() - rest.len()))
 }
 
-/// Returns the length of the tag at the start of a line, or `None` if that is no tag. White space may be
-/// anywhere in it, and a value may have quotes in it: the tag ends at a quote with a bracket.
-pub(super) fn length(line: &[u8]) -> Option<usize> {
-    Parts::of(line).map(|parts| parts.length)
+/// A tag as it is written.
+pub(super) struct Written<'t> {
+    pub(super) name: &'t str,
+    /// Without the backslashes before quotes and backslashes.
+    pub(super) value: String,
+    pub(super) length: usize,
 }
 
-/// Reads a tag: its name and its value, in which a backslash stands before quotes and backslashes.
-pub(super) fn read(tag: &[u8]) -> Option<(&str, Cow<'_, [u8]>)> {
-    let Parts { name, value, .. } = Parts::of(tag)?;
-    if !value.contains(&b'\\') {
-        return Some((name, Cow::Borrowed(value)));
+/// Reads the tag at the start of a line. White space may be anywhere in it, and a value may have quotes in it:
+/// the tag ends at a quote with a bracket.
+pub(super) fn read(line: &str) -> Option<Written<'_>> {
+    let rest = line.strip_prefix('[')?.trim_start();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_+#=:-".contains(c);
+    let (name, rest) = rest.split_at(rest.find(|c| !is_name(c))?);
+    let value = rest.trim_start().strip_prefix('"').filter(|_| !name.is_empty())?;
+    let ends = |(place, _): (usize, _)| {
+        let behind = value[place + 1..].trim_start().strip_prefix(']')?;
+        Some((&value[..place], line.len() - behind.len()))
+    };
+    let is_escaped = |place: usize| (place - value[..place].trim_end_matches('\\').len()) % 2 == 1;
+    let mut quotes = value.match_indices('"');
+    let plain = quotes.clone().filter(|(place, _)| !is_escaped(*place)).find_map(ends);
+    // As in "C:\", where the backslash is meant as it stands.
+    let (value, length) = plain.or_else(|| quotes.find_map(ends))?;
+    let mut rest = value.chars().peekable();
+    let mut value = String::new();
+    while let Some(c) = rest.next() {
+        value.push(rest.next_if(|next| c == '\\' && "\"\\".contains(*next)).unwrap_or(c));
     }
-    let mut plain = Vec::with_capacity(value.len());
-    let mut bytes = value.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        let escaped = bytes.next_if(|next| byte == b'\\' && matches!(next, b'"' | b'\\'));
-        plain.push(escaped.unwrap_or(byte));
-    }
-    Some((name, Cow::Owned(plain)))
-}
-
-struct Parts<'t> {
-    name: &'t str,
-    value: &'t [u8],
-    length: usize,
-}
-
-impl<'t> Parts<'t> {
-    fn of(line: &'t [u8]) -> Option<Parts<'t>> {
-        let rest = line.strip_prefix(b"[")?.trim_ascii_start();
-        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_+#=:-".contains(byte);
-        let (name, rest) = rest.split_at(rest.iter().take_while(is_name).count());
-        let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty())?;
-        let value = rest.trim_ascii_start().strip_prefix(b"\"")?;
-        let begin = line.len() - value.len();
-        let ends = |place: usize| {
-            let behind = value[place + 1..].trim_ascii_start().strip_prefix(b"]")?;
-            Some((place, line.len() - behind.len()))
-        };
-        let is_escaped =
-            |place: usize| value[..place].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
-        let mut quotes = (0..value.len()).filter(|&place| value[place] == b'"');
-        let (end, length) = quotes
-            .clone()
-            .filter(|&place| !is_escaped(place))
-            .find_map(ends)
-            // As in "C:\", where the backslash is meant as it stands.
-            .or_else(|| quotes.find_map(ends))?;
-        Some(Parts { name, value: &line[begin..begin + end], length })
-    }
+    Some(Written { name, value, length })
 }

@@ -293,6 +293,8 @@ fn games_without_tags_and_results_are_told_apart_by_their_numbers() {
         ("1. e4 e5\n\nNf3 Nc6 *\n", &[]),
         ("1. e4 e5 1-0\n2. Nf3 Nc6 1-0\n", &[2]),
         ("1. e4 e5\n1. d4 d5 2. c4\n1. c4", &[2, 3, 1]),
+        // A regression: this was read without end.
+        ("e4\u{a0}1. d4 d5\n", &[1, 2]),
         ("[White \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 1. Nf3 Nf6 2. Ng1 Ng8 5. e4 *\n", &[9]),
     ] {
         let games = Games::new("text", text.as_bytes()).filter_map(Result::ok);

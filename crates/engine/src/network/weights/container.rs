@@ -149,7 +149,7 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
             format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
         }
         _ => match OtherKind::of(&start[..start.len().min(TELLING)]) {
-            Some(kind) if kind != OtherKind::Binary => kind.to_string(),
+            Some(kind) if kind != OtherKind::BINARY => kind.to_string(),
             _ => {
                 let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
                 format!("starts with {}", bytes.join(" "))

@@ -1,4 +1,4 @@
-//! Picks one of a file's policy heads and one of its value heads.
+//! Picks one of a file's policy heads and one of its value heads, and how a bare model takes positions.
 
 use super::NetworkErrorKind;
 use super::message::{self, Weights};
@@ -34,6 +34,8 @@ option_choice! {
 pub struct HeadChoice {
     pub policy: PolicyHeadName,
     pub value: ValueHeadName,
+    /// Lc0's number of the input format of a bare ONNX model, which cannot tell it.
+    pub input_format: Option<i32>,
 }
 
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {

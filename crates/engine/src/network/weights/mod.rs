@@ -99,7 +99,15 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     let (metadata, (policy_heads, value_heads), model) = match kind {
         FileKind::Onnx => {
             let bytes = chunks.copy_to_bytes(chunks.remaining());
-            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(path, bytes, None)?))
+            (
+                NetworkMetadata::default(),
+                only_heads,
+                Model::Onnx(onnx_model::bare(path, bytes, None, choice.input_format)?),
+            )
+        }
+        FileKind::Lc0 if choice.input_format.is_some() => {
+            let reason = "this file tells its own, and takes no other".into();
+            return Err(NetworkErrorKind::Mismatch { part: "InputFormat".into(), reason });
         }
         FileKind::Lc0 => {
             let net: Net = chunks.decode()?;

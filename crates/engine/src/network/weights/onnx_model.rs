@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use half::{bf16, f16};
+use prost::encoding::{self, DecodeContext, WireType};
 use prost::{Enumeration, Message};
 
 use super::container::{Chunks, NETWORK_START};
@@ -48,7 +50,8 @@ pub struct OnnxModel {
 }
 
 impl OnnxModel {
-    /// Reads a bare model. Its tensors have these names, or Lc0's. `path` is its name in messages.
+    /// Reads a bare model. Its tensors have these names, or Lc0's, its input Lc0's format of this number, or
+    /// what the model says. `path` is its name in messages.
     ///
     /// # Errors
     /// Fails if the bytes are no model, or if a tensor is missing or of another shape.
@@ -56,8 +59,9 @@ impl OnnxModel {
         path: &Path,
         bytes: Bytes,
         names: Option<TensorNames>,
+        input_format: Option<i32>,
     ) -> Result<OnnxModel, NetworkError> {
-        bare(path, bytes, names).map_err(|kind| NetworkError::new(path, kind))
+        bare(path, bytes, names, input_format).map_err(|kind| NetworkError::new(path, kind))
     }
 
     /// Adds the softmax that its win, draw and loss lack. What is appended to a model is merged into it.
@@ -84,11 +88,65 @@ impl OnnxModel {
         self
     }
 
+    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths. What stands
+    /// in front of a model is merged into it.
+    pub fn with_scaled_rule50(mut self) -> OnnxModel {
+        const COUNTER: usize = 109;
+        const UNIT: f32 = 99.0;
+        let [scaled, factors] = ["rule50", "rule50_factors"].map(|end| format!("{}/{end}", self.names.input));
+        let Ok(taken) = renamed(&self.bytes, &[7, 1, 1], &self.names.input, &scaled) else { return self };
+        let factor = |plane| if plane == COUNTER { 1.0 / UNIT } else { 1.0 };
+        let bytes = |number: f32| match self.data_type {
+            DataType::Float32 => number.to_le_bytes().to_vec(),
+            DataType::Float16 => f16::from_f32(number).to_le_bytes().to_vec(),
+            DataType::Bfloat16 => bf16::from_f32(number).to_le_bytes().to_vec(),
+        };
+        let raw: Vec<u8> = (0..PLANES).map(factor).flat_map(bytes).collect();
+        let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
+        let tensor = onnx::Tensor { dims, data_type, name: Some(factors.clone()), external_data: Vec::new() };
+        let node = onnx::Node {
+            input: vec![self.names.input.clone(), factors],
+            output: vec![scaled.clone()],
+            name: Some(scaled),
+            op_type: Some("Mul".into()),
+            attribute: Vec::new(),
+        };
+        let mut tensor = tensor.encode_to_vec();
+        encoding::bytes::encode(9, &raw, &mut tensor);
+        let mut graph = onnx::Graph { node: vec![node], ..onnx::Graph::default() }.encode_to_vec();
+        encoding::bytes::encode(5, &tensor, &mut graph);
+        let mut model = Vec::new();
+        encoding::bytes::encode(7, &graph, &mut model);
+        self.bytes = [model, taken].concat().into();
+        self
+    }
+
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
         graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
     }
+}
+
+/// Copies a protobuf message. Where `path` leads, field by field, the text `from` becomes `to`.
+fn renamed(mut message: &[u8], path: &[u32], from: &str, to: &str) -> Result<Vec<u8>, prost::DecodeError> {
+    let Some((field, path)) = path.split_first() else {
+        return Ok(if message == from.as_bytes() { to.into() } else { message.into() });
+    };
+    let mut copy = Vec::new();
+    while !message.is_empty() {
+        let begin = message;
+        let (tag, kind) = encoding::decode_key(&mut message)?;
+        if tag == *field && kind == WireType::LengthDelimited {
+            let mut content = Vec::new();
+            encoding::bytes::merge(kind, &mut content, &mut message, DecodeContext::default())?;
+            encoding::bytes::encode(tag, &renamed(&content, path, from, to)?, &mut copy);
+        } else {
+            encoding::skip_field(kind, tag, &mut message, DecodeContext::default())?;
+            copy.extend(&begin[..begin.len() - message.len()]);
+        }
+    }
+    Ok(copy)
 }
 
 /// The form in which a model takes positions.
@@ -232,18 +290,19 @@ pub(crate) fn embedded(
 
 /// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
-/// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
+/// Planes are taken to be Lc0's classical ones unless the user has `told` another format, or the model's
+/// metadata say it.
 /// An error lists the names that are there.
 pub(crate) fn bare(
     path: &Path,
     bytes: Bytes,
     named: Option<TensorNames>,
+    told: Option<i32>,
 ) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
-    let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
-        Some(entry) => format::input_format(entry.value().parse().ok())?,
-        None => InputFormat::Classical,
-    };
+    let own = model.metadata.iter().find(|entry| entry.key() == METADATA_INPUT_FORMAT);
+    let number = told.map_or_else(|| own.map_or(Some(1), |own| own.value().parse().ok()), Some);
+    let input_format = format::input_format(number)?;
     let graph = model.graph.unwrap_or_default();
     let has_output = |name: &str| graph.output.iter().any(|output| output.name() == name);
     let names = named.unwrap_or_else(|| TensorNames {
