@@ -48,7 +48,7 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
     if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let content = text(Bounded::new(content, Arc::new(AtomicU64::new(compressed))))?;
+        let content = text(Bounded::boxed(content, Arc::new(AtomicU64::new(compressed))))?;
         return Ok(TextFile { name: without_compression(&name), content, notes });
     }
     let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
@@ -87,9 +87,9 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let consumed = Arc::new(AtomicU64::new(0));
     let source = Counted { source, consumed: consumed.clone() };
     Ok(match kind {
-        Some(FileKind::Gzip) => Bounded::new(MultiGzDecoder::new(source), consumed),
-        Some(FileKind::Zstandard) => Bounded::new(zstd::Decoder::new(source)?, consumed),
-        Some(FileKind::Bzip2) => Bounded::new(MultiBzDecoder::new(source), consumed),
+        Some(FileKind::Gzip) => Bounded::boxed(MultiGzDecoder::new(source), consumed),
+        Some(FileKind::Zstandard) => Bounded::boxed(zstd::Decoder::new(source)?, consumed),
+        Some(FileKind::Bzip2) => Bounded::boxed(MultiBzDecoder::new(source), consumed),
         _ => Box::new(source),
     })
 }
@@ -142,7 +142,7 @@ struct Bounded<R> {
 }
 
 impl<R: Read + Send + 'static> Bounded<R> {
-    fn new(source: R, consumed: Arc<AtomicU64>) -> Content {
+    fn boxed(source: R, consumed: Arc<AtomicU64>) -> Content {
         Box::new(Bounded { source, consumed, given: 0 })
     }
 }
