@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::kind::{FileKind, TELLING};
 use super::lines::decode;
-use super::zipped;
+use super::zipped::{self, Content, without_compression};
 
 /// Bytes of the longest signature of a compressed file.
 const SIGNATURE: usize = 6;
@@ -23,9 +23,6 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth,
 /// short games that are all alike to a fiftieth.
 const MAX_RATIO: u64 = 200;
-
-/// Content that is read as it is needed.
-pub(super) type Content = Box<dyn Read + Send>;
 
 /// A file of text that is open.
 pub struct TextFile {
@@ -63,12 +60,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     open_text(path, &[])?.content.read_to_end(&mut bytes)?;
     Ok(decode(&bytes).trim_start_matches('\u{feff}').to_owned())
-}
-
-pub(super) fn without_compression(name: &str) -> String {
-    let name = name.to_lowercase();
-    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
-    inner.unwrap_or(&name).to_owned()
 }
 
 /// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
