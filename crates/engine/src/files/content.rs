@@ -45,7 +45,7 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
     if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let content = text(Bounded::new(content, Arc::new(AtomicU64::new(compressed))))?;
+        let content = text(bounded(content, Arc::new(AtomicU64::new(compressed))))?;
         return Ok(TextFile { name: without_compression(&name), content, notes });
     }
     let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
@@ -78,9 +78,9 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let consumed = Arc::new(AtomicU64::new(0));
     let source = Counted { source, consumed: consumed.clone() };
     Ok(match kind {
-        Some(FileKind::Gzip) => Bounded::new(MultiGzDecoder::new(source), consumed),
-        Some(FileKind::Zstandard) => Bounded::new(zstd::Decoder::new(source)?, consumed),
-        Some(FileKind::Bzip2) => Bounded::new(MultiBzDecoder::new(source), consumed),
+        Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
+        Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(source)?, consumed),
+        Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(source), consumed),
         _ => Box::new(source),
     })
 }
@@ -132,10 +132,9 @@ struct Bounded<R> {
     given: u64,
 }
 
-impl<R: Read + Send + 'static> Bounded<R> {
-    fn new(source: R, consumed: Arc<AtomicU64>) -> Content {
-        Box::new(Bounded { source, consumed, given: 0 })
-    }
+/// Bounds what `source` may give, which inflates what it has `consumed`.
+fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
+    Box::new(Bounded { source, consumed, given: 0 })
 }
 
 impl<R: Read> Read for Bounded<R> {
