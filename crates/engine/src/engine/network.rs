@@ -36,7 +36,7 @@ option_group! {
         policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
         /// Value head to use, if the network has more than one.
         value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
-        /// Number of Lc0's input format that a bare ONNX model (.onnx) takes. 0 is what the model says, else 1.
+        /// Lc0's number of the input format of a bare ONNX model (.onnx). 0 is what the model says, or 1.
         input_format: Option<NonZero<usize>> = None, in 0..=133, "InputFormat", "input-format", hidden;
         /// Number of search threads. 0 lets the backend choose: one for each core of the CPU, or one for each
         /// accelerator.

@@ -14,7 +14,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::kind::{FileKind, TELLING};
 use super::lines::decode;
-use super::zipped;
+use super::zipped::{self, Content, without_compression};
 
 /// Bytes of the longest signature of a compressed file.
 const SIGNATURE: usize = 6;
@@ -23,9 +23,6 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth,
 /// short games that are all alike to a fiftieth.
 const MAX_RATIO: u64 = 200;
-
-/// Content that is read as it is needed.
-pub(super) type Content = Box<dyn Read + Send>;
 
 /// A file of text that is open.
 pub struct TextFile {
@@ -48,7 +45,7 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
     if kind == Some(FileKind::Zip) && path.is_file() {
         let zipped::Member { name, content, compressed, notes } = zipped::open(path, endings)?;
-        let content = text(Bounded::boxed(content, Arc::new(AtomicU64::new(compressed))))?;
+        let content = text(bounded(content, Arc::new(AtomicU64::new(compressed))))?;
         return Ok(TextFile { name: without_compression(&name), content, notes });
     }
     let name = path.file_name().filter(|name| *name != "-").unwrap_or_default().to_string_lossy();
@@ -63,12 +60,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     open_text(path, &[])?.content.read_to_end(&mut bytes)?;
     Ok(decode(&bytes).trim_start_matches('\u{feff}').to_owned())
-}
-
-pub(super) fn without_compression(name: &str) -> String {
-    let name = name.to_lowercase();
-    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
-    inner.unwrap_or(&name).to_owned()
 }
 
 /// Opens a file and returns its uncompressed content, which may be anything. `-` is stdin.
@@ -87,9 +78,9 @@ fn inflated(source: impl Read + Send + 'static) -> io::Result<Content> {
     let consumed = Arc::new(AtomicU64::new(0));
     let source = Counted { source, consumed: consumed.clone() };
     Ok(match kind {
-        Some(FileKind::Gzip) => Bounded::boxed(MultiGzDecoder::new(source), consumed),
-        Some(FileKind::Zstandard) => Bounded::boxed(zstd::Decoder::new(source)?, consumed),
-        Some(FileKind::Bzip2) => Bounded::boxed(MultiBzDecoder::new(source), consumed),
+        Some(FileKind::Gzip) => bounded(MultiGzDecoder::new(source), consumed),
+        Some(FileKind::Zstandard) => bounded(zstd::Decoder::new(source)?, consumed),
+        Some(FileKind::Bzip2) => bounded(MultiBzDecoder::new(source), consumed),
         _ => Box::new(source),
     })
 }
@@ -141,10 +132,9 @@ struct Bounded<R> {
     given: u64,
 }
 
-impl<R: Read + Send + 'static> Bounded<R> {
-    fn boxed(source: R, consumed: Arc<AtomicU64>) -> Content {
-        Box::new(Bounded { source, consumed, given: 0 })
-    }
+/// Bounds what `source` may give, which inflates what it has `consumed`.
+fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
+    Box::new(Bounded { source, consumed, given: 0 })
 }
 
 impl<R: Read> Read for Bounded<R> {

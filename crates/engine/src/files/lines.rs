@@ -10,8 +10,8 @@ const MAX_LINE: usize = 1 << 20;
 /// What Windows-1252 has at 0x80 to 0x9f, where Latin-1 has control characters.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
-/// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes, with
-/// the letters that Windows adds to it.
+/// Returns the text of `bytes`: UTF-8, and what is none as Latin-1, which the standard of PGN prescribes,
+/// with the letters that Windows adds to it.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);

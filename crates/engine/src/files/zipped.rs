@@ -9,7 +9,8 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::content::{Content, without_compression};
+/// Content that is read as it is needed.
+pub(super) type Content = Box<dyn Read + Send>;
 
 /// A file of an archive.
 pub(super) struct Member {
@@ -46,6 +47,12 @@ pub fn open(path: &Path, endings: &[&str]) -> io::Result<Member> {
         .then(|| format!("{}: {} is read, ignored: {}", path.display(), names[chosen], ignored.join(", ")));
     let (content, compressed) = content(archive, chosen)?;
     Ok(Member { name: names[chosen].clone(), content, compressed, notes: note.into_iter().collect() })
+}
+
+pub(super) fn without_compression(name: &str) -> String {
+    let name = name.to_lowercase();
+    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
+    inner.unwrap_or(&name).to_owned()
 }
 
 /// What macOS and other systems add.

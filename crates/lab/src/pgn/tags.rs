@@ -178,8 +178,8 @@ pub(super) struct Written<'t> {
     pub(super) length: usize,
 }
 
-/// Reads the tag at the start of a line. White space may be anywhere in it, and a value may have quotes in it:
-/// the tag ends at a quote with a bracket.
+/// Reads the tag at the start of a line. White space may be anywhere in it, and a value may have quotes in
+/// it: the tag ends at a quote with a bracket.
 pub(super) fn read(line: &str) -> Option<Written<'_>> {
     let rest = line.strip_prefix('[')?.trim_start();
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_+#=:-".contains(c);

@@ -88,8 +88,8 @@ impl OnnxModel {
         self
     }
 
-    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths. What stands
-    /// in front of a model is merged into it.
+    /// Scales the fifty-move counter as models of TensorFlow need it, which were trained on 99ths. What
+    /// stands in front of a model is merged into it.
     pub fn with_scaled_rule50(mut self) -> OnnxModel {
         const COUNTER: usize = 109;
         const UNIT: f32 = 99.0;
