@@ -28,7 +28,9 @@ fn analyse(folder: &Path, text: &str, more: &[&str]) -> std::process::Output {
 #[test]
 fn games_come_back_with_evaluations_glyphs_variations_and_times() {
     let folder = tempfile::tempdir().unwrap();
-    let report = json(&analyse(folder.path(), &games("A"), &["--json"]));
+    let output = analyse(folder.path(), &games("A"), &["--json"]);
+    assert!(stderr(&output).contains("clocks are from [%clk] in 1 game\n"), "{}", stderr(&output));
+    let report = json(&output);
     let text = report["pgn"].as_str().unwrap();
     let read: Vec<_> = Games::new("text", text.as_bytes()).map(|game| game.unwrap()).collect();
     let [clocks, mate] = &read[..] else { panic!("{text}") };

@@ -282,8 +282,10 @@ impl<'a> RecordedGames<'a> {
 
     /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
     pub(super) fn clocks(&self) -> Option<(String, String)> {
+        let plural = |games: u64| if games == 1 { "" } else { "s" };
+        let forms = self.time_forms.iter();
         let forms: Vec<_> =
-            self.time_forms.iter().map(|(form, games)| format!("{form} in {games} games")).collect();
+            forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games))).collect();
         (!forms.is_empty()).then(|| ("clocks".to_owned(), format!("from {}", forms.join(", "))))
     }
 
