@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use crate::foreign::in_our_words;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 use crate::note::Note;
+use crate::system::threads::EndingThreads;
 
 #[cfg(test)]
 mod tests;
@@ -37,16 +39,18 @@ pub struct Device {
 pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Result<Arc<dyn Backend>, BackendError> {
     let pool = DevicePool::new(devices, notes);
     let info = pool.joint_info()?;
+    let mut threads = EndingThreads::default();
     let (sender, requests) = unbounded();
     let queue = Arc::new(Mutex::new(Queue { next: None, requests }));
     // From here on a failure drops the sender, which ends the threads.
     for device in &pool.devices {
         for _ in 0..device.threads {
             let thread = DeviceThread { pool: pool.clone(), device: device.clone(), queue: queue.clone() };
-            thread.start()?;
+            threads.0.push(thread.start()?);
         }
     }
-    Ok(Arc::new(Multiplexer { info, pool, requests: sender }))
+    let requests = Arc::new(DeviceThreads { queue: sender, _threads: threads });
+    Ok(Arc::new(Multiplexer { info, pool, requests }))
 }
 
 impl Device {
@@ -157,8 +161,14 @@ impl DevicePool {
 struct Multiplexer {
     info: BackendInfo,
     pool: Arc<DevicePool>,
-    /// The threads end with the last sender, here or in an evaluator.
-    requests: Sender<Request>,
+    requests: Arc<DeviceThreads>,
+}
+
+/// The threads end when the last of backend and evaluators drops the queue, and that waits for them.
+#[derive(Debug)]
+struct DeviceThreads {
+    queue: Sender<Request>,
+    _threads: EndingThreads,
 }
 
 impl Backend for Multiplexer {
@@ -181,7 +191,7 @@ impl Backend for Multiplexer {
 
 /// Positions are copied, so that no thread refers to another one's memory.
 struct Dispatcher {
-    requests: Sender<Request>,
+    requests: Arc<DeviceThreads>,
     spare: Vec<EvalSlot>,
 }
 
@@ -200,7 +210,7 @@ impl Evaluator for Dispatcher {
             slots.resize_with(batch.len(), EvalSlot::default);
             slots.iter_mut().zip(&*batch).for_each(|(slot, asked)| slot.copy_inputs(asked));
             let (back, evaluated) = bounded(1);
-            if self.requests.send(Request { slots, back }).is_err() {
+            if self.requests.queue.send(Request { slots, back }).is_err() {
                 let reason = "all of its devices have failed, as the messages before this one explain".into();
                 return Err(BackendError::Evaluation { backend: MULTIPLEXING.into(), reason });
             }
@@ -229,10 +239,10 @@ struct DeviceThread {
 }
 
 impl DeviceThread {
-    fn start(self) -> Result<(), BackendError> {
+    fn start(self) -> Result<JoinHandle<()>, BackendError> {
         let evaluator = self.device.backend.evaluator()?;
         let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
-        thread.map(drop).map_err(|error| BackendError::Thread {
+        thread.map_err(|error| BackendError::Thread {
             backend: MULTIPLEXING.into(),
             reason: in_our_words(&error),
         })
