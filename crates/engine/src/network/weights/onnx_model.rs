@@ -123,8 +123,12 @@ impl OnnxModel {
 
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
+        self.has_node("DequantizeLinear")
+    }
+
+    pub(crate) fn has_node(&self, op_type: &str) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
-        graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
+        graph.node.iter().any(|node| node.op_type() == op_type)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The options of the backend: the device that evaluates, and how it is to do that.
 
-use ort::ep::{self, ExecutionProviderDispatch};
+use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider as _, ExecutionProviderDispatch};
 
 use super::NAME;
+use super::batch_sizes::BatchSizes;
 use super::provider::Provider;
+use crate::network::folders;
 use crate::network::onnx::BuildOptions;
-use crate::network::weights::{DataType, InputForm};
+use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -37,7 +39,6 @@ option_choice! {
 
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
-    #[derive(Copy)]
     pub(crate) struct OnnxRuntimeParams {
         /// Execution provider, which is a type of device.
         provider: Provider = Provider::Cpu, "provider";
@@ -50,6 +51,8 @@ option_group! {
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
+        /// Options of the execution provider itself, for experiments, as in prefer_nhwc=1;fuse_conv_bias=1.
+        ep: String = String::new(), "ep", "ep", hidden;
     }
 }
 
@@ -67,6 +70,8 @@ pub struct DeviceOptions {
     pub input: InputForm,
     /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
     pub(crate) needs_cpu: bool,
+    /// Options of the provider that the user adds, or has in the place of ours.
+    provider_options: Vec<(String, String)>,
 }
 
 impl DeviceOptions {
@@ -76,7 +81,7 @@ impl DeviceOptions {
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
         use WantedPrecision::{Bf16, Fp16, Fp32};
-        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
+        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, ep } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
         let computed: &[WantedPrecision] = match provider {
             Provider::Cpu => &[Fp32],
@@ -100,7 +105,14 @@ impl DeviceOptions {
             WantedInputs::Packed => InputForm::Packed,
             WantedInputs::Planes => InputForm::Planes,
         };
-        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false })
+        let of_provider =
+            ep.split(';').filter(|option| !option.is_empty()).map(|option| option.split_once('='));
+        let Some(provider_options) = of_provider.collect::<Option<Vec<_>>>() else {
+            return refused("ep", &ep, "KEY=VALUE, and more behind semicolons".into());
+        };
+        let provider_options =
+            provider_options.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false, provider_options })
     }
 
     /// Returns the way in which models must be built for it.
@@ -157,23 +169,27 @@ impl DeviceOptions {
     /// registered, and for plugins, whose devices are given to the session.
     pub(super) fn registration(&self) -> Option<ExecutionProviderDispatch> {
         let cuda = || {
-            ep::CUDA::default()
+            let ours = ep::CUDA::default()
                 .with_device_id(self.gpu as i32)
                 .with_tf32(true)
-                // The exhaustive search takes seconds for each size of batch, in the middle of a game.
-                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
-                .build()
-                .error_on_failure()
+                // The exhaustive search takes seconds for each size of batch.
+                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic);
+            let options = self.provider_options.iter();
+            let all = options.fold(ours, |ours, (key, value)| ours.with_arbitrary_config(key, value));
+            all.build().error_on_failure()
         };
         (self.provider == Provider::Cuda).then(cuda)
     }
 
-    /// Returns the options of a plugin's provider, under their full names.
-    pub(super) fn plugin_options(&self) -> Vec<(String, String)> {
-        let options = match self.provider {
-            Provider::OpenVino => vec![("load_config", self.openvino_config())],
+    /// Returns the options of a plugin's provider for `model`, under their full names.
+    pub(super) fn plugin_options(&self, model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
+        let mut options = match self.provider {
+            Provider::OpenVino => vec![("load_config".to_owned(), self.openvino_config())],
+            Provider::TensorRtRtx => tensorrt_rtx_options(model, sizes),
             _ => Vec::new(),
         };
+        options.retain(|(key, _)| self.provider_options.iter().all(|(own, _)| own != key));
+        options.extend_from_slice(&self.provider_options);
         let ep_name = self.provider.plugin().map_or("", |plugin| plugin.ep_name);
         options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
     }
@@ -192,6 +208,20 @@ impl DeviceOptions {
     }
 }
 
+/// Kernels that were compiled are kept for the next start, and the sizes of batches are said beforehand.
+fn tensorrt_rtx_options(model: &OnnxModel, sizes: &BatchSizes) -> Vec<(String, String)> {
+    let one: String = model.input_form.sizes().iter().map(|size| format!("x{size}")).collect();
+    let profile = |name: &str, size: usize| {
+        (format!("nv_profile_{name}_shapes"), format!("{}:{size}{one}", model.names.input))
+    };
+    let smallest = model.fixed_batch.unwrap_or(1);
+    let cache = folders::cache().map(|folder| folder.join("tensorrt-rtx").to_string_lossy().into_owned());
+    let cache = cache.map(|folder| ("nv_runtime_cache_path".to_owned(), folder));
+    let profiles =
+        [profile("min", smallest), profile("opt", sizes.largest()), profile("max", sizes.largest())];
+    profiles.into_iter().chain(cache).collect()
+}
+
 /// Returns whether the processor multiplies numbers in bfloat16.
 fn computes_bfloat16() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -202,7 +232,11 @@ fn computes_bfloat16() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::network::onnx;
+    use crate::network::weights::{HeadChoice, Model, NetworkFile};
 
     fn parse(options: &str) -> Result<DeviceOptions, ParamError> {
         DeviceOptions::parse(&Params::parse(options).unwrap())
@@ -270,7 +304,34 @@ mod tests {
         assert_eq!(
             error_of("batch=3"),
             "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, \
-             inputs"
+             inputs, ep"
         );
+        assert_eq!(
+            error_of("provider=cuda,ep=nhwc"),
+            "ep=nhwc: expected KEY=VALUE, and more behind semicolons"
+        );
+    }
+
+    #[test]
+    fn tensorrt_rtx_keeps_its_kernels_and_knows_the_sizes_of_its_batches() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/goldens/nets/tiny.pb.gz");
+        let file = NetworkFile::load(path.as_ref(), HeadChoice::default()).unwrap();
+        let Model::Layers(layers, _) = file.model else { panic!("no layers") };
+        let options = |text: &str| {
+            let device = parse(text).unwrap();
+            let model = onnx::build(layers.clone(), &device.build_options());
+            let options = device.plugin_options(&model, &BatchSizes::of(device.provider, &model));
+            let short = |key: &str| key.strip_prefix("NvTensorRTRTXExecutionProvider.").unwrap().to_owned();
+            options.into_iter().map(|(key, value)| (short(&key), value)).collect::<BTreeMap<_, _>>()
+        };
+        let packed = options("provider=tensorrt-rtx");
+        assert_eq!(packed["nv_profile_min_shapes"], "/input/packed:1x112x8");
+        assert_eq!(packed["nv_profile_opt_shapes"], "/input/packed:256x112x8");
+        assert_eq!(packed["nv_profile_max_shapes"], "/input/packed:256x112x8");
+        assert!(packed["nv_runtime_cache_path"].ends_with("tensorrt-rtx"));
+        let planes =
+            options("provider=tensorrt-rtx,inputs=planes,ep=nv_runtime_cache_path=x;enable_cuda_graph=1");
+        assert_eq!(planes["nv_profile_max_shapes"], "/input/planes:256x112x8x8");
+        assert_eq!((&*planes["nv_runtime_cache_path"], &*planes["enable_cuda_graph"]), ("x", "1"));
     }
 }

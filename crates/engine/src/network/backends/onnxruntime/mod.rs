@@ -10,9 +10,11 @@
 pub mod finder;
 pub mod provider;
 
+mod batch_sizes;
 pub mod causes;
 mod device_options;
 pub mod nvidia;
+mod pinned;
 mod process_environment;
 mod runners;
 mod runtime;
@@ -45,9 +47,6 @@ const PREFERRED_GPU_BATCH: usize = 256;
 
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 8;
-/// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
-/// larger number. They are compiled at the start, not in the middle of a move.
-const COMPILED_SIZES: &[usize] = &[1, 2];
 /// Positions with which a model is tried: none is lost, won or drawn in all networks.
 const TRIED: [&str; 2] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -93,18 +92,14 @@ impl OnnxRuntime {
             queues,
             virtual_pace: None,
         };
-        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));
-        // The first evaluator makes the first session, and its batches find outputs of a wrong type, shape or
-        // range.
-        let mut evaluator = sessions.evaluator()?;
         let tried = TRIED.map(|fen| {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
             EvalSlot::of(&history, info.input_format.into())
         });
-        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
-            evaluator.evaluate(&mut tried.clone()[..size])?;
-        }
-        drop(evaluator);
+        let sessions = Arc::new(SessionPool::new(runtime, model, device.clone(), tried));
+        // The first evaluator makes the first session, and its batch finds outputs of a wrong type, shape or
+        // range.
+        sessions.evaluator()?.evaluate(&mut sessions.tried.clone())?;
         Ok(OnnxRuntime { info, sessions })
     }
 }
