@@ -118,7 +118,7 @@ impl Cli {
         if let Command::Setup(args) = &mut command {
             args.is_offline = self.offline;
         }
-        let status = command.run(&mut output);
+        let status = command.run(|| with_all_in_help(Cli::command()), &mut output);
         match status.and_then(|status| output.finish().map(|()| status)) {
             Ok(ExitStatus::Success) => ExitCode::SUCCESS,
             Ok(ExitStatus::Negative) => ExitCode::from(1),
@@ -141,7 +141,7 @@ fn expanded(argument: OsString) -> Vec<OsString> {
     if files.is_empty() { vec![argument] } else { files }
 }
 
-pub(crate) fn with_all_in_help(command: clap::Command) -> clap::Command {
+fn with_all_in_help(command: clap::Command) -> clap::Command {
     let shown = |arg: clap::Arg| match arg.get_help_heading() {
         Some(FLAGS_HEADING) => arg.hide(false),
         _ => arg,

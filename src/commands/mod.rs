@@ -85,7 +85,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    pub(crate) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
+    /// `whole` makes the description of the command line, all options shown.
+    pub(crate) fn run(
+        self,
+        whole: fn() -> clap::Command,
+        output: &mut Output,
+    ) -> Result<ExitStatus, Failure> {
         match self {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),
@@ -103,8 +108,8 @@ impl Command {
             Command::Perft(args) => eval::perft(&args, output),
             Command::Lab(command) => command.run(output),
             Command::Options(args) => reference::options(&args, output),
-            Command::Completions(args) => reference::completions(&args, output),
-            Command::Man(args) => reference::man(&args, output),
+            Command::Completions(args) => reference::completions(&args, whole(), output),
+            Command::Man(args) => reference::man(&args, whole(), output),
         }
     }
 }

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::{Cli, with_all_in_help};
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OptionKind, OptionSpec};
@@ -145,15 +144,25 @@ pub(crate) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) fn completions(args: &CompletionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+/// `command` is the whole command line.
+pub(super) fn completions(
+    args: &CompletionsArgs,
+    mut command: clap::Command,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut with_all_in_help(Cli::command()), "zeitnot", &mut text);
+    clap_complete::generate(args.shell, &mut command, "zeitnot", &mut text);
     write(output, &text)
 }
 
-pub(super) fn man(args: &ManArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+/// `command` is the whole command line.
+pub(super) fn man(
+    args: &ManArgs,
+    command: clap::Command,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
     // A page names its command's version, and subcommands have none of their own.
-    let mut command = with_all_in_help(Cli::command()).propagate_version(true).disable_help_subcommand(true);
+    let mut command = command.propagate_version(true).disable_help_subcommand(true);
     command.build();
     match &args.out {
         Some(folder) => {
@@ -193,7 +202,10 @@ fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Subcommand;
+
     use super::*;
+    use crate::commands::{Command, uci::UciArgs};
 
     #[test]
     fn every_option_is_a_line_under_the_head() {
@@ -225,7 +237,9 @@ mod tests {
 
     #[test]
     fn a_manual_page_has_a_short_synopsis_and_all_options() {
-        let mut command = with_all_in_help(Cli::command()).disable_help_subcommand(true);
+        let command = clap::Command::new("zeitnot").about("An engine").args_conflicts_with_subcommands(true);
+        let command = Command::augment_subcommands(UciArgs::augment_args(command));
+        let mut command = command.mut_args(|arg| arg.hide(false)).disable_help_subcommand(true);
         command.build();
         let text = page(&mut command).unwrap();
         let synopsis = text.split_once(SYNOPSIS).unwrap().1.split("\n.SH ").next().unwrap();
