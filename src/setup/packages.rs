@@ -50,7 +50,7 @@ impl Package {
     }
 
     pub(super) fn runtime(provider: Provider) -> Option<&'static Package> {
-        Package::named(provider.runtime_package())
+        Package::named(provider.spec().runtime_package)
     }
 
     pub(super) fn plugin(provider: Provider) -> Option<&'static Package> {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_file_has_a_version_and_hashes_of_all_that_providers_need() {
         let all: Vec<Package> = serde_json::from_str(include_str!("packages.json")).unwrap();
-        let mut needed: Vec<_> = Provider::all().map(Provider::runtime_package).collect();
+        let mut needed: Vec<_> = Provider::all().map(|provider| provider.spec().runtime_package).collect();
         needed.extend(Provider::all().filter_map(|provider| Some(provider.plugin()?.package)));
         for name in needed {
             assert!(Package::named(name).is_some(), "{name}");

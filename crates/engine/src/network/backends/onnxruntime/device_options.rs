@@ -6,6 +6,7 @@ use super::NAME;
 use super::provider::Provider;
 use crate::network::onnx::BuildOptions;
 use crate::network::weights::{DataType, InputForm};
+use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
@@ -45,8 +46,9 @@ option_group! {
         gpu: u32 = 0, in 0..=255, "gpu";
         /// Number format in which the device computes.
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
-        /// Number of threads that work on one batch on a CPU. 1 is best, because the search has its own
-        /// threads.
+        /// On a CPU the number of threads that work on one batch: 1 is best, because the search has its own
+        /// threads. On a GPU the number of batches that it receives at once, 2 if none is given: one can be
+        /// transferred while another is computed.
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
@@ -63,6 +65,8 @@ pub struct DeviceOptions {
     pub(crate) precision: WantedPrecision,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// Batches that an accelerator receives at once, or 0 for a CPU.
+    pub(super) queues: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
     /// True if the CPU computes what the device cannot compute of a model. Otherwise that is an error.
@@ -75,15 +79,9 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        use WantedPrecision::{Bf16, Fp16, Fp32};
         let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
-        let computed: &[WantedPrecision] = match provider {
-            Provider::Cpu => &[Fp32],
-            Provider::OpenVino if computes_bfloat16() => &[Bf16, Fp32],
-            Provider::OpenVino => &[Fp32],
-            _ => &[Fp16, Fp32],
-        };
+        let computed = (provider.spec().precisions)();
         let refused = |key: &str, value: &str, expected: String| {
             Err(ParamError::Value { key: key.into(), value: value.into(), expected })
         };
@@ -100,7 +98,9 @@ impl DeviceOptions {
             WantedInputs::Packed => InputForm::Packed,
             WantedInputs::Planes => InputForm::Planes,
         };
-        Ok(DeviceOptions { provider, gpu, precision, threads, input, needs_cpu: false })
+        let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
+        let (threads, queues) = if provider.is_accelerator() { (1, queues) } else { (threads, 0) };
+        Ok(DeviceOptions { provider, gpu, precision, threads, queues, input, needs_cpu: false })
     }
 
     /// Returns the way in which models must be built for it.
@@ -112,6 +112,7 @@ impl DeviceOptions {
                 DataType::Float32
             },
             input: self.input,
+            fixed_batch: self.provider.spec().fixed_batch,
             ..BuildOptions::default()
         }
     }
@@ -165,7 +166,23 @@ impl DeviceOptions {
                 .build()
                 .error_on_failure()
         };
-        (self.provider == Provider::Cuda).then(cuda)
+        // Its programs are compiled once for each model. A session finds those of the last one in `cache`.
+        let coreml = || {
+            let cache = folders::cache().map(|cache| cache.join("coreml"));
+            let coreml = ep::CoreML::default()
+                .with_model_format(ep::coreml::ModelFormat::MLProgram)
+                .with_static_input_shapes(true);
+            let cached = match cache.filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+                Some(folder) => coreml.with_model_cache_dir(folder.to_string_lossy()),
+                None => coreml,
+            };
+            cached.build().error_on_failure()
+        };
+        match self.provider {
+            Provider::Cuda => Some(cuda()),
+            Provider::CoreMl => Some(coreml()),
+            _ => None,
+        }
     }
 
     /// Returns the options of a plugin's provider, under their full names.
@@ -190,14 +207,6 @@ impl DeviceOptions {
         }});
         config.to_string()
     }
-}
-
-/// Returns whether the processor multiplies numbers in bfloat16.
-fn computes_bfloat16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512bf16");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 #[cfg(test)]
@@ -265,7 +274,7 @@ mod tests {
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
             error_of("provider=abacus"),
-            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu"
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt-rtx, webgpu, coreml"
         );
         assert_eq!(
             error_of("batch=3"),

@@ -12,25 +12,29 @@ pub mod provider;
 
 pub mod causes;
 mod device_options;
+mod fallback;
 pub mod nvidia;
 mod process_environment;
 mod runners;
 mod runtime;
 mod sessions;
+mod shared;
 mod tensors;
 
 use std::sync::Arc;
 
 use self::sessions::SessionPool;
+use self::shared::SharedEvaluators;
 use crate::chess::{History, Variant};
 use crate::foreign;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, cores};
 use crate::options::OptionChoice;
 use crate::system::gpus::nvidia_gpus;
 
 pub use device_options::DeviceOptions;
 pub(crate) use device_options::OnnxRuntimeParams;
+pub(super) use fallback::open;
 pub use finder::LibraryError;
 pub use process_environment::software_counts_as_gpu;
 pub use provider::{Provider, SystemPart};
@@ -59,6 +63,8 @@ const TRIED: [&str; 2] = [
 pub struct OnnxRuntime {
     info: BackendInfo,
     sessions: Arc<SessionPool>,
+    /// Of an accelerator.
+    shared: Option<Arc<SharedEvaluators>>,
 }
 
 impl OnnxRuntime {
@@ -73,10 +79,10 @@ impl OnnxRuntime {
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let (queues, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
-            (ACCELERATOR_QUEUES, PREFERRED_GPU_BATCH, 1)
+        let (preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
+            (PREFERRED_GPU_BATCH, 1)
         } else {
-            (0, PREFERRED_BATCH, cores().div_ceil(device.threads))
+            (PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let info = BackendInfo {
             name: NAME.into(),
@@ -90,7 +96,7 @@ impl OnnxRuntime {
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
             preferred_threads,
-            queues,
+            queues: device.queues,
             virtual_pace: None,
         };
         let sessions = Arc::new(SessionPool::new(runtime, model, device.clone()));
@@ -102,10 +108,13 @@ impl OnnxRuntime {
             EvalSlot::of(&history, info.input_format.into())
         });
         for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
-            evaluator.evaluate(&mut tried.clone()[..size])?;
+            let mut batch = tried.clone();
+            evaluator.evaluate(&mut batch[..size])?;
+            EvalSlot::check_numbers(&info, &batch[..size])?;
         }
         drop(evaluator);
-        Ok(OnnxRuntime { info, sessions })
+        let shared = (info.queues > 0).then(|| Arc::new(SharedEvaluators::new(info.queues)));
+        Ok(OnnxRuntime { info, sessions, shared })
     }
 }
 
@@ -151,7 +160,10 @@ impl Backend for OnnxRuntime {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(self.sessions.evaluator()?))
+        match &self.shared {
+            Some(shared) => shared.evaluator(|| self.sessions.evaluator()),
+            None => Ok(Box::new(self.sessions.evaluator()?)),
+        }
     }
 }
 
