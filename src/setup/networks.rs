@@ -54,7 +54,10 @@ pub(crate) enum DownloadError {
     Unknown(String),
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("{reason}. {} {address} in another way and give the engine the file with --weights", begin(helps))]
+    #[error(
+        "{reason}. {} {address} in another way and give the engine the file with --weights",
+        begin(helps)
+    )]
     Failed { reason: String, helps: Helps, address: String },
 }
 
@@ -201,9 +204,18 @@ impl PublishedNetwork {
         let before = self.size - missing;
         let schemes = if self.address.starts_with("https:") { "=https" } else { "=http,https" };
         let mut curl = Command::new("curl");
-        curl.args(["--fail", "--location", "--max-redirs", "10", "--proto", schemes, "--proto-redir", schemes])
-            .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
-            .args(["--max-filesize", &self.size.to_string(), "--silent", "--show-error"]);
+        curl.args([
+            "--fail",
+            "--location",
+            "--max-redirs",
+            "10",
+            "--proto",
+            schemes,
+            "--proto-redir",
+            schemes,
+        ])
+        .args(["--connect-timeout", "20", "--speed-limit", "1000", "--speed-time", "30"])
+        .args(["--max-filesize", &self.size.to_string(), "--silent", "--show-error"]);
         if before > 0 {
             curl.args(["--continue-at", &before.to_string()]);
         }
@@ -367,10 +379,18 @@ mod tests {
     fn what_curl_ends_with_says_whether_trying_again_helps() {
         let helps = |code, said: &str| broken_by(Some(code), said, false).map(|broken| broken.helps);
         let slow = "curl: (28) Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds";
-        assert_eq!([helps(0, ""), helps(18, ""), helps(28, slow)], [None, Some(Helps::Attempt), Some(Helps::Attempt)]);
-        assert!(broken_by(Some(28), slow, true).unwrap().reason.starts_with("the server is silent or too slow"));
+        assert_eq!(
+            [helps(0, ""), helps(18, ""), helps(28, slow)],
+            [None, Some(Helps::Attempt), Some(Helps::Attempt)]
+        );
+        assert!(
+            broken_by(Some(28), slow, true).unwrap().reason.starts_with("the server is silent or too slow")
+        );
         let answered = |status| format!("curl: (22) The requested URL returned error: {status}");
-        assert_eq!(broken_by(Some(22), &answered("404 Not Found"), false).unwrap().reason, "the server answers 404");
+        assert_eq!(
+            broken_by(Some(22), &answered("404 Not Found"), false).unwrap().reason,
+            "the server answers 404"
+        );
         for (status, expected) in
             [("404", Helps::AnotherWay), ("503", Helps::StartingAgain), ("429", Helps::StartingAgain)]
         {

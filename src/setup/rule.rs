@@ -2,9 +2,9 @@
 
 use super::machine::{Machine, Part};
 use super::packages::has_builds;
-use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
 #[cfg(test)]
 use zeitnot_engine::network::backends::onnxruntime::provider::Capabilities;
+use zeitnot_engine::network::backends::onnxruntime::{Provider, SystemPart};
 use zeitnot_engine::system::gpus::{Gpu, Maker};
 
 /// The oldest driver for CUDA 13, which NVIDIA's providers are built for.

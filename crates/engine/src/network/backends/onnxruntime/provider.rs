@@ -102,7 +102,13 @@ pub static PROVIDERS: [ProviderSpec; 6] = [
             module: "onnxruntime_ep_openvino",
         }),
         systems: Some(("Linux and Windows on x86_64", |os, arch| os != "macos" && arch == "x86_64")),
-        precisions: || if computes_bfloat16() { &[WantedPrecision::Bf16, WantedPrecision::Fp32] } else { &[WantedPrecision::Fp32] },
+        precisions: || {
+            if computes_bfloat16() {
+                &[WantedPrecision::Bf16, WantedPrecision::Fp32]
+            } else {
+                &[WantedPrecision::Fp32]
+            }
+        },
         ..CPU
     },
     ProviderSpec {

@@ -106,7 +106,8 @@ impl Runtime {
         }
         let gpus = nvidia_gpus();
         let has_code = gpus.is_empty() || gpus.iter().any(|gpu| provider.has_code_for(gpu) != Some(false));
-        let gpu = || gpus.iter().map(|gpu| format!("{gpu}, {}", gpu.details())).collect::<Vec<_>>().join(", ");
+        let gpu =
+            || gpus.iter().map(|gpu| format!("{gpu}, {}", gpu.details())).collect::<Vec<_>>().join(", ");
         if has_code { Ok(()) } else { Err(LibraryError::NoCode { provider, gpu: gpu() }) }
     }
 
