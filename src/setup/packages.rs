@@ -93,7 +93,8 @@ impl Package {
 
 /// All packages of `provider` are published for a system.
 pub(super) fn has_builds(provider: Provider, os: &str, arch: &str) -> bool {
-    let is_built = |package: &Package| package.wheel(os, arch).is_some();
+    let is_built =
+        |package: &Package| package.wheel(os, arch).is_some() && provider.only_on(os, arch).is_none();
     Package::runtime(provider).is_some_and(is_built)
         && (!provider.is_plugin() || Package::plugin(provider).is_some_and(is_built))
 }

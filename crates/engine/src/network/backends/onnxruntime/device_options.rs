@@ -4,7 +4,7 @@ use ort::ep::{self, ExecutionProviderDispatch};
 
 use super::NAME;
 use super::provider::Provider;
-use crate::network::onnx::BuildOptions;
+use crate::network::onnx::{BuildOptions, Form};
 use crate::network::weights::{DataType, InputForm};
 use crate::network::{ACCELERATOR_QUEUES, folders};
 use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
@@ -36,6 +36,18 @@ option_choice! {
     }
 }
 
+option_choice! {
+    /// The form of a model that a user asks for.
+    pub(crate) enum WantedForm {
+        /// `fused` with `cuda`, `plain` elsewhere.
+        Auto = "auto",
+        /// Operations that all providers have.
+        Plain = "plain",
+        /// Operations that stand for several, so that a GPU is called less often.
+        Fused = "fused",
+    }
+}
+
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
     #[derive(Copy)]
@@ -52,6 +64,8 @@ option_group! {
         threads: usize = 1, in 1..=256, "threads";
         /// Format in which positions are sent to the device.
         inputs: WantedInputs = WantedInputs::Auto, "inputs";
+        /// Operations of a model that is built from a network in Lc0's format.
+        form: WantedForm = WantedForm::Auto, "form";
     }
 }
 
@@ -65,6 +79,8 @@ pub struct DeviceOptions {
     pub(crate) precision: WantedPrecision,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// The operations of a model that is built.
+    pub(super) form: Form,
     /// Batches that an accelerator receives at once, or 0 for a CPU.
     pub(super) queues: usize,
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
@@ -79,7 +95,7 @@ impl DeviceOptions {
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs } =
+        let OnnxRuntimeParams { provider, gpu, precision, threads, inputs, form } =
             OnnxRuntimeParams::default().read(NAME, options, &[])?;
         let computed = (provider.spec().precisions)();
         let refused = |key: &str, value: &str, expected: String| {
@@ -100,7 +116,12 @@ impl DeviceOptions {
         };
         let queues = options.get("threads").map_or(ACCELERATOR_QUEUES, |_| threads);
         let (threads, queues) = if provider.is_accelerator() { (1, queues) } else { (threads, 0) };
-        Ok(DeviceOptions { provider, gpu, precision, threads, queues, input, needs_cpu: false })
+        let form = match form {
+            WantedForm::Auto => provider.spec().form,
+            WantedForm::Plain => Form::Plain,
+            WantedForm::Fused => Form::Fused,
+        };
+        Ok(DeviceOptions { provider, gpu, precision, threads, queues, form, input, needs_cpu: false })
     }
 
     /// Returns the way in which models must be built for it.
@@ -112,6 +133,7 @@ impl DeviceOptions {
                 DataType::Float32
             },
             input: self.input,
+            form: self.form,
             fixed_batch: self.provider.spec().fixed_batch,
             ..BuildOptions::default()
         }
@@ -128,8 +150,12 @@ impl DeviceOptions {
     pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
+        if first[0].form == Form::Fused && is_open("form") {
+            first.push(DeviceOptions { form: Form::Plain, ..first[0].clone() });
+        }
         if first[0].input == InputForm::Packed && is_open("inputs") {
-            first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
+            let form = first[first.len() - 1].form;
+            first.push(DeviceOptions { input: InputForm::Planes, form, ..first[0].clone() });
         }
         // Some of the devices that it drives do not compute in half precision.
         if first[0].provider == Provider::WebGpu && is_open("precision") {
@@ -264,7 +290,7 @@ mod tests {
         let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
         assert_eq!(choices("provider=webgpu"), all);
         assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
-        assert_eq!(choices("provider=cuda"), all[..2]);
+        assert_eq!(choices("provider=cuda"), [all[0], all[0], all[1]], "fused, plain, planes");
         assert_eq!(choices(""), [("fp32", planes)]);
     }
 
@@ -279,7 +305,7 @@ mod tests {
         assert_eq!(
             error_of("batch=3"),
             "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, \
-             inputs"
+             inputs, form"
         );
     }
 }

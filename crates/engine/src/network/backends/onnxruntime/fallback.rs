@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DeviceOptions, OnnxRuntime};
 use crate::network::instrumented::with_notes;
-use crate::network::onnx;
+use crate::network::onnx::{self, Form};
 use crate::network::weights::{InputForm, Model, NetworkFile};
 use crate::network::{Backend, BackendError};
 use crate::note::Note;
@@ -44,7 +44,11 @@ pub fn open(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, 
 
 /// Adds a note on the first model refused, if any.
 fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
-    let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
+    let inputs = match device.input {
+        InputForm::Packed if device.provider.spec().form == Form::Fused => "plain operations",
+        InputForm::Packed => "packed inputs",
+        InputForm::Planes => "inputs as planes",
+    };
     let note = |reason| {
         if device.needs_cpu {
             let provider = device.provider;

@@ -51,11 +51,13 @@ const PREFERRED_GPU_BATCH: usize = 256;
 const PREFERRED_BATCH: usize = 8;
 /// Batch sizes for which WebGPU has kernels of their own. What it compiles for two positions does for any
 /// larger number. They are compiled at the start, not in the middle of a move.
-const COMPILED_SIZES: &[usize] = &[1, 2];
+const COMPILED_SIZES: &[usize] = &[1, 3];
 /// Positions with which a model is tried: none is lost, won or drawn in all networks.
-const TRIED: [&str; 2] = [
+pub const TRIED: [&str; 3] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r3k2r/1P4P1/2n2n2/3pP3/3Pp3/2N2N2/1p4p1/R3K2R b KQkq - 0 12",
+    // Squared ReLUs overflow fp16 here where a norm sums in it (LeelaChessZero/lc0#1921).
+    "rnbq1rk1/p1p3pp/4pp2/1p1n4/P1pP2N1/6P1/1PQbPPBP/R1B2RK1 b - - 1 12",
 ];
 
 /// A model made ready in ONNX Runtime.
@@ -107,7 +109,7 @@ impl OnnxRuntime {
             let history = History::from_fen(fen, Variant::Standard).unwrap_or_else(|_| History::start());
             EvalSlot::of(&history, info.input_format.into())
         });
-        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[2] } {
+        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[3] } {
             let mut batch = tried.clone();
             evaluator.evaluate(&mut batch[..size])?;
             EvalSlot::check_numbers(&info, &batch[..size])?;

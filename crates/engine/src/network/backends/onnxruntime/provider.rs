@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::device_options::WantedPrecision;
 use super::process_environment::set_variables;
+use crate::network::onnx::Form;
 use crate::network::weights::InputForm;
 use crate::options::option_choice;
 use crate::system::gpus::Gpu;
@@ -60,6 +61,8 @@ pub struct ProviderSpec {
     pub capabilities: &'static [Capabilities],
     /// It compiles a model for one size of batch, which it is to be given as a constant.
     pub(super) fixed_batch: Option<usize>,
+    /// Operations that stand for several.
+    pub(super) form: Form,
     /// Its library beside ONNX Runtime, without the system's beginning and ending, or `None` if it is part of
     /// that or a plugin.
     file_stem: Option<&'static str>,
@@ -79,6 +82,7 @@ const CPU: ProviderSpec = ProviderSpec {
     runs_one_at_a_time: false,
     capabilities: &[],
     fixed_batch: None,
+    form: Form::Plain,
     file_stem: None,
 };
 
@@ -117,6 +121,7 @@ pub static PROVIDERS: [ProviderSpec; 6] = [
         // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too,
         // and none that a driver could translate for other series.
         capabilities: &[(7, 5)..=(9, 0), (12, 0)..=(12, u32::MAX)],
+        form: Form::Fused,
         file_stem: Some("onnxruntime_providers_cuda"),
         ..NVIDIA
     },
