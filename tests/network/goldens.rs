@@ -27,3 +27,9 @@ fn every_network_gives_what_lc0_gives() {
 fn every_network_gives_what_lc0_gives_with_packed_inputs() {
     compare_all("inputs=packed");
 }
+
+#[test]
+#[ignore = "needs ONNX Runtime, which pip fetches"]
+fn every_network_gives_what_lc0_gives_with_fused_operations() {
+    compare_all("form=fused");
+}
