@@ -14,6 +14,7 @@ mod config_file;
 mod convert;
 mod describenet;
 mod doctor;
+mod engine_args;
 mod eval;
 mod fetch_network;
 mod lab;
@@ -36,8 +37,8 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::network::folders;
-use zeitnot_engine::options::FLAGS_HEADING;
 
+use engine_args::{EngineArgs, FLAGS_HEADING};
 pub(crate) use network_args::NetworkArgs;
 pub(crate) use output::{Failure, Output};
 use output::{OutputFormat, eprint_message};

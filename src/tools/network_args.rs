@@ -5,9 +5,11 @@ use std::sync::Arc;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::Failure;
+use super::engine_args::{self, EngineArgs};
 use super::output::eprint_message;
 use zeitnot_engine::engine::{self, OpenedBackend, Settings};
 use zeitnot_engine::network::Backend;
+use zeitnot_engine::options::Visibility;
 
 const FLAGS: [&str; 9] = [
     "weights",
@@ -43,7 +45,7 @@ impl NetworkArgs {
 
 impl Args for NetworkArgs {
     fn augment_args(command: Command) -> Command {
-        Settings::augment_with(command, &FLAGS)
+        engine_args::with_flags(command, Visibility::Hidden, |spec| FLAGS.contains(&spec.flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -53,10 +55,11 @@ impl Args for NetworkArgs {
 
 impl FromArgMatches for NetworkArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(NetworkArgs { settings: Settings::from_arg_matches(matches)? })
+        Ok(NetworkArgs { settings: EngineArgs::from_arg_matches(matches)?.0 })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.settings.update_from_arg_matches(matches)
+        *self = NetworkArgs::from_arg_matches(matches)?;
+        Ok(())
     }
 }
