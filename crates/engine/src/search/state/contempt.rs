@@ -446,7 +446,7 @@ mod tests {
         fn a_distribution_gives_its_value_back(w in 0.001f32..0.9, l in 0.001f32..0.9) {
             prop_assume!(w + l < 0.999);
             let (wl, d) = (w - l, 1.0 - w - l);
-            let back = Advantage::of(result(wl, d)).unwrap().result();
+            let back = Advantage::of(result(wl, d)).unwrap().applied_to(Value::DRAW);
             prop_assert!((wl - back.wl).abs() < 1e-5 && (d - back.d).abs() < 1e-5);
         }
 

@@ -43,7 +43,7 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     if let Some(proof) = node.proof()
         && node.visits() > 0
     {
-        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().v), "{proof:?}");
+        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().wl), "{proof:?}");
         assert_eq!((d, m), (proof.value().d, proof.value().m), "{proof:?}");
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
@@ -135,7 +135,7 @@ impl OwnVisitsWalk<'_> {
             self.evaluator.evaluate(std::slice::from_mut(&mut slot)).unwrap();
             let expected = backup::leaf_value(&self.search.state.context, self.path.len(), slot.evaluation);
             let own = OwnVisits::of(tree, node);
-            assert_eq!((own.visits, own.value_sum), (1, fixed(expected.v)));
+            assert_eq!((own.visits, own.value_sum), (1, fixed(expected.wl)));
             assert!((own.d - f64::from(expected.d)).abs() <= own.slack, "{own:?} for {expected:?}");
             let m_error = (own.m - f64::from(expected.m)).abs();
             assert!(m_error <= MOST_PLIES * own.slack, "{own:?} for {expected:?}");

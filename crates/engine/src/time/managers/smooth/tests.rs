@@ -68,7 +68,7 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
     let pondered = MoveFacts {
         reused_nodes: Nodes(31_000),
         pondered_nodes: Nodes(30_000),
-        race_visits: vec![20_000, 10_000],
+        reused_visits: vec![20_000, 10_000],
         ..facts(60_000.0, 600.0)
     };
     let alone = MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 600.0) };
@@ -160,7 +160,7 @@ fn a_lead_at_the_start_lengthens_the_budget_that_it_shortens() {
     let params = "timeuse=tree,init-timeuse=0.8,min-timeuse=0.5,init-tree-reuse=0,init-nps=1000";
     let known = |visits: &[u32]| MoveFacts {
         reused_nodes: Nodes(visits.iter().map(|&n| u64::from(n)).sum()),
-        race_visits: visits.into(),
+        reused_visits: visits.into(),
         smart_pruning_factor: 1.5,
         ..facts(51_700.0, 0.0)
     };
@@ -280,8 +280,8 @@ fn settled_clock_ms(params: &str) -> f64 {
 #[test]
 fn reuse_by_distribution_counts_dead_branches_little() {
     let with = |params: &str| {
-        let race_visits = vec![600, 300, 100];
-        let facts = MoveFacts { reused_nodes: Nodes(1_000), race_visits, ..facts(60_000.0, 0.0) };
+        let reused_visits = vec![600, 300, 100];
+        let facts = MoveFacts { reused_nodes: Nodes(1_000), reused_visits, ..facts(60_000.0, 0.0) };
         report_of(&mut smooth(params), &facts).reused_nodes.unwrap().0
     };
     assert_eq!(with("reuse=tree"), 1_000.0);
@@ -350,7 +350,7 @@ proptest! {
                 game_ply: GamePly(2 * i as u32),
                 legal_moves,
                 reused_nodes: Nodes((nodes as f64 * kept) as u64),
-                race_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
+                reused_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
                 ..facts(clock, inc_ms)
             };
             let mut stopper = manager.start_move(&facts).unwrap();
