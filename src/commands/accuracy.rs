@@ -156,7 +156,7 @@ impl AccuracyReport {
             reference: reference.info().description.clone(),
             positions: expected.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
-            q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
+            q_error: spread(|a, b| f64::from((a.evaluation.wl - b.evaluation.wl).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
             top1_agreement: same as f64 / expected.len().max(1) as f64,

@@ -17,11 +17,12 @@ use crossbeam::channel::{Sender, unbounded};
 use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
+use crate::commands::engine_args::EngineArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, Variant};
-use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
+use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
@@ -43,7 +44,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 /// A move solves it that is not in `avoid`, and in `best` if there is any.
@@ -246,7 +247,7 @@ struct SolveReport {
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
     let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
-    let searcher = measure::searcher(&args.settings, args.concurrency, &limits)?;
+    let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();
     let orders = problems.iter().enumerate().map(|(place, problem)| {

@@ -63,7 +63,7 @@ impl Figures {
         Figures {
             visits: info.nodes,
             q: mean.map(|mean| mean.q),
-            wdl: mean.map(|mean| wdl(mean.wl, mean.d)),
+            wdl: mean.map(|mean| wdl(mean.value.wl, mean.value.d)),
             plies_left: mean
                 .map(|mean| mean.m)
                 .filter(|_| best.is_some_and(|best| best.moves_left.is_some())),

@@ -15,12 +15,12 @@ use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
+use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-use zeitnot_engine::engine::Settings;
 use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
@@ -67,7 +67,7 @@ pub(crate) struct AnalyseArgs {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 /// The result. Its fields are the keys of the JSON document.
@@ -226,7 +226,7 @@ impl Judge {
     fn open(args: &AnalyseArgs, limits: &GoLimits) -> Result<Judge, Failure> {
         let Some(command) = &args.with else {
             // The page shows what the search looked at.
-            let mut settings = args.settings.clone();
+            let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
             return Ok(Judge {
@@ -241,7 +241,7 @@ impl Judge {
         Ok(Judge {
             description: engine.name().to_owned(),
             network_sha256: None,
-            concurrency: args.concurrency.map_or_else(|| threads(&args.settings), |most| most as usize),
+            concurrency: args.concurrency.map_or_else(|| threads(&args.settings.0), |most| most as usize),
             by: JudgedBy::Engine(engine),
         })
     }
@@ -307,7 +307,7 @@ fn unknown_times(game: &RecordedGame) -> Option<String> {
 }
 
 fn plan(args: &AnalyseArgs) -> SpendingPlan {
-    let time = &args.settings.time;
+    let time = &args.settings.0.time;
     SpendingPlan {
         manager: time.time_manager.clone(),
         control: args.tc,
@@ -318,7 +318,7 @@ fn plan(args: &AnalyseArgs) -> SpendingPlan {
 /// Returns a hash over all that the analysis of a game depends on.
 fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
     let mut id = RunId::new();
-    id.add_settings(&args.settings, network_sha256);
+    id.add_settings(&args.settings.0, network_sha256);
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()

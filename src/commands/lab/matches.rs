@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
+use crate::commands::engine_args::EngineArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -50,12 +51,12 @@ pub(crate) struct MatchArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
-        [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
+        [SideArgs::parse(&args.a, &args.settings.0, "A")?, SideArgs::parse(&args.b, &args.settings.0, "B")?];
     let sprt = parse_sprt(args.sprt.as_deref())?;
     let openings = args.game.read_openings(args.games.div_ceil(2))?;
     let limit = |side: &SideArgs| side.limit.or(args.game.limit()).ok_or_else(game_args::missing_limit);
@@ -66,9 +67,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::commands::network_args::variant(args.settings.chess960),
+        variant: crate::commands::network_args::variant(args.settings.0.chess960),
         openings: &openings,
-        threads: threads(&args.settings),
+        threads: threads(&args.settings.0),
         concurrency: concurrency(args, &sides, &rules),
         rules,
     };
@@ -145,7 +146,7 @@ fn facts(args: &MatchArgs, config: &MatchConfig<'_>) -> Vec<(&'static str, Strin
     let options =
         |text: &str| if text.trim().is_empty() { "the common options".into() } else { text.to_owned() };
     let common: Vec<_> =
-        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+        args.settings.0.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     let common = if common.is_empty() { "the defaults".into() } else { common.join(" ") };
     let mut facts = vec![
         ("options of A", options(&args.a)),
@@ -269,7 +270,7 @@ fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> u
         .iter()
         .zip(rules.limits)
         .any(|(side, limit)| side.external.is_some() || game_args::runs_in_real_time(limit, &side.settings));
-    args.game.concurrency(game_args::threads(&args.settings), runs_in_real_time)
+    args.game.concurrency(game_args::threads(&args.settings.0), runs_in_real_time)
 }
 
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.

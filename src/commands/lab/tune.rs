@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
+use crate::commands::engine_args::EngineArgs;
 use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
@@ -39,32 +40,32 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    settings: Settings,
+    settings: EngineArgs,
 }
 
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let parameters = Parameter::parse_list(&args.params, &args.settings);
+    let parameters = Parameter::parse_list(&args.params, &args.settings.0);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
     let openings = args.game.read_openings(plan.pairs)?;
     let rules =
         MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
-    let settings = game_args::settings_under(limit, args.settings.clone());
+    let settings = game_args::settings_under(limit, args.settings.0.clone());
     let setup = Arc::new(EngineSetup::new(settings)?);
-    let threads = game_args::threads(&args.settings);
+    let threads = game_args::threads(&args.settings.0);
     setup.told(threads).iter().for_each(eprint_message);
-    game_args::idle_options(limit, &args.settings).iter().for_each(eprint_message);
-    let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
+    game_args::idle_options(limit, &args.settings.0).iter().for_each(eprint_message);
+    let in_real_time = game_args::runs_in_real_time(limit, &args.settings.0);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::commands::network_args::variant(args.settings.chess960),
+        variant: crate::commands::network_args::variant(args.settings.0.chess960),
         openings: &openings,
         threads,
         concurrency: args.game.concurrency(threads, in_real_time),
         rules,
     };
-    note_idle_options(&plan, &args.settings);
+    note_idle_options(&plan, &args.settings.0);
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
@@ -103,7 +104,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
 
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
-    let is_off = !game_args::prunes_smartly(limit, &args.settings);
+    let is_off = !game_args::prunes_smartly(limit, &args.settings.0);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager");
     let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
     if let Some(parameter) = idle {

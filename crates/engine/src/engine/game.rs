@@ -241,7 +241,7 @@ impl GameState {
             facts.reused_nodes = root.visits().into();
             let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.root_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
+            facts.reused_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts

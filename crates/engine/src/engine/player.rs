@@ -326,7 +326,7 @@ mod tests {
             player.search_with(&WorkerPool::new(&**player.setup().backend(), 1).unwrap(), &mut || {});
         }
         let summary = player.end_move().unwrap().result.summary;
-        (summary.counts.evaluations, summary.root_visits, summary.time)
+        (summary.counts.evaluations, summary.visits_by_move, summary.time)
     }
 
     /// A non-default value for every option that changes a search of 800 nodes.

@@ -198,7 +198,7 @@ mod tests {
                 stats.batches += 1;
                 stats.elapsed += Millis(speed(i + stats.new_nodes.0));
                 stats.since_first_eval = Some(stats.elapsed);
-                stats.root_visits = vec![(stats.nodes.0 / 2) as u32; 2];
+                stats.race_visits = vec![(stats.nodes.0 / 2) as u32; 2];
                 if let Some(reason) = chain.should_stop(&stats, &mut hints) {
                     break reason;
                 }

@@ -328,7 +328,7 @@ fn searched_moves(
     let moves = moves.map(|(recorded, found)| {
         let best = found.best();
         let m = best.moves_left.map(Plies);
-        let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
+        let root = Some(RootEvaluation { wl: best.wl, d: Some(best.d), m, m_spread: None });
         ReplayMove { root, plies_to_mate: plies_to_mate(best.score), ..recorded }
     });
     moves.collect()

@@ -95,7 +95,7 @@ impl Search {
 
     pub(super) fn check_stoppers(&self) {
         let SearchState { context, root, counters, .. } = &self.state;
-        if context.root_visits() > root.reused_visits {
+        if context.visits() > root.reused_visits {
             counters.lock().first_evaluation.get_or_insert_with(|| context.clock.elapsed());
         }
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::network::encode::InputFormat;
 use crate::network::weights::{InputForm, TensorNames, ValueOutput};
-use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
+use crate::network::{EvalSlot, InputPlanes, PLANES, POLICY_SIZE, Value};
 
 #[derive(Debug, Error)]
 pub(super) enum RunError {
@@ -167,7 +167,7 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
         let plies = self.moves_left.map_or(0.0, |plies| plies[row].into());
         // NaN must stay.
         let m = if plies < 0.0 { 0.0 } else { plies };
-        slot.evaluation = Evaluation { q, d, m };
+        slot.evaluation = Value { wl: q, d, m };
         let policy = self.policy.row(row);
         slot.logits.clear();
         slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].into()));
@@ -242,8 +242,8 @@ mod tests {
             Array3::from_shape_vec((2, 1, 1), vec![7.0, -1.0]).unwrap().into_dyn(),
         ] {
             let batch = read(&wdl, mlh.view()).unwrap();
-            assert_eq!(batch[0].evaluation, Evaluation { q: 0.25, d: 0.25, m: 7.0 });
-            assert_eq!(batch[1].evaluation, Evaluation { q: -0.25, d: 0.5, m: 0.0 });
+            assert_eq!(batch[0].evaluation, Value { wl: 0.25, d: 0.25, m: 7.0 });
+            assert_eq!(batch[1].evaluation, Value { wl: -0.25, d: 0.5, m: 0.0 });
             assert_eq!(batch[1].logits[..], [10_003.0, 11_857.0]);
         }
     }

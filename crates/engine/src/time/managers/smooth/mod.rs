@@ -149,11 +149,11 @@ impl Smooth {
     /// Reused nodes as the target counts them, without pondered ones.
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
-        let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
+        let most = facts.reused_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.config.values.params.target, self.config.values.params.reuse) {
             (NodeTarget::BestMove, _) => most,
             (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
-                facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
+                facts.reused_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
             }
             (NodeTarget::Tree, _) => in_tree,
         };
