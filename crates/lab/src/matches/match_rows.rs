@@ -55,7 +55,7 @@ impl Row for MatchGameRow {
 }
 
 impl MatchGameRow {
-    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+    pub(super) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
         let mut row = MatchGameRow {
             match_id: header.match_id.into(),
             game: game.assignment.game,
@@ -93,7 +93,7 @@ impl MatchGameRow {
 }
 
 /// The rows of a game's moves.
-pub fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
+pub(super) fn rows_of_moves(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MoveRow> {
     let row = |(index, played): (usize, &PlayedMove)| MoveRow {
         match_id: header.match_id.into(),
         game: game.assignment.game,

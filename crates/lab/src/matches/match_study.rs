@@ -9,7 +9,7 @@ use super::match_rows::MatchGameRow;
 use super::statistics::{Elo, ResultTally, Sprt};
 use super::summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table, tally_of};
 use super::viewed::viewed_games;
-use crate::RowError;
+use crate::{LabError, RowError};
 use crate::move_rows::{Curves, MoveRow};
 use crate::report::{Bar, BarPlot, Page, Plot};
 use crate::rows::{MergedGames, files_of};
@@ -128,7 +128,7 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
 }
 
 /// Adds the games that lie beside the `files` of rows, for a look at each.
-pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, RowError> {
+pub fn add_games(page: Page, studies: &[MatchStudy], files: &[PathBuf]) -> Result<Page, LabError> {
     let games = viewed_games(files)?;
     if games.is_empty() {
         return Ok(page);
