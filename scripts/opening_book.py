@@ -3,9 +3,9 @@
 
 Usage: opening_book.py PATH_TO_ZEITNOT > crates/lab/src/matches/openings.txt
 
-The built-in network searches short lines from the start position and goes on with the moves that it finds likely. Of the
-positions that it then calls even, each choice is the one that is farthest from all chosen before, by pieces on squares.
-Needs python-chess. The result depends on the network and the numbers below, not on the machine.
+The built-in network goes on from the start position with the moves that it finds likely. Of the positions that it calls
+even, each choice is the one that is farthest from all chosen before, by pieces on squares. A search of each has to call it
+even, too. Needs python-chess. The result depends on the network and the numbers below, not on the machine.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ import chess
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 import zeitnot  # noqa: E402
 
-SIZE = 500
+SIZE, SEARCHED = 500, 900
 PLIES = range(4, 9)
 # Visits to choose moves, and to judge what may enter the book.
-VISITS, MORE_VISITS = 60, 400
+VISITS, MORE_VISITS = 2, 40
 # Moves that a line goes on with: the likeliest, and only those of some likelihood.
 WIDTH, LIKELY = {0: 10, 1: 8}, 0.05
 OTHER_WIDTH = 5
 # Lines that are gone on with at each ply, drawn by a hash.
-MOST = 2500
+MOST = 700
 # Win minus loss, from White's view, that counts as even, and the distance below which positions are alike.
 EVEN, ALIKE = 0.12, 4
 
@@ -56,6 +56,19 @@ def of_white(line, answer):
     return answer.q if len(line) % 2 == 0 else -answer.q
 
 
+def far_apart(lines, most):
+    bits = {line: squares(board_of(line)) for line in lines}
+    chosen, nearest = [], dict.fromkeys(lines, 1 << 9)
+    while len(chosen) < most:
+        best = max(nearest, key=lambda line: (nearest[line], line))
+        if nearest[best] < ALIKE:
+            break
+        chosen.append(best)
+        for line in nearest:
+            nearest[line] = min(nearest[line], (bits[line] ^ bits[best]).bit_count())
+    return chosen
+
+
 def main():
     with zeitnot.Engine("--threads=1", "--nncache=0", program=sys.argv[1]) as engine:
         lines, candidates, known = [()], [], set()
@@ -74,18 +87,11 @@ def main():
                         known.add(key)
                         after[key] = longer
             lines = drawn(after.values(), MOST)
-        judged = searched(engine, candidates, MORE_VISITS)
+        apart = far_apart(candidates, SEARCHED)
+        judged = searched(engine, apart, MORE_VISITS)
     even = [line for line, answer in judged if abs(of_white(line, answer)) < EVEN]
-    print(f"{len(even)} of {len(candidates)} lines are even", file=sys.stderr)
-    bits = {line: squares(board_of(line)) for line in even}
-    chosen, nearest = [], {line: 1 << 9 for line in even}
-    while len(chosen) < SIZE:
-        best = max(nearest, key=lambda line: (nearest[line], line))
-        if nearest[best] < ALIKE:
-            break
-        chosen.append(best)
-        for line in nearest:
-            nearest[line] = min(nearest[line], (bits[line] ^ bits[best]).bit_count())
+    chosen = far_apart(even, SIZE)
+    print(f"{len(candidates)} lines, {len(apart)} apart, {len(even)} even, {len(chosen)} chosen", file=sys.stderr)
     for line in sorted(chosen):
         board, text = chess.Board(), []
         for move in line:

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::write_report;
+use super::measure::{claim, write_report};
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use zeitnot_engine::chess::{History, Variant};
 use zeitnot_engine::engine::EngineError;
@@ -107,6 +107,7 @@ impl BackendbenchArgs {
 }
 
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let run = claim(args.out.as_deref(), "backendbench.json")?;
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
     let position = args.fen.as_deref().map(|fen| History::from_fen(fen, Variant::Standard)).transpose();
@@ -121,9 +122,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     }
     meter.measure(&mut series, plan.rounds, plan.round_length)?;
     let report = ThroughputReport::new(backend.info(), args.threads, &series);
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "backendbench.json", &report)?);
-    }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     output.write(&report.rows, &report)?;
     Ok(ExitStatus::Success)
 }

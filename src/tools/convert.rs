@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
+use std::fmt;
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
@@ -19,6 +19,7 @@ use zeitnot_engine::network::weights::{
     PolicyHeadName, TensorNames, ValueHeadName, ValueOutput,
 };
 use zeitnot_engine::options::OptionChoice;
+use zeitnot_lab::rows::replace;
 
 #[derive(Debug, Args)]
 pub(super) struct ConvertArgs {
@@ -123,14 +124,8 @@ fn in_one_file(path: &Path, model: &OnnxModel) -> Result<(), Failure> {
     if model.weights_folder.is_some() { Err(refusal) } else { Ok(()) }
 }
 
-/// Other programs never see the file half written.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    fs::write(&part, bytes)
-        .and_then(|()| fs::rename(&part, path))
-        .map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", path.display())))
+    replace(path, bytes).map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", path.display())))
 }
 
 impl fmt::Display for Conversion {

@@ -129,7 +129,12 @@ pub(crate) enum ExitStatus {
     Negative,
     /// Bad input was named on stderr, the rest is done: exit code 2.
     BadInput,
+    /// The user has stopped it: exit code [`STOPPED`].
+    Stopped,
 }
+
+/// The exit code of what Ctrl-C ends, as shells have it.
+pub(crate) const STOPPED: u8 = 130;
 
 impl Cli {
     /// Reads this process's command line, possibly Lc0's, and the configuration file. Mistakes end the
@@ -215,6 +220,7 @@ impl Cli {
             Ok(ExitStatus::Success) => ExitCode::SUCCESS,
             Ok(ExitStatus::Negative) => ExitCode::from(1),
             Ok(ExitStatus::BadInput) => ExitCode::from(2),
+            Ok(ExitStatus::Stopped) => ExitCode::from(STOPPED),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
                 eprint_message(failure);

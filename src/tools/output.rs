@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
+use std::fmt;
 
 use serde::Serialize;
 use thiserror::Error;
@@ -12,6 +12,7 @@ use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
+use zeitnot_lab::rows::{RowError, replace};
 
 /// Its text is the one message that the user sees.
 #[derive(Debug, Error)]
@@ -108,7 +109,8 @@ impl Output {
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-    Ok(fs::write(file, text + "\n")?)
+    let written = replace(file, text + "\n");
+    Ok(written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))?)
 }
 
 /// Ignores errors: the command goes on if nobody can read it.

@@ -142,7 +142,7 @@ pub fn make_folder(folder: &Path) -> Result<(), RowError> {
 }
 
 /// Fails if a file that is open was deleted, to which one can still write.
-pub(crate) fn check_there(path: &Path) -> io::Result<()> {
+pub fn check_there(path: &Path) -> io::Result<()> {
     path.metadata().map(drop)
 }
 
@@ -174,6 +174,9 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     // Some network drives put content on the disk after the name. A crash between the two would leave neither.
     File::open(&beside)?.sync_all()?;
     if let Ok(known) = target.metadata() {
+        if known.permissions().readonly() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         std::fs::set_permissions(&beside, known.permissions())?;
         #[cfg(unix)]
         {
@@ -200,7 +203,8 @@ impl Export {
     }
 
     pub(crate) fn publish(&mut self) -> Result<(), RowError> {
-        let flushed = self.file.flush().and_then(|()| self.beside.take().map_or(Ok(()), |it| persist(it, &self.path)));
+        let flushed =
+            self.file.flush().and_then(|()| self.beside.take().map_or(Ok(()), |it| persist(it, &self.path)));
         flushed.map_err(RowError::io(&self.path))
     }
 

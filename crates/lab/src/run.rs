@@ -132,7 +132,8 @@ fn in_use(lock: &Path) -> RowError {
 /// Refuses a folder that a process writes to.
 pub fn check_unused(folder: &Path) -> Result<(), RowError> {
     let lock = folder.join(LOCK);
-    let taken = File::open(&lock).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    let taken =
+        File::open(&lock).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)));
     if taken { Err(in_use(&lock)) } else { Ok(()) }
 }
 

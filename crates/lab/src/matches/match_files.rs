@@ -176,7 +176,9 @@ impl MatchFiles {
 }
 
 /// The games of the match in `folder`, if its journal is there.
-pub(super) fn games_in(folder: &Path) -> Result<impl Iterator<Item = Result<PlayedGame, LabError>>, LabError> {
+pub(super) fn games_in(
+    folder: &Path,
+) -> Result<impl Iterator<Item = Result<PlayedGame, LabError>>, LabError> {
     let path = folder.join(JOURNAL);
     let games = path.exists().then(|| crate::run::rows(&path, None)).transpose()?;
     Ok(games.into_iter().flatten())

@@ -44,6 +44,9 @@ pub struct MatchGameRow {
     /// See [`VERSION`], empty in older rows.
     #[serde(default)]
     pub(crate) version: String,
+    /// Of start and moves, those of the opening included. Empty in older rows.
+    #[serde(default)]
+    pub(crate) moves_hash: String,
 }
 
 impl Row for MatchGameRow {
@@ -73,6 +76,7 @@ impl MatchGameRow {
             a_clock_ms: None,
             b_clock_ms: None,
             version: VERSION.into(),
+            moves_hash: game.hash(),
         };
         for (index, played) in game.moves.iter().chain(&game.late).enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {

@@ -59,13 +59,18 @@ pub struct PairRow {
     /// New nodes that the games took.
     nodes: u64,
     version: String,
+    /// Of the moves of both games. Empty in older rows.
+    #[serde(default)]
+    moves_hashes: [String; 2],
 }
 
 impl PairRow {
-    fn new(plan: &TunePlan, pair: u64, half_points: [u8; 2], nodes: u64) -> PairRow {
+    fn new(plan: &TunePlan, pair: u64, games: [(u8, String); 2], nodes: u64) -> PairRow {
         let [a, b] = plan.values_of(pair);
         let names = plan.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into() }
+        let [(first, first_hash), (second, second_hash)] = games;
+        let (half_points, moves_hashes) = ([first, second], [first_hash, second_hash]);
+        PairRow { pair, names, a, b, half_points, nodes, version: VERSION.into(), moves_hashes }
     }
 }
 
@@ -117,11 +122,11 @@ pub fn play(
         },
         |game| {
             nodes += game.moves.iter().map(|played| played.row.new_nodes).sum::<u64>();
+            let result = (game.half_points_of_a(), game.hash());
             match first.take() {
-                None => first = Some(game.half_points_of_a()),
-                Some(points) => {
-                    let points = [points, game.half_points_of_a()];
-                    finished(PairRow::new(plan, pair, points, std::mem::take(&mut nodes)))?;
+                None => first = Some(result),
+                Some(first) => {
+                    finished(PairRow::new(plan, pair, [first, result], std::mem::take(&mut nodes)))?;
                     pair += 1;
                 }
             }
@@ -144,9 +149,10 @@ mod tests {
         let plan = TunePlan { parameters: parameters.unwrap(), pairs: 9, seed: 1 };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(PAIRS);
-        let run = Run::claim(folder.path(), Origin { run: "id".into(), ..Origin::default() }, &[PAIRS]).unwrap();
+        let run =
+            Run::claim(folder.path(), Origin { run: "id".into(), ..Origin::default() }, &[PAIRS]).unwrap();
         let (mut file, _) = open_pairs(&run).unwrap();
-        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, pair, [2, 1], 5)).unwrap());
+        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, pair, [2, 1].map(|points| (points, String::new())), 5)).unwrap());
         let before = fs::read_to_string(&path).unwrap();
         let open = || open_pairs(&run).map(|(_, rows)| rows.len());
         fs::write(&path, format!("{before}{{\"pair\":4,\"half written")).unwrap();
