@@ -139,9 +139,7 @@ fn key_figure(study: &TuneStudy) -> (String, String) {
         ),
         None => (
             "undecided".into(),
-            format!(
-                "After {games} no value is certain to be better than the one that it is compared with."
-            ),
+            format!("After {games} no value is certain to be better than the one that it is compared with."),
         ),
     }
 }

@@ -152,7 +152,9 @@ mod tests {
         let run =
             Run::claim(folder.path(), Origin { run: "id".into(), ..Origin::default() }, &[PAIRS]).unwrap();
         let (mut file, _) = open_pairs(&run).unwrap();
-        (0..3).for_each(|pair| file.add(&PairRow::new(&plan, pair, [2, 1].map(|points| (points, String::new())), 5)).unwrap());
+        (0..3).for_each(|pair| {
+            file.add(&PairRow::new(&plan, pair, [2, 1].map(|points| (points, String::new())), 5)).unwrap()
+        });
         let before = fs::read_to_string(&path).unwrap();
         let open = || open_pairs(&run).map(|(_, rows)| rows.len());
         fs::write(&path, format!("{before}{{\"pair\":4,\"half written")).unwrap();
