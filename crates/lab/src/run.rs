@@ -41,7 +41,7 @@ pub struct Origin {
 pub struct Run {
     origin: Origin,
     folder: PathBuf,
-    _lock: File,
+    lock: File,
     /// Removed with the run.
     _temporary: Option<TempDir>,
 }
@@ -58,7 +58,7 @@ impl Run {
         let lock = lock(&folder.join(LOCK))?;
         // Another process may have come first.
         let known = origin.check(folder, files)?;
-        let run = Run { origin, folder: folder.to_owned(), _lock: lock, _temporary: None };
+        let run = Run { origin, folder: folder.to_owned(), lock, _temporary: None };
         match known {
             Some(_) => Ok(run),
             None => run.write().map(|()| run),
@@ -69,8 +69,9 @@ impl Run {
     pub fn temporary(origin: Origin) -> Result<Run, LabError> {
         let made = tempfile::Builder::new().prefix("zeitnot-").tempdir();
         let folder = made.map_err(RowError::io(&std::env::temp_dir()))?;
-        let run = Run::claim(folder.path(), origin, &[])?;
-        Ok(Run { _temporary: Some(folder), ..run })
+        let mut run = Run::claim(folder.path(), origin, &[])?;
+        run._temporary = Some(folder);
+        Ok(run)
     }
 
     pub fn folder(&self) -> &Path {
@@ -105,6 +106,13 @@ impl Run {
         let path = self.folder.join(FILE);
         let text = serde_json::to_string_pretty(&self.origin).map_err(io::Error::from);
         Ok(text.and_then(|text| replace(&path, text + "\n")).map_err(RowError::io(&path))?)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // The number says nothing any more.
+        let _ = self.lock.set_len(0);
     }
 }
 
