@@ -84,8 +84,7 @@ impl MatchStudy {
 }
 
 fn lacking(game: GameKey) -> RowError {
-    let text =
-        "rows of it are missing, or are no longer as they were written; bring games.csv and moves.csv back";
+    let text = "rows of it are missing; the command that played it makes games.csv and moves.csv whole";
     RowError::Content(format!("game {game}: {text}"))
 }
 
