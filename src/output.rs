@@ -1,8 +1,8 @@
 //! Output of commands: results to stdout, messages to stderr.
 
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -12,6 +12,7 @@ use zeitnot_engine::engine::EngineError;
 use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
+use zeitnot_lab::rows::{RowError, replace};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -21,7 +22,12 @@ pub(crate) enum ExitStatus {
     Negative,
     /// Bad input was named on stderr, the rest is done: exit code 2.
     BadInput,
+    /// The user has stopped it: exit code [`STOPPED`].
+    Stopped,
 }
+
+/// The exit code of what Ctrl-C ends, as shells have it.
+pub(crate) const STOPPED: u8 = 130;
 
 /// Its text is the one message that the user sees.
 #[derive(Debug, Error)]
@@ -118,7 +124,8 @@ impl Output {
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
-    Ok(fs::write(file, text + "\n")?)
+    let written = replace(file, text + "\n");
+    Ok(written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))?)
 }
 
 /// Ignores errors: the command goes on if nobody can read it.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, engine, search_all, tell,
+    BENCHMARK, Facts, LimitArgs, PositionArgs, PositionRow, SpeedReport, claim, engine, search_all, tell,
     write_facts, write_report,
 };
 use crate::commands::engine_args::EngineArgs;
@@ -106,6 +106,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     }
     let earlier = args.compare.as_deref().map(|file| EarlierRun::read(file, &positions)).transpose()?;
     let config = args.config_to_write()?;
+    let run = claim(args.out.as_deref(), "benchmark.json")?;
     warn_if_busy();
     let start = Instant::now();
     let mut engine = engine(&args.settings.0)?;
@@ -131,9 +132,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         BenchmarkReport { speed, ready_s, machine, noise, sensors, comparison: None, card, advice };
     report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.write(&report, &report)?;
-    if let Some(folder) = &args.out {
-        output.tell_page(write_report(folder, report.page(), "benchmark.json", &report)?);
-    }
+    run.iter().try_for_each(|run| write_report(run, report.page(), &report, output))?;
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower || !written? { ExitStatus::Negative } else { ExitStatus::Success })
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
@@ -24,12 +24,13 @@ use zeitnot_engine::chess::Color;
 use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
-    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, GAMES,
+    self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES,
     SearchEffort, SpendingPlan,
 };
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::make_folder;
+use zeitnot_lab::run::Run;
 use zeitnot_lab::runner::{self, Jobs};
 
 /// The visits per position unless the user says otherwise.
@@ -99,7 +100,8 @@ impl fmt::Display for AnalysisReport<'_> {
 
 pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     if let Some(folder) = &args.out {
-        check_folder(args, folder)?;
+        make_folder(folder)?;
+        check_overwriting(&args.pgn, folder, &FILES)?;
     }
     let mut all_games = RecordedGames::new(&args.pgn)?;
     let mut is_told = args.tc.is_some();
@@ -125,11 +127,12 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut rows) = (None, Vec::new());
-    if let Some(folder) = folder {
-        Origin { run: id, ..origin(&[]) }.claim(folder)?;
-        let (opened, known) = AnalysisJournal::open(folder)?;
+    let origin = Origin { run: id, ..origin(&[]) };
+    let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
+    if let Some(run) = &run {
+        let (opened, known) = AnalysisJournal::open(run)?;
         for row in &known {
-            row.check(games.next().as_ref(), folder)?;
+            row.check(games.next().as_ref(), run.folder())?;
             judge.by.add_effort(row.effort);
         }
         (journal, rows) = (Some(opened), known);
@@ -176,12 +179,9 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
-    if let (Some(folder), Some(journal)) = (folder, journal) {
-        output
-            .tell_page(analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager).write(folder)?);
-        if !is_stopped {
-            journal.finish()?;
-        }
+    if let Some(run) = &run {
+        let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
+        output.tell_page(page.write(run.folder())?);
     }
     let report = AnalysisReport {
         version: VERSION,
@@ -192,7 +192,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     };
     output.write(&report, &report)?;
     if is_stopped {
-        tell_stopped(args.out.is_some());
+        return Ok(tell_stopped(args.out.is_some()));
     }
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
 }
@@ -322,24 +322,6 @@ fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -
     id.add(format!("{limits:?} {:?} {:?} {:?}", args.tc, args.max_games, args.with));
     id.add_files(&args.pgn);
     id.finish()
-}
-
-/// Makes the folder, and refuses one with games that are to be read or that no analysis has written.
-fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
-    make_folder(folder)?;
-    check_overwriting(&args.pgn, folder, &[GAMES, "index.html"])?;
-    let path = folder.join(GAMES);
-    // The first game of an unfinished one may be half written.
-    let is_other = !AnalysisJournal::is_in(folder)
-        && path.metadata().is_ok_and(|file| file.len() > 0)
-        && !analysis::is_analysis(&path);
-    if is_other {
-        return Err(Failure::Input(format!(
-            "{}: no analysis has written this; name another --out",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 /// Says what judged. The built-in network is small.

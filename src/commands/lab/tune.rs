@@ -17,7 +17,8 @@ use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use zeitnot_lab::report::Origin;
 use zeitnot_lab::rows::RowError;
-use zeitnot_lab::tuning::{self, Parameter, TunePlan, TuneStudy};
+use zeitnot_lab::run::Run;
+use zeitnot_lab::tuning::{self, PAIRS, Parameter, TunePlan, TuneStudy};
 
 /// The time after which the page is written anew while games are played.
 const PAGE_EVERY: Duration = Duration::from_secs(60);
@@ -48,7 +49,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     let plan = TunePlan { parameters, pairs: args.games.div_ceil(2), seed: args.game.seed };
     let limit = limit(args, &plan)?;
-    let openings = args.game.read_openings(plan.pairs)?;
+    let (openings, _) = args.game.read_openings(2 * plan.pairs, false)?;
     let rules =
         MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
     let settings = game_args::settings_under(limit, args.settings.0.clone());
@@ -76,9 +77,9 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     ];
     facts.extend(args.game.facts());
     let origin = Origin { run: id.finish(), ..origin(&facts) };
-    origin.claim(&args.out)?;
-    let (mut file, mut rows) = tuning::open_pairs(&args.out)?;
-    let write_page = |study: &TuneStudy| tuning::page(study, &origin).write(&args.out);
+    let run = Run::claim(&args.out, origin, &[PAIRS, "index.html"])?;
+    let (mut file, mut rows) = tuning::open_pairs(&run)?;
+    let write_page = |study: &TuneStudy| tuning::page(study, run.origin()).write(run.folder());
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
@@ -95,11 +96,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     progress.finish();
     let study = TuneStudy::new(&plan, &rows);
     output.tell_page(write_page(&study)?);
-    if !study.is_whole() {
-        tell_stopped(true);
-    }
     output.write(&study, &tuning::table(&study))?;
-    Ok(ExitStatus::Success)
+    Ok(if study.is_whole() { ExitStatus::Success } else { tell_stopped(true) })
 }
 
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {

@@ -25,7 +25,9 @@ use zeitnot_engine::search::{CounterValues, SearchSummary};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{GoLimits, Millis, Nodes};
-use zeitnot_lab::report::{Page, terminal_width, write_fact};
+use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
+use zeitnot_lab::rows::RowError;
+use zeitnot_lab::run::Run;
 
 /// The positions of `bench`, …
 pub(super) const BENCH: &str = include_str!("bench.txt");
@@ -457,17 +459,25 @@ impl PositionRow {
     }
 }
 
+/// Claims the folder for a report before anything is measured. `json` is the file for its data.
+pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>, Failure> {
+    let origin = Origin { run: json.into(), ..super::lab::run::origin(&[]).without_folders() };
+    let run = folder.map(|folder| Run::claim(folder, origin, &[json, "index.html"])).transpose();
+    run.map_err(|error| Failure::Input(error.to_string()))
+}
+
 /// The page names no folder, because it may be passed on.
 pub(super) fn write_report(
-    folder: &Path,
+    run: &Run,
     page: Page,
-    json: &str,
     data: &impl Serialize,
-) -> Result<PathBuf, Failure> {
+    output: &mut Output,
+) -> Result<(), Failure> {
     let origin = super::lab::run::origin(&[]).without_folders();
-    let path = page.origins([&origin]).write(folder)?;
-    write_json(&folder.join(json), data)?;
-    Ok(path)
+    let page = page.origins([&origin]);
+    write_json(&run.folder().join(&run.origin().run), data)?;
+    output.tell_page(page.write(run.folder()).map_err(RowError::io(run.folder()))?);
+    Ok(())
 }
 
 #[cfg(test)]

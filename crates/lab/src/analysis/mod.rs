@@ -15,11 +15,10 @@ mod journal;
 mod judgement;
 mod move_sums;
 
-pub use analysed_pgn::is_analysis;
 pub use analysis_page::{page, table};
 pub use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub use external_judge::ExternalJudge;
-pub use journal::{AnalysisJournal, AnalysisRow, GAMES};
+pub use journal::{AnalysisJournal, AnalysisRow, FILES};
 
 use judgement::{Judgement, Mark, game_accuracy, least_certain_loss};
 use move_sums::{MoveSums, TimesOfMove};

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::external::ExternalPlayer;
 use super::openings::GameAssignment;
 use super::{Side, Team};
@@ -14,6 +16,7 @@ use crate::score::MoveScore;
 use zeitnot_engine::chance::GOLDEN;
 use zeitnot_engine::chess::{Color, History, Move, Terminal};
 use zeitnot_engine::engine::{EnginePlayer, PlayerMove};
+use zeitnot_engine::files::hex;
 use zeitnot_engine::options::option_group;
 use zeitnot_engine::search::NextStep;
 use zeitnot_engine::tablebase::{ProbeResult, Tablebase};
@@ -131,6 +134,13 @@ impl GameRecord {
             GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
             GameOutcome::Win(_) => 0,
         }
+    }
+
+    /// A hash over all positions, which tells equal games.
+    pub(crate) fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        (0..self.history.len()).for_each(|index| hash.update(self.history.position(index).to_fen()));
+        hex(&hash.finalize()[..6])
     }
 
     /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::engine_model::EngineModel;
 use super::replay_study::{ManagerFigures, ReplayStudy};
 use crate::move_rows::{Curves, ExactMean, MovePlot, MoveRow, plot_of_moves};
 use crate::report::{Bar, BarPlot, Page, Table};
@@ -26,8 +27,10 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         let lost = if summary.losses > 0 { format!(" ({} lost)", summary.losses) } else { String::new() };
         format!("{:.3}{lost}", summary.nodes_cv.value().unwrap_or_default())
     };
+    let lost =
+        if study.managers.iter().any(|figures| figures.summary.losses > 0) { cost() } else { String::new() };
     let caption = "Variation of nodes by clock: less is steadier. Only a match tells which is stronger";
-    let table = Table::of(caption, managers).words("manager", |manager| **manager);
+    let table = Table::of(format!("{caption}{lost}"), managers).words("manager", |manager| **manager);
     let controls = study.controls().into_iter();
     controls.fold(table, |table, control| table.numbers(control, |manager| cell(manager, control))).table()
 }
@@ -56,11 +59,18 @@ fn in_words(figures: &ManagerFigures) -> String {
     });
     let lost = match summary.losses {
         0 => String::new(),
-        losses => format!(". It loses {losses} of {} games on time", summary.games),
+        losses => format!(". It loses {losses} of {} games on time{}", summary.games, cost()),
     };
     format!(
         "At {control} {name} uses {used:.0} % of the clock. Its slowest move takes {slowest} s{least}{lost}."
     )
+}
+
+/// What stands beside games that are lost on time.
+fn cost() -> String {
+    let EngineModel { batch_latency_ms, lag_ms, reaction_ms, .. } = EngineModel::default();
+    let ms = batch_latency_ms + lag_ms + reaction_ms;
+    format!("; the modelled engine needs {ms:.0} ms a move that no manager can save (batch, lag, reaction)")
 }
 
 fn seconds(ms: f64) -> String {
@@ -105,7 +115,8 @@ pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games");
     let managers = study.names();
     if let ([_, _, ..], Some((best, losses))) = (&managers[..], steadiest(study, &managers)) {
-        let lost = format!("It loses {losses} games on time.");
+        let cost = if losses > 0 { cost() } else { String::new() };
+        let lost = format!("It loses {losses} games on time{cost}.");
         let text = format!("is the steadiest of {} managers over these clocks. {lost}", managers.len());
         page = page.key_figure(best, &text).table(&comparison(study, &managers));
     } else if let Some(first) = study.managers.first() {

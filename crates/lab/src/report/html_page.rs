@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::table::Align;
 use super::{BarPlot, Origin, Plot, Table};
+use crate::rows::replace;
 
 /// The style sheet of all pages. Colours follow the reader's system. On a phone columns fold into one, and a
 /// row of a table with many columns becomes a block. What is still too wide scrolls in its own box: its first
@@ -170,7 +171,7 @@ impl Page {
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("index.html");
-        std::fs::write(&path, self.to_html())?;
+        replace(&path, self.to_html())?;
         Ok(path)
     }
 }

@@ -778,10 +778,12 @@
   function groupsOf(parts, name, rest) {
     const groups = new Map();
     parts.forEach((part) => name(part).forEach(([key, sums]) => {
-      const group = groups.get(key) || { games: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
+      const group = groups.get(key) || { games: 0, ended: 0, points: 0, byClock: 0, marks: [0, 0, 0] };
       groups.set(key, group);
       group.games += 1;
-      group.points += points(part.one.game.result, part.side) ?? 0.5;
+      const won = points(part.one.game.result, part.side);
+      group.ended += won === undefined ? 0 : 1;
+      group.points += won ?? 0;
       group.byClock += part.byClock ? 1 : 0;
       sums.forEach((sum) => ['moves', 'accuracy', 'timed', 'planned', 'low', 'used_ms', 'planned_ms'].forEach((field) => { group[field] = (group[field] || 0) + sum[field]; }));
       sums.forEach((sum) => sum.marks.forEach((count, mark) => { group.marks[mark] += count; }));
@@ -793,7 +795,7 @@
     const per = (sum, count, digits = 1) => (count ? (sum / count).toFixed(digits) : '–');
     const isTimed = groups.some(([, { timed }]) => timed);
     const names = ['', ...(hasGames ? ['games', 'score, %'] : []), 'moves', 'accuracy, %', '?! / ? / ?? in 100', ...(isTimed ? ['s a move (plan)', 'low clock, %'] : []), ...(isTimed && hasGames ? ['lost by clock'] : [])];
-    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.games, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
+    const rows = groups.map(([name, sum]) => [name, ...(hasGames ? [String(sum.games), per(100 * sum.points, sum.ended, 0)] : []), String(sum.moves), per(sum.accuracy, sum.moves), sum.marks.map((count) => per(100 * count, sum.moves)).join(' / '),
       ...(isTimed ? [`${per(sum.used_ms / 1000, sum.timed)} (${per(sum.planned_ms / 1000, sum.planned)})`, per(100 * sum.low, sum.timed, 0)] : []), ...(isTimed && hasGames ? [String(sum.byClock)] : [])]);
     return [make('h3', {}, title), dataTable(title, names.map((name) => make('th', { scope: 'col' }, name || title.replace('By ', ''))), names, rows)];
   }
