@@ -111,6 +111,25 @@ pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), F
     Ok(fs::write(file, text + "\n")?)
 }
 
+/// Texts that a run has to tell. Each goes to stderr once.
+#[derive(Debug, Default)]
+pub(super) struct Told(pub(super) Vec<String>);
+
+impl Told {
+    pub(super) fn tell(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
+        if !self.0.contains(&text) {
+            eprint_message(&text);
+            self.0.push(text);
+        }
+    }
+
+    /// As facts of the run's origin.
+    pub(super) fn facts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.0.iter().map(|text| ("note", text.clone()))
+    }
+}
+
 /// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
-use crate::tools::output::eprint_message;
+use crate::tools::output::{Told, eprint_message};
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
@@ -76,7 +76,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let schedule: Vec<u64> = (0..args.games).filter(|game| shard.takes(game / 2)).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
-    let origin = Origin { run: match_id.clone(), ..origin(&facts(args, &config)) };
+    let told = foretold(&config)?;
+    let facts: Vec<_> = facts(args, &config).into_iter().chain(told.facts()).collect();
+    let origin = Origin { run: match_id.clone(), ..origin(&facts) };
     args.out.iter().try_for_each(|folder| origin.check(folder))?;
     let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
@@ -90,6 +92,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         progress: Progress::new(Some(schedule.len() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
+        told,
     };
     // Its own files have refused those of others.
     args.out.iter().try_for_each(|folder| origin.claim(folder))?;
@@ -118,8 +121,33 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
         tell_stopped(args.out.is_some());
     }
-    output.write(&summary, &summary)?;
+    output.write(&ToldSummary { summary: &summary, notes: &recorder.told.0 }, &summary)?;
     Ok(ExitStatus::Success)
+}
+
+#[derive(Serialize)]
+struct ToldSummary<'a> {
+    #[serde(flatten)]
+    summary: &'a MatchSummary,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// Tells what our engines have to tell at their first move, and whether they play alike.
+fn foretold(config: &MatchConfig<'_>) -> Result<Told, Failure> {
+    let (mut told, mut played) = (Told::default(), Vec::new());
+    for ((side, team), limit) in ["A", "B"].into_iter().zip(&config.teams).zip(config.rules.limits) {
+        let Team::Own(setup) = team else { continue };
+        let (notes, settings) = setup.as_played(&limit.first())?;
+        notes.iter().for_each(|note| told.tell(format_args!("{side}: {note}")));
+        played.push((settings, limit));
+    }
+    if let [a, b] = &played[..]
+        && a == b
+    {
+        told.tell("A and B play alike: their options come to the same");
+    }
+    Ok(told)
 }
 
 fn write_page(
@@ -179,11 +207,15 @@ struct MatchRecorder<'a> {
     progress: Progress,
     started: Instant,
     nodes: u64,
+    told: Told,
 }
 
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
+        for (side, notes) in ["A", "B"].into_iter().zip(&game.notes) {
+            notes.iter().for_each(|note| self.told.tell(format_args!("{side}: {note}")));
+        }
         let row = MatchGameRow::new(self.header, game);
         let moves = matches::rows_of_moves(self.header, game);
         self.counts.add(&row);

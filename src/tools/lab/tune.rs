@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
-use crate::tools::output::eprint_message;
+use crate::tools::output::{Told, eprint_message};
 use crate::tools::{ExitStatus, Failure, Output};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
@@ -64,7 +64,9 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         concurrency: args.game.concurrency(threads, in_real_time),
         rules,
     };
-    note_idle_options(&plan, &args.settings);
+    let mut told = Told::default();
+    note_idle_options(&plan, &args.settings, &mut told);
+    tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
@@ -74,6 +76,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
+    facts.extend(told.facts());
     let origin = Origin { run: id.finish(), ..origin(&facts) };
     origin.claim(&args.out)?;
     let (mut file, mut rows) = tuning::open_pairs(&args.out)?;
@@ -81,7 +84,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, interruption()?, |row| {
+    tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
+        notes.iter().for_each(|note| told.tell(note));
         file.add(&row)?;
         rows.push(row);
         progress.show(2 * rows.len() as u64, String::new());
@@ -117,7 +121,7 @@ fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
 }
 
 /// Names options that are compared and have no effect because another one switches it off.
-fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
     let search = &settings.search;
     let switches = [
         (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
@@ -131,7 +135,7 @@ fn note_idle_options(plan: &TunePlan, settings: &Settings) {
         for parameter in
             plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
         {
-            eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
+            told.tell(format_args!("{} has no effect without {switch}", parameter.name));
         }
     }
 }

@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::game::{GameState, SearchResources};
+use super::answer::Answer;
+use super::game::{Begun, GameState, SearchResources};
 use super::memory::CacheSettings;
-use super::{Engine, EngineError, InfoOptions, quick_look};
+use super::{Engine, EngineError, InfoOptions};
 use crate::chess::{History, Move};
 use crate::network::Backend;
-use crate::network::cache::EvalCache;
 use crate::note::Note;
 use crate::search::tree::Reclaimer;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
@@ -105,10 +105,6 @@ impl Engine {
         self.make_ready(listener)?;
         let mut game = self.take_game()?;
         self.draining.retain(|progress| !progress.is_idle());
-        let has_contempt = !self.settings.strength.analyse_mode;
-        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
-            listener.note("contempt favours no side in infinite search. ContemptMode can choose one".into());
-        }
         let Some(network) = &self.network else { unreachable!("made ready above") };
         let resources = SearchResources {
             settings: &self.settings,
@@ -118,10 +114,9 @@ impl Engine {
             backend: &network.opened.backend,
             draining: &self.draining,
         };
-        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
-        if let Some(notice) = game.take_message() {
-            listener.note(notice.into());
-        }
+        let Begun { search, told } = game.begin_search(&order.position, &order.request, &resources)?;
+        told.into_iter().for_each(|note| listener.note(note));
+        let search = Arc::new(search);
         self.draining.push(search.state.progress.clone());
         network.workers.assign(&search);
         Ok((search, game))
@@ -332,11 +327,9 @@ impl SearchReporter {
 
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
-        if let Some(reason) = &result.failure {
-            let ending =
-                if result.best.is_none() { ". Nothing was evaluated, so there is no bestmove" } else { "" };
-            self.listener.note(Note::Error(format!("{reason}{ending}")));
-        }
+        let (position, limits) = (&order.position, &order.request.limits);
+        let answer = Answer::of(&result, (position, &search.state.context), limits, self.wants_reply);
+        answer.told.into_iter().for_each(|note| self.listener.note(note));
         let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
         let reported =
             |chain: &mut Chain| Some((chain.report()?, chain.time_used(time.into(), Nodes(new_nodes))));
@@ -351,46 +344,10 @@ impl SearchReporter {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        let is_pondering = order.request.limits.ponder;
-        let wanted_mate = order.request.limits.mate.filter(|_| !is_pondering);
-        if let Some(moves) = wanted_mate
-            && !result.stats.has_mate_in(moves)
-        {
-            self.listener.note(format!("no mate in {moves} has been found").into());
-        }
-        let (position, cache) = (&order.position, &search.state.context.cache);
-        let has_choice = position.legal_moves().len() > 1;
-        let must_guess = result.best.is_none() && result.failure.is_none();
-        if must_guess && has_choice && !is_pondering {
-            self.listener.note(
-                "no evaluation has come back in time: the move is taken from a quick look at mates and captures"
-                    .into(),
-            );
-        }
-        let guess =
-            must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
-        let best = result.best.or(guess.map(|guess| guess.mv));
-        let guessed_reply = best
-            .filter(|_| result.ponder.is_none() && (self.wants_reply || !has_choice))
-            .and_then(|best| reply_to(best, position, cache));
-        let guessed_info = guess.filter(|_| !is_pondering).map(|guess| guess.info(result.summary.time));
-        let last_info = guessed_info.or_else(|| result.info.clone().filter(|_| guessed_reply.is_some()));
-        if let Some(mut info) = last_info {
-            info.lines.iter_mut().take(1).for_each(|line| line.moves.extend(guessed_reply));
-            self.listener.info(position, &info);
-        }
-        let ponder = result.ponder.or(guessed_reply);
-        let answer = SearchAnswer { best, ponder, result: Some(result) };
+        answer.last_info.iter().for_each(|info| self.listener.info(position, info));
+        let answer = SearchAnswer { best: answer.best, ponder: answer.ponder, result: Some(result) };
         self.listener.answer(position, answer);
     }
-}
-
-/// A reply to an unevaluated `best`, unless the game is over.
-fn reply_to(best: Move, position: &History, cache: &EvalCache) -> Option<Move> {
-    let mut game = position.clone();
-    game.push(best);
-    let is_over = game.terminal(&game.legal_moves()).is_some();
-    quick_look(&game, &[], cache).filter(|_| !is_over).map(|look| look.mv)
 }
 
 #[derive(Clone, Debug)]

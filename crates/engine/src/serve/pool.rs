@@ -379,6 +379,7 @@ impl SearchThread {
         drop(state);
         self.shared.backend.take_notes().into_iter().for_each(|note| order.listener.note(note));
         let answer = played.map_or_else(SearchAnswer::default, |played| {
+            played.notes.into_iter().for_each(|note| order.listener.note(note));
             let mut result = played.result;
             result.info = player.report();
             SearchAnswer { best: played.best, ponder: result.ponder, result: Some(result) }
@@ -404,7 +405,9 @@ impl OpenSearch {
     fn begin(&mut self) -> Result<(), EngineError> {
         let request = GoRequest { received: Instant::now(), ..self.order.request.clone() };
         (self.reported, self.waits) = (request.received, false);
-        self.player.begin_search(&self.order.position(), request)
+        self.player.begin_search(&self.order.position(), request)?;
+        self.player.take_notes().into_iter().for_each(|note| self.order.listener.note(note));
+        Ok(())
     }
 }
 
