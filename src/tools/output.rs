@@ -130,6 +130,29 @@ impl Told {
     }
 }
 
+/// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would
+/// search for nobody.
+#[cfg(unix)]
+pub(super) fn leave_with_the_reader() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // Without a thread the next write ends it.
+    let _ = std::thread::Builder::new().name("stdout".into()).spawn(|| {
+        let stdout = io::stdout();
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        while matches!(poll(&mut watched, None), Ok(_) | Err(rustix::io::Errno::INTR)) {
+            if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+                std::process::exit(0);
+            }
+            if watched[0].revents().contains(PollFlags::NVAL) {
+                return;
+            }
+        }
+    });
+}
+
+#[cfg(not(unix))]
+pub(super) fn leave_with_the_reader() {}
+
 /// Ignores errors: the command goes on if nobody can read it.
 pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");

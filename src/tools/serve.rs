@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::output::eprint_message;
+use super::output::{eprint_message, leave_with_the_reader};
 use super::{ExitStatus, Failure};
 use crate::serve::{Server, ServerLimits};
 use zeitnot_engine::engine::Settings;
@@ -54,7 +54,10 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
     server.notes().iter().for_each(eprint_message);
     match listener {
         Some(listener) => serve_port(&server, &listener)?,
-        None => serve_stdin(&server)?,
+        None => {
+            leave_with_the_reader();
+            serve_stdin(&server)?;
+        }
     }
     Ok(ExitStatus::Success)
 }

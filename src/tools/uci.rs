@@ -4,6 +4,7 @@ use std::io::{self, BufReader, IsTerminal};
 
 use clap::Args;
 
+use super::output::leave_with_the_reader;
 use super::{ExitStatus, Failure};
 use crate::uci::Audience;
 use zeitnot_engine::engine::Settings;
@@ -44,6 +45,7 @@ pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
         options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
         mistakes: args.mistakes,
     };
+    leave_with_the_reader();
     crate::uci::run(args.settings, audience, BufReader::new(io::stdin()), io::stdout())?;
     Ok(status)
 }

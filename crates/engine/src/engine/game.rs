@@ -239,6 +239,7 @@ impl GameState {
         let (settings, backend) = (resources.settings, resources.backend.info());
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
+            loading: request.loading,
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
             first_move: self.sides[self.side].moves_made == 0,
             has_moves_left: backend.has_moves_left,

@@ -244,13 +244,20 @@ impl EnginePlayer {
         self.stepped.as_mut().map_or(Some(NextStep::Over), |stepped| stepped.advance_within(rounds))
     }
 
-    /// Lets idle `workers` finish the begun search, as under UCI, and waits. `on_tick` is called every few
-    /// milliseconds meanwhile.
-    pub(crate) fn search_with(&self, workers: &WorkerPool, on_tick: &mut dyn FnMut()) {
-        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return };
-        workers.assign(search);
-        watch(search, &mut |_| on_tick());
-        search.state.progress.wait_idle(Duration::MAX);
+    /// Lets idle `workers` finish the begun search, as under UCI.
+    pub(crate) fn assign_to(&self, workers: &WorkerPool) {
+        self.stepped.iter().for_each(|stepped| workers.assign(stepped.search()));
+    }
+
+    /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end the
+    /// wait: the workers then search on. True if the search is over.
+    pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let Some(search) = self.stepped.as_ref().map(SteppedSearch::search) else { return true };
+        let is_over = watch(search, &mut |_| goes_on()).is_some();
+        if is_over {
+            search.state.progress.wait_idle(Duration::MAX);
+        }
+        is_over
     }
 
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
@@ -361,7 +368,9 @@ mod tests {
                 batch.evaluate(&mut [&mut player], |slots| evaluator.evaluate(slots)).unwrap();
             }
         } else {
-            player.search_with(&WorkerPool::new(&**player.setup().backend(), 1).unwrap(), &mut || {});
+            let workers = WorkerPool::new(&**player.setup().backend(), 1).unwrap();
+            player.assign_to(&workers);
+            assert!(player.wait_for_workers(&mut || true));
         }
         let summary = player.end_move().unwrap().result.summary;
         (summary.counts.evaluations, summary.root_visits, summary.time)
