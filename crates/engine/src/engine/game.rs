@@ -463,7 +463,7 @@ mod tests {
         for _ in 0..2 {
             let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap());
+            let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap().search);
             workers.assign(&search);
             let result = run(&search, &mut |_| {});
             search.state.progress.wait_idle(Duration::from_secs(60));
@@ -492,7 +492,7 @@ mod tests {
             let position = History::from_uci_position(position, Variant::Standard).unwrap();
             let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
             let request = GoRequest::new(limits);
-            let search = game.begin_search(&position, &request, &resources).unwrap();
+            let search = game.begin_search(&position, &request, &resources).unwrap().search;
             let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
             let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
             game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);
