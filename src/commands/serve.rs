@@ -10,8 +10,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure};
+use crate::output::{eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port, two threads each.
@@ -54,7 +54,10 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus, Failure> {
     server.notes().iter().for_each(eprint_message);
     match listener {
         Some(listener) => serve_port(&server, &listener)?,
-        None => serve_stdin(&server)?,
+        None => {
+            leave_with_the_reader();
+            serve_stdin(&server)?;
+        }
     }
     Ok(ExitStatus::Success)
 }

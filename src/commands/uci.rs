@@ -5,7 +5,7 @@ use std::io::{self, BufReader, IsTerminal};
 use clap::Args;
 
 use crate::commands::engine_args::EngineArgs;
-use crate::output::{ExitStatus, Failure};
+use crate::output::{ExitStatus, Failure, leave_with_the_reader};
 use crate::uci::Audience;
 use zeitnot_engine::options::Visibility;
 
@@ -44,6 +44,7 @@ pub(crate) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
         options: if args.show_hidden { Visibility::Hidden } else { Visibility::Normal },
         mistakes: args.mistakes,
     };
+    leave_with_the_reader();
     crate::uci::run(args.settings.0, audience, BufReader::new(io::stdin()), io::stdout())?;
     Ok(status)
 }

@@ -81,8 +81,11 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
         .collect()
 }
 
+/// As Stockfish writes it, which wrappers and GUIs read.
+const NO_MOVE: &str = "bestmove (none)";
+
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
-    let Some(best) = answer.best else { return "bestmove 0000".into() };
+    let Some(best) = answer.best else { return NO_MOVE.into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
     format!("bestmove {}", moves(root, &line).join(" ponder "))
 }

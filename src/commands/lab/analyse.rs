@@ -17,11 +17,12 @@ use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, interruption, origin, tell_stopped};
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
-use zeitnot_engine::time::{GoLimits, Nodes, TimeControl};
+use zeitnot_engine::note::Note;
+use zeitnot_engine::time::{GoLimits, Millis, Nodes, TimeControl};
 use zeitnot_lab::LabError;
 use zeitnot_lab::analysis::{
     self, AnalysedGame, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, ExternalJudge, FILES,
@@ -79,6 +80,9 @@ struct AnalysisReport<'a> {
     /// What judged, in words.
     #[serde(skip)]
     judged: &'a str,
+    /// What the searches and the time manager had to tell.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     games: Vec<&'a AnalysisSummary>,
     /// The games with comments, where they are not written to a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,9 +129,13 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
+    let mut told = Told::default();
+    if args.tc.is_some() || ahead.iter().any(has_clock) {
+        judge.foretold.iter().for_each(|note| told.tell(note));
+    }
     let mut games = ahead.into_iter().chain(games);
     let (mut journal, mut rows) = (None, Vec::new());
-    let origin = Origin { run: id, ..origin(&[]) };
+    let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
     let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
     if let Some(run) = &run {
         let (opened, known) = AnalysisJournal::open(run)?;
@@ -183,10 +191,14 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         let page = analysis::page(&rows, args.player.as_deref(), &judged, &plan.manager);
         output.tell_page(page.write(run.folder())?);
     }
+    if let JudgedBy::Network(analyst) = judge.by {
+        analyst.lock().take_notes().iter().for_each(|note| told.tell(note));
+    }
     let report = AnalysisReport {
         version: VERSION,
         backend: &judge.description,
         judged: &judged,
+        notes: &told.0,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
     };
@@ -203,6 +215,8 @@ struct Judge {
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
+    /// What the time manager tells of games with clocks.
+    foretold: Vec<Note>,
     by: JudgedBy,
 }
 
@@ -229,7 +243,9 @@ impl Judge {
             let mut settings = args.settings.0.clone();
             settings.info.verbose_move_stats = true;
             let searcher = measure::searcher(&settings, args.concurrency, limits)?;
+            let clock = GoLimits { time: Some(Millis(60_000.0)), ..GoLimits::default() };
             return Ok(Judge {
+                foretold: searcher.setup.as_played(&clock)?.0,
                 // Of the network's file the name alone, as pages and games are passed on.
                 description: searcher.setup.backend().info().description_without_folder(),
                 network_sha256: searcher.setup.network_sha256().map(str::to_owned),
@@ -239,6 +255,7 @@ impl Judge {
         };
         let engine = ExternalJudge::new(judge_command(command)?, limits).map_err(LabError::from)?;
         Ok(Judge {
+            foretold: Vec::new(),
             description: engine.name().to_owned(),
             network_sha256: None,
             concurrency: args.concurrency.map_or_else(|| threads(&args.settings.0), |most| most as usize),
@@ -286,12 +303,15 @@ fn ask_engine(
     Ok(())
 }
 
+fn has_clock(game: &RecordedGame) -> bool {
+    game.moves.iter().any(|played| played.clock_ms.is_some())
+}
+
 /// Why the times of a game with clocks are left out.
 fn unknown_times(game: &RecordedGame) -> Option<String> {
-    let has_clocks = game.moves.iter().any(|played| played.clock_ms.is_some());
     let is_known =
         [Color::White, Color::Black].iter().all(|&color| RecordedControl::of(game, color).is_some());
-    if !has_clocks || is_known || !game.notes.is_empty() {
+    if !has_clock(game) || is_known || !game.notes.is_empty() {
         return None;
     }
     let why = match game.tags.get("TimeControl").map(str::trim).filter(|tag| !tag.is_empty()) {

@@ -10,8 +10,8 @@ use clap::Args;
 use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
 use crate::commands::engine_args::EngineArgs;
-use crate::output::eprint_message;
 use crate::output::{ExitStatus, Failure, Output};
+use crate::output::{Told, eprint_message};
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
@@ -66,7 +66,9 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         concurrency: args.game.concurrency(threads, in_real_time),
         rules,
     };
-    note_idle_options(&plan, &args.settings.0);
+    let mut told = Told::default();
+    note_idle_options(&plan, &args.settings.0, &mut told);
+    tuning::foretold(&plan, &setup, limit)?.iter().for_each(|note| told.tell(note));
     let mut id = RunId::new();
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
@@ -76,6 +78,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         ("limit of a move or game", limit.to_string()),
     ];
     facts.extend(args.game.facts());
+    facts.extend(told.facts());
     let origin = Origin { run: id.finish(), ..origin(&facts) };
     let run = Run::claim(&args.out, origin, &[PAIRS, "index.html"])?;
     let (mut file, mut rows) = tuning::open_pairs(&run)?;
@@ -83,7 +86,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let done = rows.len() as u64;
     let mut progress = Progress::new(Some(2 * plan.pairs), 2 * done);
     let mut shown = Instant::now();
-    tuning::play(&config, (&plan, done), &setup, interruption()?, |row| {
+    tuning::play(&config, (&plan, done), &setup, interruption()?, |row, notes| {
+        notes.iter().for_each(|note| told.tell(note));
         file.add(&row)?;
         rows.push(row);
         progress.show(2 * rows.len() as u64, String::new());
@@ -116,7 +120,7 @@ fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
 }
 
 /// Names options that are compared and have no effect because another one switches it off.
-fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
     let search = &settings.search;
     let switches = [
         (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
@@ -130,7 +134,7 @@ fn note_idle_options(plan: &TunePlan, settings: &Settings) {
         for parameter in
             plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
         {
-            eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
+            told.tell(format_args!("{} has no effect without {switch}", parameter.name));
         }
     }
 }

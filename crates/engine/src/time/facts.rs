@@ -43,6 +43,8 @@ pub struct MoveFacts {
     pub reserve: Millis,
     /// Since the `go` line was read.
     pub elapsed: Millis,
+    /// What the clock had lost before, because a network was loaded first.
+    pub loading: Millis,
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,

@@ -64,6 +64,10 @@ impl FirstEvaluationWait {
         let clock = facts.limits.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
         let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
+        // Loading was part of the move, for which half of the clock may go.
+        let after_loading = (clock.time - facts.loading) / 2.0;
+        let has_loaded = facts.loading > Millis::ZERO;
+        let share = if has_loaded { share.max(after_loading) } else { share };
         let grace = if facts.root.is_some() { least } else { share.max(least) };
         FirstEvaluationWait { grace, is_over: false }
     }

@@ -73,6 +73,10 @@ impl Timekeeper {
         self.lag.clock_is_unwatched();
     }
 
+    pub(crate) fn manager(&self) -> &dyn TimeManager {
+        &*self.manager
+    }
+
     /// Takes the message for an `info string`.
     pub(crate) fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()

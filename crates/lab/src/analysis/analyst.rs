@@ -52,6 +52,8 @@ pub struct Analyst {
     sender: Sender<SearchedPosition>,
     searched: Receiver<SearchedPosition>,
     effort: SearchEffort,
+    /// What the searches had to tell, not yet taken.
+    notes: Vec<Note>,
     /// The time at which the last position was done.
     last: Instant,
 }
@@ -111,8 +113,13 @@ impl Analyst {
             sender,
             searched,
             effort: SearchEffort::default(),
+            notes: Vec::new(),
             last: Instant::now(),
         }
+    }
+
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Divides games so that so many of them are enough.
@@ -195,6 +202,7 @@ impl Analyst {
         if let Some(reason) = failure {
             return refuse(reason);
         }
+        self.notes.extend(notes);
         let lines = lines(best, &result);
         if lines.is_empty() {
             return refuse("no evaluation has come back in time".into());
