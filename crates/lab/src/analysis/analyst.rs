@@ -13,7 +13,7 @@ use crate::score::{MoveScore, winning_chances};
 use zeitnot_engine::chess::{History, Move, Terminal};
 use zeitnot_engine::engine::{EngineError, GoRequest, Listener, SearchAnswer};
 use zeitnot_engine::note::Note;
-use zeitnot_engine::search::{PvLine, SearchInfo, SearchResult};
+use zeitnot_engine::search::{MoveStats, PvLine, SearchInfo, SearchResult};
 use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{GoLimits, Plies, RootEvaluation, TimeControl, manager_from};
 
@@ -228,13 +228,15 @@ impl Analyst {
 const LEAST_SHARE: u32 = 10;
 const MOST_TRIES: usize = 10;
 
-fn tries(result: &SearchResult) -> Vec<(Move, u32)> {
+fn tries(result: &SearchResult) -> Vec<(Move, u32, f64)> {
     let stats = result.info.as_ref().and_then(|info| info.move_stats.as_ref());
     let moves = stats.map_or(&[][..], |stats| &stats.moves);
     let all = moves.iter().map(|one| one.node.visits).sum::<u32>().max(1);
-    let shares =
-        moves.iter().rev().map(|one| (one.mv, (1000 * u64::from(one.node.visits) / u64::from(all)) as u32));
-    shares.filter(|&(_, share)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
+    let tries = moves.iter().rev().map(|MoveStats { mv, node, .. }| {
+        let share = (1000 * u64::from(node.visits) / u64::from(all)) as u32;
+        (*mv, share, winning_chances(f64::midpoint(1.0, node.q.into())))
+    });
+    tries.filter(|&(_, share, _)| share >= LEAST_SHARE).take(MOST_TRIES).collect()
 }
 
 /// The lines of a search, that of the move to play first.

@@ -133,7 +133,17 @@ impl DeviceOptions {
             WantedForm::Fused => Form::Fused,
         };
         let needs_cpu = false;
-        Ok(DeviceOptions { provider, gpu, precision, threads, queues, form, input, needs_cpu, provider_options })
+        Ok(DeviceOptions {
+            provider,
+            gpu,
+            precision,
+            threads,
+            queues,
+            form,
+            input,
+            needs_cpu,
+            provider_options,
+        })
     }
 
     /// Returns the way in which models must be built for it.

@@ -38,6 +38,9 @@ option_choice! {
 /// The first and the last compute capability of NVIDIA's for which a library holds code.
 pub type Capabilities = RangeInclusive<(u32, u32)>;
 
+/// Tells whether it is meant, from the names of a system and of its processor.
+type IsSystem = fn(&str, &str) -> bool;
+
 /// What is known of a provider.
 #[derive(Debug)]
 pub struct ProviderSpec {
@@ -49,7 +52,7 @@ pub struct ProviderSpec {
     /// The package on PyPI with an ONNX Runtime that has it or takes it in.
     pub runtime_package: &'static str,
     /// The systems that it is for, in words and by system and processor, or `None` for all.
-    systems: Option<(&'static str, fn(&str, &str) -> bool)>,
+    systems: Option<(&'static str, IsSystem)>,
     /// The part of a system that it cannot do without.
     needs: fn(&str) -> Option<SystemPart>,
     /// The number formats in which it computes, the usual one first.

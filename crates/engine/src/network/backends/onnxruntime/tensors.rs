@@ -254,7 +254,7 @@ mod tests {
         let error = read(&wdl, Array1::from_vec(vec![1.0; 3]).view().into_dyn()).unwrap_err().to_string();
         assert_eq!(error, "the output \"mlh\" has the shape [3]: 3 numbers, not 2");
         let infinite = read(&Array2::from_elem((2, 3), f32::INFINITY), Array1::zeros(2).view().into_dyn());
-        assert!(!infinite.unwrap()[0].evaluation.q.is_finite());
+        assert!(!infinite.unwrap()[0].evaluation.wl.is_finite());
         // A regression: NaN became 0.
         let wdl = Array2::from_shape_vec((2, 3), [0.5, 0.25, 0.25].repeat(2)).unwrap();
         let batch = read(&wdl, Array1::from_vec(vec![1.0, f32::NAN]).view().into_dyn()).unwrap();
