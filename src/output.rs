@@ -125,7 +125,7 @@ impl Output {
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     let written = replace(file, text + "\n");
-    Ok(written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))?)
+    written.map_err(|error| Failure::Measurement(Box::new(RowError::io(file)(error))))
 }
 
 /// Texts that a run has to tell. Each goes to stderr once.

@@ -138,11 +138,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let origin = Origin { run: id, ..origin(&told.facts().collect::<Vec<_>>()) };
     let run = folder.map(|folder| Run::claim(folder, origin, &FILES)).transpose()?;
     if let Some(run) = &run {
-        let (opened, known) = AnalysisJournal::open(run)?;
-        for row in &known {
-            row.check(games.next().as_ref(), run.folder())?;
-            judge.by.add_effort(row.effort);
-        }
+        let (opened, known) = resume(run, &mut games, &judge.by)?;
         (journal, rows) = (Some(opened), known);
     }
     let plan = plan(args);
@@ -207,6 +203,20 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         return Ok(tell_stopped(args.out.is_some()));
     }
     Ok(if all_games.broken + all_games.damaged > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
+}
+
+/// Opens the journal of `run` with the games that are in it, which are the first ones of `games`.
+fn resume(
+    run: &Run,
+    games: &mut impl Iterator<Item = RecordedGame>,
+    judge: &JudgedBy,
+) -> Result<(AnalysisJournal, Vec<AnalysisRow>), Failure> {
+    let (journal, known) = AnalysisJournal::open(run)?;
+    for row in &known {
+        row.check(games.next().as_ref(), run.folder())?;
+        judge.add_effort(row.effort);
+    }
+    Ok((journal, known))
 }
 
 /// What judges the games.
