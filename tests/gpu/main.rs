@@ -63,12 +63,10 @@ impl FakeGpu {
     }
 
     fn run(&self, network_name: &str, arguments: &[&str]) -> Output {
-        let output = self
-            .show_to(&mut zeitnot(arguments))
-            .arg("--backend=cuda")
-            .arg("--weights")
-            .arg(network(network_name));
-        let output = output.output().unwrap();
+        let mut command = zeitnot(arguments);
+        let network = network(network_name);
+        let output =
+            self.show_to(&mut command).arg("--backend=cuda").arg("--weights").arg(network).output().unwrap();
         assert!(output.status.success(), "{:?}: {}", output.status, stderr(&output));
         output
     }

@@ -38,9 +38,6 @@ option_choice! {
 /// The first and the last compute capability of NVIDIA's for which a library holds code.
 pub type Capabilities = RangeInclusive<(u32, u32)>;
 
-/// Tells whether it is meant, from the names of a system and of its processor.
-type IsSystem = fn(&str, &str) -> bool;
-
 /// What is known of a provider.
 #[derive(Debug)]
 pub struct ProviderSpec {
@@ -51,8 +48,10 @@ pub struct ProviderSpec {
     pub plugin: Option<Plugin>,
     /// The package on PyPI with an ONNX Runtime that has it or takes it in.
     pub runtime_package: &'static str,
-    /// The systems that it is for, in words and by system and processor, or `None` for all.
-    systems: Option<(&'static str, IsSystem)>,
+    /// The systems that it is for, in words …
+    systems: &'static str,
+    /// … and by system and processor.
+    is_for: fn(&str, &str) -> bool,
     /// The part of a system that it cannot do without.
     needs: fn(&str) -> Option<SystemPart>,
     /// The number formats in which it computes, the usual one first.
@@ -79,7 +78,8 @@ const CPU: ProviderSpec = ProviderSpec {
     is_accelerator: false,
     plugin: None,
     runtime_package: "onnxruntime",
-    systems: None,
+    systems: "all systems",
+    is_for: |_, _| true,
     needs: |_| None,
     precisions: || &[WantedPrecision::Fp32],
     runs_one_at_a_time: false,
@@ -92,7 +92,8 @@ const CPU: ProviderSpec = ProviderSpec {
 const GPU: ProviderSpec = ProviderSpec { is_accelerator: true, precisions: HALF, ..CPU };
 
 const NVIDIA: ProviderSpec = ProviderSpec {
-    systems: Some(("Linux and Windows", |os, _| os != "macos")),
+    systems: "Linux and Windows",
+    is_for: |os, _| os != "macos",
     needs: |_| Some(SystemPart::NvidiaDriver),
     ..GPU
 };
@@ -108,7 +109,8 @@ pub static PROVIDERS: [ProviderSpec; 6] = [
             package: "onnxruntime-ep-openvino",
             module: "onnxruntime_ep_openvino",
         }),
-        systems: Some(("Linux and Windows on x86_64", |os, arch| os != "macos" && arch == "x86_64")),
+        systems: "Linux and Windows on x86_64",
+        is_for: |os, arch| os != "macos" && arch == "x86_64",
         precisions: || {
             if computes_bfloat16() {
                 &[WantedPrecision::Bf16, WantedPrecision::Fp32]
@@ -153,7 +155,8 @@ pub static PROVIDERS: [ProviderSpec; 6] = [
     },
     ProviderSpec {
         provider: Provider::CoreMl,
-        systems: Some(("macOS", |os, _| os == "macos")),
+        systems: "macOS",
+        is_for: |os, _| os == "macos",
         fixed_batch: Some(COREML_BATCH),
         ..GPU
     },
@@ -187,7 +190,7 @@ impl Provider {
 
     /// Returns the systems that it is for, if one with `os` on `arch` is none of them.
     pub fn only_on(self, os: &str, arch: &str) -> Option<&'static str> {
-        self.spec().systems.filter(|(_, is_one)| !is_one(os, arch)).map(|(words, _)| words)
+        (!(self.spec().is_for)(os, arch)).then_some(self.spec().systems)
     }
 
     /// Returns the part of a system with `os` that it cannot do without.
