@@ -290,7 +290,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Origin::of_folder(folder.path()), None);
-        origin.claim(folder.path()).unwrap();
+        crate::run::Run::claim(folder.path(), origin.clone(), &[]).unwrap();
         assert_eq!(Origin::of_folder(folder.path()).as_ref(), Some(&origin));
         let html = Page::new("T").key_figure("+12 Elo", "A is ahead").origin(&origin).to_html();
         for text in [
