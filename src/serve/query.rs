@@ -115,7 +115,7 @@ impl Default for Id {
 
 impl PartialEq for Id {
     fn eq(&self, other: &Id) -> bool {
-        self.others.get() == other.0.get()
+        self.0.get() == other.0.get()
     }
 }
 
