@@ -135,7 +135,8 @@ pub(crate) struct Told(pub(crate) Vec<String>);
 impl Told {
     pub(crate) fn tell(&mut self, text: impl fmt::Display) {
         let text = text.to_string();
-        if !self.0.contains(&text) {
+        // The same may come again without the name of who says it.
+        if !self.0.iter().any(|known| known.ends_with(&text)) {
             eprint_message(&text);
             self.0.push(text);
         }

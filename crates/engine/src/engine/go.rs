@@ -143,10 +143,13 @@ impl Engine {
         }
         let began = Instant::now();
         self.make_ready(listener)?;
-        let request = order.request.after_loading(began.elapsed());
+        let took = began.elapsed();
         let mut game = self.take_game()?;
         self.draining.retain(|progress| !progress.is_idle());
         let Some(network) = &self.network else { unreachable!("made ready above") };
+        let backend = network.opened.backend.info();
+        let is_real_time = self.settings.stoppers.nodestime.nodes_per_ms == 0 && !backend.has_virtual_time();
+        let request = order.request.after_loading(if is_real_time { took } else { Duration::ZERO });
         let resources = SearchResources {
             settings: &self.settings,
             info: &order.info,
@@ -476,6 +479,23 @@ mod tests {
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
             engine.wait();
         }
+    }
+
+    /// A regression: loading at the first `go` used up the budget, and the move came without a search.
+    #[test]
+    fn loading_is_taken_off_the_clock_and_the_search_is_planned_afterwards() {
+        let after = |limits: GoLimits, took_ms: u64| {
+            let request = GoRequest::new(limits).after_loading(Duration::from_millis(took_ms));
+            (request.limits.time, request.limits.movetime, request.loading)
+        };
+        let clock = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        assert_eq!(after(clock.clone(), 1_900), (Some(Millis(8_100.0)), None, Millis(1_900.0)));
+        assert_eq!(after(clock.clone(), 20_000).0, Some(Millis::ZERO));
+        assert_eq!(after(clock.clone(), 3).0, clock.time, "nothing was loaded");
+        assert_eq!(after(GoLimits { ponder: true, ..clock.clone() }, 1_900).0, clock.time);
+        let fixed = GoLimits { movetime: Some(Millis(1_000.0)), ..GoLimits::default() };
+        assert_eq!(after(fixed.clone(), 300).1, Some(Millis(700.0)));
+        assert_eq!(after(fixed, 5_000).1, Some(Millis(500.0)), "time for a search is left");
     }
 
     #[test]

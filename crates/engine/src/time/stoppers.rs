@@ -293,6 +293,14 @@ mod tests {
         assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));
     }
 
+    /// 10 s at `go`, of which loading took 3 s: half of them may go before the first evaluation.
+    #[test]
+    fn after_loading_half_of_the_clock_may_go_for_the_first_evaluation() {
+        let limits = GoLimits { time: Some(Millis(7_000.0)), ..GoLimits::default() };
+        let facts = MoveFacts { limits, loading: Millis(3_000.0), ..MoveFacts::default() };
+        assert_eq!(FirstEvaluationWait::new(&facts).extend(Millis(300.0)), Millis(2_000.0));
+    }
+
     #[test]
     fn visits_and_playouts_are_told_apart() {
         let stats = SearchStats { nodes: Nodes(100), new_nodes: Nodes(60), ..SearchStats::default() };
