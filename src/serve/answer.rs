@@ -65,7 +65,7 @@ impl Figures {
             q: mean.map(|mean| mean.q),
             wdl: mean.map(|mean| wdl(mean.value.wl, mean.value.d)),
             plies_left: mean
-                .map(|mean| mean.m)
+                .map(|mean| mean.value.m)
                 .filter(|_| best.is_some_and(|best| best.moves_left.is_some())),
             mate: best.and_then(|best| best.mate),
             depth: info.depth,
