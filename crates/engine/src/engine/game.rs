@@ -13,7 +13,8 @@ use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, T
 use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::tablebase::TablesInForce;
 use crate::time::{
-    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, Timekeeper,
+    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
+    Timekeeper,
 };
 
 /// How long an analysis waits for the last search's batches in flight.

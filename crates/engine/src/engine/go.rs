@@ -461,7 +461,6 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Settings};
-    use crate::time::Nodes;
 
     struct PanickingListener(Sender<SearchAnswer>);
 

@@ -148,7 +148,6 @@ impl BackendInfo {
     /// A backend that computes on the calling thread and takes batches of any size, without a network's heads
     /// for draws and moves left. Its fields say what is otherwise.
     pub fn new(name: &str, description: &str) -> BackendInfo {
-        const MAX_BATCH: usize = 65_536;
         BackendInfo {
             name: name.into(),
             description: description.into(),
@@ -159,7 +158,7 @@ impl BackendInfo {
             input_format: encode::InputFormat::Classical,
             has_wdl: false,
             has_moves_left: false,
-            max_batch: MAX_BATCH,
+            max_batch: ANY_BATCH,
             // Cheap for the search, and fills a vector machine. Others would do as well.
             preferred_batch: 32,
             preferred_threads: cores(),
@@ -186,6 +185,9 @@ pub fn without_folder(description: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
 }
+
+/// The largest batch of backends without a limit of their own.
+pub(crate) const ANY_BATCH: usize = 65_536;
 
 /// While one batch is computed, the other travels.
 pub(crate) const ACCELERATOR_QUEUES: usize = 2;
