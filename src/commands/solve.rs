@@ -249,7 +249,7 @@ struct SolveReport {
 
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (problems, bad_lines) = read(args)?;
-    let limits = args.limits.or(GoLimits { nodes: Some(DEFAULT_NODES), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::nodes(DEFAULT_NODES.0))?;
     let searcher = measure::searcher(&args.settings.0, args.concurrency, &limits)?;
     let backend = searcher.setup.backend().info().description.clone();
     let (sender, answers) = unbounded();

@@ -13,12 +13,11 @@ use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Listener, SearchAnswer, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::search::SearchInfo;
-use zeitnot_engine::time::{GoLimits, Nodes};
+use zeitnot_engine::time::GoLimits;
 
 use crate::common::engine::{Engine, last_info};
 use crate::common::games::{Game, games};
 use crate::common::{self, package_file, run, stderr};
-use crate::search_example;
 
 /// One thread that has one open search.
 const ONE_AT_A_TIME: [&str; 5] =
@@ -80,13 +79,8 @@ impl Query {
     }
 
     fn to_json(&self, id: u64) -> Value {
-        let mut game = History::from_fen(self.game.fen, Variant::Chess960).unwrap();
-        let mut format = |mv: Move| {
-            let text = game.format_move(mv);
-            game.push(mv);
-            text
-        };
-        let moves: Vec<_> = self.game.moves.iter().map(|&mv| format(mv)).collect();
+        let moves =
+            History::from_fen(self.game.fen, Variant::Chess960).unwrap().format_line(&self.game.moves);
         let search_moves = self.root_moves.iter().map(|&mv| self.game.history.format_move(mv));
         json!({
             "id": id,
@@ -110,7 +104,7 @@ impl Query {
         engine.set_option("MultiPV", &self.lines.to_string()).unwrap();
         engine.set_option("CPuct", &self.cpuct.to_string()).unwrap();
         engine.set_position(&format!("fen {} moves {}", self.game.fen, moves.join(" "))).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(self.nodes);
         let (sender, answers) = channel();
         let request = GoRequest { root_moves: self.root_moves.clone(), ..GoRequest::new(limits) };
         engine.go(request, Box::new(Collector(sender))).unwrap();
@@ -129,16 +123,6 @@ impl Listener for Collector {
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
         self.0.send(answer).unwrap();
     }
-}
-
-fn format_line(root: &History, line: &[Move]) -> Vec<String> {
-    let mut game = root.clone();
-    let format = |&mv: &Move| {
-        let text = game.format_move(mv);
-        game.push(mv);
-        text
-    };
-    line.iter().map(format).collect()
 }
 
 /// A search beside others, on any thread, finds what it finds alone.
@@ -181,7 +165,7 @@ fn a_thousand_random_queries_are_answered_as_single_searches_are() {
         let lines = result.info.unwrap().lines;
         assert_eq!(answer["moves"].as_array().unwrap().len(), lines.len(), "{answer}");
         for (found, line) in answer["moves"].as_array().unwrap().iter().zip(&lines) {
-            assert_eq!(found["pv"], json!(format_line(root, &line.moves)), "{answer}");
+            assert_eq!(found["pv"], json!(root.format_line(&line.moves)), "{answer}");
             assert_eq!(
                 (&found["visits"], &found["mate"]),
                 (&json!(line.nodes), &json!(line.mate)),
@@ -791,13 +775,4 @@ fn the_guide_names_every_key() {
             assert!(row.contains(&format!("`{key}`")), "{key}: {row}");
         }
     }
-}
-
-#[test]
-fn the_example_of_the_library_prints_its_search() {
-    let mut lines = Vec::new();
-    search_example::search("startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6", 50, |line| lines.push(line))
-        .unwrap();
-    assert!(lines.iter().any(|line| line.starts_with("#1 after ") && line.ends_with(": h5f7")), "{lines:#?}");
-    assert_eq!(lines.last().unwrap(), "best h5f7");
 }

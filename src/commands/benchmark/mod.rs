@@ -99,7 +99,7 @@ fn warn_if_busy() {
 
 /// Measures and reports. Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let limits = args.limits.or(GoLimits { movetime: Some(MOVE_TIME), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::movetime(MOVE_TIME))?;
     let positions = args.positions.or(BENCHMARK)?;
     if args.backends.are_given() {
         return backends::run(args, positions.len(), output);

@@ -114,7 +114,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         _ => {}
     };
     let nodes = if args.with.is_some() { DEFAULT_NODES_OF_ANOTHER } else { DEFAULT_NODES };
-    let limits = args.limits.or(GoLimits { nodes: Some(nodes), ..GoLimits::default() })?;
+    let limits = args.limits.or(GoLimits::nodes(nodes.0))?;
     let mut judge = Judge::open(args, &limits)?;
     let id = run_id(args, &limits, judge.network_sha256.as_deref());
     let mut judged = judged_by(&judge, &limits);

@@ -128,10 +128,7 @@ impl LimitArgs {
 
 /// Without smart pruning and a GUI's overhead.
 pub(super) fn engine(settings: &Settings) -> Result<Engine, Failure> {
-    let mut settings = settings.clone();
-    settings.stoppers.smart_pruning_factor = 0.0;
-    settings.time.move_overhead = Duration::ZERO;
-    let mut engine = Engine::new(settings)?;
+    let mut engine = Engine::new(settings.clone().for_analysis())?;
     engine.prepare()?;
     Ok(engine)
 }
@@ -337,7 +334,7 @@ pub(super) fn search_all(
     let width = terminal_width();
     output.write_ahead(&head(width))?;
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
-    let (mut figures, mut rows, mut hash) = (SearchFigures::default(), Vec::new(), 0xcbf2_9ce4_8422_2325);
+    let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
     for position in positions {
         between();
@@ -352,9 +349,7 @@ pub(super) fn search_all(
         add(&mut busy, before.2, engine.busy_time());
         figures.add(&summary);
         for (mv, visits) in &summary.visits_by_move {
-            for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-            }
+            hashed.extend(mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()));
         }
         output.write_ahead(&row.line(width))?;
         rows.push(row);

@@ -191,7 +191,7 @@ impl Engine {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let new = || GameState::new(&self.settings, Reclaimer::new());
+        let new = || GameState::new(&self.settings, self.own_manager.clone(), Reclaimer::new());
         let mut game = self.game.take().map_or_else(new, Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
@@ -394,19 +394,33 @@ impl SearchReporter {
     }
 }
 
+/// What [`Engine::search`] has found.
 #[derive(Clone, Debug)]
 pub struct FinishedSearch {
+    /// The move to play.
     pub best: Move,
+    /// All figures of the search.
     pub result: SearchResult,
+    /// Messages for people, in the order in which they came.
     pub notes: Vec<Note>,
 }
 
+impl FinishedSearch {
+    /// The visited moves with their visits, most visited first.
+    pub fn visits(&self) -> Vec<(Move, u32)> {
+        self.result.summary.visits()
+    }
+}
+
 impl Engine {
-    /// Searches the current position within `limits`, which must have an end.
+    /// Searches the current position within `limits`, and waits for the result.
     ///
-    /// Fails as [`Engine::go`] does, and with [`EngineError::NoResult`] if the search fails or there is no
-    /// legal move.
+    /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
+    /// [`EngineError::NoResult`] if the search fails or there is no legal move.
     pub fn search(&mut self, limits: GoLimits) -> Result<FinishedSearch, EngineError> {
+        if !limits.has_end() {
+            return Err(EngineError::Endless);
+        }
         let (sender, answers) = unbounded();
         self.go(GoRequest::new(limits), Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
         self.wait();
@@ -448,7 +462,6 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, Settings};
-    use crate::time::Nodes;
 
     struct PanickingListener(Sender<SearchAnswer>);
 
@@ -472,7 +485,7 @@ mod tests {
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = unbounded();
-            let limits = GoLimits { infinite: true, ..GoLimits::default() };
+            let limits = GoLimits::infinite();
             engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
@@ -503,7 +516,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         let mut engine = Engine::new(settings).unwrap();
-        let limits = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+        let limits = GoLimits::nodes(10);
         let found = engine.search(limits.clone()).unwrap();
         assert_eq!(found.result.best, Some(found.best));
         assert_eq!(found.result.summary.nodes, 10);

@@ -11,7 +11,7 @@ use super::{Engine, EngineError};
 use crate::chess::{History, Move};
 use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
-use crate::network::instrumented::with_notes;
+use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
 use crate::network::{Backend, BackendError, BatchEvaluator, EvalSlot, backends, discover};
 use crate::note::Note;
@@ -122,10 +122,23 @@ impl LoadedNetwork {
             Some(old) => old.opened.clone(),
             None => open_without_wrong_parameters(options)?,
         };
+        LoadedNetwork::of(options, opened).map(Some)
+    }
+
+    /// A backend of the user's own stands for what the options name.
+    pub(super) fn with_backend(
+        options: &NetworkOptions,
+        backend: Arc<dyn Backend>,
+    ) -> Result<LoadedNetwork, EngineError> {
+        let backend = Arc::new(Instrumented::new(backend, Vec::new()));
+        LoadedNetwork::of(options, OpenedBackend { backend, network_sha256: None })
+    }
+
+    fn of(options: &NetworkOptions, opened: OpenedBackend) -> Result<LoadedNetwork, EngineError> {
         let backend = &*opened.backend;
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(backend, threads)?;
-        Ok(Some(LoadedNetwork { options: options.clone(), opened, workers }))
+        Ok(LoadedNetwork { options: options.clone(), opened, workers })
     }
 }
 
@@ -160,14 +173,8 @@ impl PositionEvaluation {
             .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: game.format_move(m), index, logit, p })
             .collect();
         policy.sort_by(|a, b| b.p.total_cmp(&a.p));
-        PositionEvaluation {
-            q: evaluation.wl,
-            w: (1.0 + evaluation.wl - evaluation.d) / 2.0,
-            d: evaluation.d,
-            l: (1.0 - evaluation.wl - evaluation.d) / 2.0,
-            m: has_moves_left.then_some(evaluation.m),
-            policy,
-        }
+        let [w, d, l] = evaluation.wdl();
+        PositionEvaluation { q: evaluation.wl, w, d, l, m: has_moves_left.then_some(evaluation.m), policy }
     }
 
     #[must_use]

@@ -1,6 +1,7 @@
 //! All options together.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
@@ -117,6 +118,16 @@ impl Settings {
     pub fn changed(&self) -> Vec<(&'static str, String)> {
         let values = self.values().zip(Settings::specs());
         values.filter(|((_, value), spec)| *value != spec.default).map(|(set, _)| set).collect()
+    }
+}
+
+impl Settings {
+    /// The same options for the analysis of positions: limits alone end a search, which uses them in full. No
+    /// search is pruned because its move is clear, and no time is kept back for a GUI.
+    pub fn for_analysis(mut self) -> Settings {
+        self.stoppers.smart_pruning_factor = 0.0;
+        self.time.move_overhead = Duration::ZERO;
+        self
     }
 }
 
@@ -398,7 +409,7 @@ mod tests {
     #[test]
     fn analysis_is_never_weakened() {
         let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
-        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
+        let infinite = GoLimits::infinite();
         assert_eq!(options.weakening(&History::start(), &infinite), None);
         options.analyse_mode = true;
         assert_eq!(options.weakening(&History::start(), &GoLimits::default()), None);

@@ -85,14 +85,16 @@ impl FirstEvaluationWait {
     }
 }
 
+/// Ends a search at the budget of its report, and later if no evaluation has come back by then.
 #[derive(Clone, Debug)]
-pub(crate) struct BudgetLimit {
+pub struct BudgetLimit {
     report: MoveReport,
     wait: FirstEvaluationWait,
 }
 
 impl BudgetLimit {
-    pub(crate) fn new(facts: &MoveFacts, report: MoveReport) -> Self {
+    /// The stopper of a move for which `report` names the budget, counted from `go`.
+    pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
 }
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
-        let limits = GoLimits { time: Some(Millis(120.0)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(120.0), Millis::ZERO);
         let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
         let mut budget = BudgetLimit::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_root_that_is_evaluated_already_is_not_waited_for() {
         let deadline = |budget: f64| {
-            let limits = GoLimits { time: Some(Millis(6_000.0)), ..GoLimits::default() };
+            let limits = GoLimits::clock(Millis(6_000.0), Millis::ZERO);
             let facts = MoveFacts { limits, root: Some(RootEvaluation::default()), ..MoveFacts::default() };
             let report = MoveReport { budget: Millis(budget), ..MoveReport::default() };
             let mut stopper = BudgetLimit::new(&facts, report);
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
-        let limits = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        let limits = GoLimits::clock(Millis(10_000.0), Millis::ZERO);
         let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
         let report = MoveReport { budget: Millis(200.0), ..MoveReport::default() };
         let mut budget = BudgetLimit::new(&facts, report);

@@ -122,8 +122,7 @@ impl Openings {
             // Larger than any move. Separates openings.
             fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
         });
-        // FNV-1a
-        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(words.map(u64::from))
     }
 
     /// Starts over after the last opening.
