@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{assert_refused, data, json, run, stderr, stdout, zeitnot};
+use crate::common::{assert_refused, data, error_message, json, run, stderr, stdout, zeitnot};
 
 /// Plays a match into `folder`; returns what it reports and its PGN.
 fn play(folder: &Path, args: &[&str]) -> (Value, String) {
