@@ -76,7 +76,8 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         rules,
     };
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let schedule: Vec<u64> = (0..games).filter(|game| shard.takes(game / 2)).collect();
+    let planned = (0..args.games).filter(|game| shard.takes(game / 2));
+    let schedule: Vec<u64> = planned.clone().take_while(|game| *game < games).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
     let told = foretold(&config)?;
@@ -93,7 +94,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         counts,
         sprt,
         files,
-        progress: Progress::new(Some(schedule.len() as u64), played_before),
+        progress: Progress::new(Some(planned.count() as u64), played_before),
         started: Instant::now(),
         nodes: 0,
         told,

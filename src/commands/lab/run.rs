@@ -85,15 +85,14 @@ pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing. What is `temporary` is removed.
-pub(super) fn end_on_interruption(is_kept: bool, temporary: Option<PathBuf>) -> Result<(), Failure> {
+/// Ends the program when the user presses Ctrl-C, whatever it is doing, after `last`.
+pub(in crate::commands) fn end_on_interruption(last: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let stop = interruption()?;
     thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
         }
-        temporary.map(std::fs::remove_dir_all);
-        tell_stopped(is_kept);
+        last();
         std::process::exit(STOPPED.into());
     });
     Ok(())

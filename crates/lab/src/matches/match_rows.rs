@@ -41,12 +41,12 @@ pub struct MatchGameRow {
     /// At the end, negative for a fallen flag, `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
-    /// See [`VERSION`], empty in older rows.
-    #[serde(default)]
-    pub(crate) version: String,
     /// Of start and moves, those of the opening included. Empty in older rows.
     #[serde(default)]
     pub(crate) moves_hash: String,
+    /// See [`VERSION`], empty in older rows.
+    #[serde(default)]
+    pub(crate) version: String,
 }
 
 impl Row for MatchGameRow {
