@@ -40,6 +40,10 @@ pub(crate) struct MatchArgs {
     /// Play only part i of n, for several machines. `zeitnot report` puts the parts together
     #[arg(long, value_name = "i/n")]
     shard: Option<Shard>,
+    /// Go on with a new process after an external engine has crashed or hung, which loses it the game, in up to
+    /// N games
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    recover: u64,
     /// End as soon as one hypothesis is proven:
     /// elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
@@ -63,6 +67,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         limits: [limit(&sides[0])?, limit(&sides[1])?],
         adjudication: args.game.adjudication()?,
         seed: args.game.seed,
+        recover: args.recover,
     };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
@@ -184,6 +189,7 @@ struct MatchRecorder<'a> {
 impl MatchRecorder<'_> {
     /// Adds a game. The answer is a break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
+        game.fault.iter().for_each(eprint_message);
         let row = MatchGameRow::new(self.header, game);
         let moves = matches::rows_of_moves(self.header, game);
         self.counts.add(&row);

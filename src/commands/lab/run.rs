@@ -226,7 +226,7 @@ impl RunId {
         openings: &Openings,
         args: &GameArgs,
     ) {
-        let MatchRules { limits, adjudication, seed } = rules;
+        let MatchRules { limits, adjudication, seed, .. } = rules;
         let Adjudication { draw, win, tables, max_plies } = adjudication;
         let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));

@@ -162,6 +162,8 @@ impl Page {
         let (title, body) = (escape(&page.title), &page.body);
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+             script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
              <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}</main>\n</body>\n</html>\n"
         )
@@ -180,9 +182,11 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// Leaves out the characters that no page or picture may hold, in whatever form.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|&c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+/// Leaves out the characters of other people's text that no page, picture or terminal may get: control
+/// characters, with which terminals are steered, and those that turn the direction of writing.
+pub fn printable(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|&c| !c.is_control() && !turns(c) || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]
