@@ -8,6 +8,7 @@ pub(super) mod power;
 use std::fmt;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use crate::output::{Failure, Output};
 use crate::output::{eprint_message, write_json};
+use super::lab::run::interruption;
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Variant};
 use zeitnot_engine::engine::{Engine, FinishedSearch, Settings};
@@ -279,6 +281,9 @@ pub(super) fn search(
     position: String,
     limits: &GoLimits,
 ) -> Result<(PositionRow, SearchSummary), Failure> {
+    if interruption()?.load(Ordering::Relaxed) {
+        return Err(Failure::Input("stopped by Ctrl-C".into()));
+    }
     engine.new_game();
     engine.set_position(&position)?;
     let FinishedSearch { best, result, .. } = engine.search(limits.clone())?;
@@ -322,7 +327,8 @@ pub(super) struct SpeedReport {
     pub(super) hash: u64,
 }
 
-/// Shows each result at once. `between` is called before every search.
+/// Shows each result at once. `between` is called before every search. After Ctrl-C the report has the
+/// positions that were searched until then.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -336,7 +342,11 @@ pub(super) fn search_all(
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     let (mut figures, mut rows, mut hashed) = (SearchFigures::default(), Vec::new(), Vec::new());
     let (mut wall, mut cpu, mut busy) = (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO));
+    let stop = interruption()?;
     for position in positions {
+        if stop.load(Ordering::Relaxed) && !rows.is_empty() {
+            break;
+        }
         between();
         let before = (Instant::now(), cpu_time(), engine.busy_time());
         let (row, summary) = search(engine, position, limits)?;

@@ -143,7 +143,7 @@ impl Engine {
     /// [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so
     /// at each move.
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
-        let wanted = &self.settings.network;
+        let wanted = &self.settings.network_to_play();
         if let Some((refused, reason)) = &self.network_refusal
             && refused == wanted
         {

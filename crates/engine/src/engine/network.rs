@@ -22,7 +22,8 @@ option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
         /// Network file (.pb.gz, .pb or .onnx). If empty, Zeitnot loads the newest network beside the program
-        /// or in networks, weights or models there. If there is none, it uses the built-in network.
+        /// or in networks, weights or models there. If there is none, or with `<built in>`, it uses the
+        /// built-in network.
         weights_file: String = String::new(), "WeightsFile", "weights", common;
         /// Backend that evaluates positions. Parameters can follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend", common;
@@ -48,10 +49,15 @@ option_group! {
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
-    /// `None` if it is to be discovered.
-    pub fn named_file(&self) -> Option<&Path> {
+    /// Returns the name of the network, `None` if it is to be discovered.
+    fn name(&self) -> Option<&Path> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
+    }
+
+    /// Returns the file that is named, `None` if it is to be discovered or is built in.
+    pub fn named_file(&self) -> Option<&Path> {
+        self.name().filter(|name| !discover::names_built_in(name))
     }
 
     pub(crate) fn heads(&self) -> HeadChoice {
@@ -65,7 +71,7 @@ impl NetworkOptions {
 }
 
 pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
-    discover::load(options.named_file(), options.heads())
+    discover::load(options.name(), options.heads())
 }
 
 #[derive(Clone, Debug)]

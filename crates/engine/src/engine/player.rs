@@ -34,7 +34,7 @@ pub struct EngineSetup {
 impl EngineSetup {
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         settings.check()?;
-        let opened = open_backend(&settings.network)?;
+        let opened = open_backend(&settings.network_to_play())?;
         EngineSetup::with_opened(settings, opened)
     }
 

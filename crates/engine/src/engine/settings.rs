@@ -7,6 +7,7 @@ use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
 use crate::chess::History;
 use crate::network::backends::BACKENDS;
+use crate::network::discover;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
     nearest_name, option_choice, option_group, own_name, unquoted,
@@ -108,7 +109,16 @@ impl Settings {
 
     /// Named as for [`Settings::spec`]. The value may be quoted.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        if self.set_if_known(own_name(name), unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
+        if self.set_if_known(own_name(name), &unquoted(value))? { Ok(()) } else { Err(unknown(name)) }
+    }
+
+    /// The network to play with: under UCI_LimitStrength the built-in one, for which its levels are measured.
+    pub(crate) fn network_to_play(&self) -> NetworkOptions {
+        let mut network = self.network.clone();
+        if self.strength.limit_strength && !self.strength.analyse_mode {
+            network.weights_file = discover::BUILT_IN_NAME.into();
+        }
+        network
     }
 
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -212,8 +222,7 @@ option_group! {
         /// Play at about the strength that UCI_Elo sets, with few nodes and moves chosen at random. It has no
         /// effect in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
-        /// Strength under UCI_LimitStrength. It holds for the network that comes with Zeitnot, and other
-        /// networks differ from it.
+        /// Strength under UCI_LimitStrength, which plays with the built-in network, whatever network is named.
         elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }

@@ -197,6 +197,11 @@ impl GameAssignment {
         let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
         GameAssignment { game, pair: game / 2, white }
     }
+
+    /// Returns the pair and the game of it, from 1, as PGN's tag `Round` has them.
+    pub(crate) fn round(&self) -> String {
+        format!("{}.{}", self.pair + 1, 1 + self.game % 2)
+    }
 }
 
 #[cfg(test)]
