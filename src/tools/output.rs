@@ -13,6 +13,34 @@ use zeitnot_engine::network::BackendError;
 use zeitnot_engine::network::backends::onnxruntime::LibraryError;
 use zeitnot_engine::network::weights::NetworkError;
 
+/// Messages of a kind that are told. Those behind them are counted.
+const MOST_TOLD: u64 = 10;
+
+/// Messages by their kinds, the first of each told, and the others counted at the end.
+#[derive(Default)]
+pub(crate) struct Told(std::collections::BTreeMap<String, u64>);
+
+impl Told {
+    pub(crate) fn tell(&mut self, kind: impl Into<String>, message: impl fmt::Display) {
+        let count = self.0.entry(kind.into()).or_default();
+        *count += 1;
+        if *count <= MOST_TOLD {
+            eprint_message(message);
+        }
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        for (kind, count) in self.0.iter().filter(|(_, count)| **count > MOST_TOLD) {
+            eprint_message(format_args!(
+                "{} more messages like these are not shown ({kind})",
+                count - MOST_TOLD
+            ));
+        }
+    }
+}
+
 /// Its text is the one message that the user sees.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {

@@ -14,6 +14,7 @@ use super::game_args::{self, GameArgs, argument_error, threads};
 use super::run::{Progress, RunId, Shard, interruption, origin, origins, tell_stopped};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::note::Note;
 use zeitnot_engine::params::entries;
@@ -66,7 +67,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     };
     let config = MatchConfig {
         teams: teams(&mut sides, &rules)?,
-        variant: crate::tools::variant(args.settings.chess960),
+        variant: crate::tools::variant(args.settings.chess960 || openings.variant == Variant::Chess960),
         openings: &openings,
         threads: threads(&args.settings),
         concurrency: concurrency(args, &sides, &rules),

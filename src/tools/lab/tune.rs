@@ -11,6 +11,7 @@ use super::game_args::{self, GameArgs, argument_error};
 use super::run::{Progress, RunId, interruption, origin, tell_stopped};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
+use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{EngineSetup, Settings};
 use zeitnot_engine::search::RootFpuStrategy;
 use zeitnot_lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
@@ -58,7 +59,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
     let config = MatchConfig {
         teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
-        variant: crate::tools::variant(args.settings.chess960),
+        variant: crate::tools::variant(args.settings.chess960 || openings.variant == Variant::Chess960),
         openings: &openings,
         threads,
         concurrency: args.game.concurrency(threads, in_real_time),
